@@ -1,0 +1,73 @@
+//! The wire: the only folder that knows JSON-RPC and the protocol's own names.
+//!
+//! Duty: one connection to one agent. Bytes come in by a transport, are cut into frames, matched by the
+//! peer, normalised and decoded, and leave as [`AgentEvent`]s through one bounded channel in wire order.
+//! [`AgentCommand`]s come back through one unbounded channel and are written at once.
+//! Not its duty: what an event means (`app`), serving requests (`services`).
+//! Invariants: every request of the agent gets exactly one answer, also when the connection ends; bad
+//! input becomes an anomaly, never a panic and never the end of the connection.
+
+pub mod codec;
+pub mod frame;
+pub mod peer;
+pub mod tap;
+pub mod transport;
+
+use std::path::PathBuf;
+
+use tokio::sync::mpsc;
+
+use crate::model::{AgentCommand, AgentEvent, AgentSpec};
+
+/// What is needed to connect.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    /// How to start the agent.
+    pub spec: AgentSpec,
+    /// The session's folder: the process's own, unless the spec names another.
+    pub cwd: PathBuf,
+    /// Sees every frame, both ways.
+    pub tap: tap::Tap,
+    /// Where the agent's stderr is kept; `None`: only in memory.
+    pub stderr_log: Option<PathBuf>,
+}
+
+/// A connection: what it tells, and the way to command it.
+#[derive(Debug)]
+pub struct Connection {
+    /// Batches of events in wire order; ends after `Closed`.
+    pub events: mpsc::Receiver<Vec<AgentEvent>>,
+    /// The way to command it.
+    pub commands: Commands,
+}
+
+/// The way to command a connection; cheap to clone. Nothing here blocks or fails: a command to a closed
+/// connection does nothing, because `Closed` has told already.
+#[derive(Debug, Clone)]
+pub struct Commands {
+    sender: mpsc::UnboundedSender<Command>,
+}
+
+/// What the connection's task is told.
+#[derive(Debug)]
+pub enum Command {
+    /// Write this.
+    Agent(AgentCommand),
+    /// Stop the agent: close stdin, 2 s, TERM, 3 s, KILL, all to the group; `force`: KILL at once.
+    Stop {
+        /// Without waiting.
+        force: bool,
+    },
+}
+
+impl Commands {
+    /// Writes a command to the agent.
+    pub fn send(&self, command: AgentCommand) {
+        let _ = self.sender.send(Command::Agent(command));
+    }
+
+    /// Stops the agent.
+    pub fn stop(&self, force: bool) {
+        let _ = self.sender.send(Command::Stop { force });
+    }
+}

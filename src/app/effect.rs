@@ -1,0 +1,113 @@
+//! What is to be done, as data; `runtime::effects` does it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, SessionKey, TerminalJob};
+
+/// One thing to be done outside.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Start an agent; its events come back under this id.
+    Connect {
+        /// The new connection.
+        conn: ConnId,
+        /// What to start.
+        spec: AgentSpec,
+        /// The folder of the session that it is started for.
+        cwd: PathBuf,
+        /// Wait this long first (back-off after a crash).
+        delay: Duration,
+    },
+    /// Write something to an agent.
+    Send(ConnId, AgentCommand),
+    /// Stop an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL at once.
+    Disconnect {
+        /// Which.
+        conn: ConnId,
+        /// Without waiting.
+        force: bool,
+    },
+    /// Serve a file request; comes back as [`ServiceEvent::FileDone`] or [`ServiceEvent::OutsideRoots`].
+    File(FileJob),
+    /// Serve a terminal request.
+    Terminal(TerminalJob),
+    /// Set a timer, replacing the one of the same id.
+    Timer(TimerId, Duration),
+    /// Take a timer back.
+    StopTimer(TimerId),
+    /// Tell the view something.
+    View(ViewCommand),
+    /// Keep a prompt in the folder's history.
+    SavePrompt {
+        /// Whose history.
+        folder: PathBuf,
+        /// The prompt.
+        text: String,
+    },
+    /// Keep the choice of agent for a folder.
+    SaveAgentChoice {
+        /// For this folder.
+        folder: PathBuf,
+        /// This agent.
+        agent: String,
+    },
+    /// Ask git for branch and state of a folder; comes back as [`ServiceEvent::Git`].
+    ReadGit {
+        /// For this session.
+        session: SessionKey,
+        /// This folder.
+        folder: PathBuf,
+    },
+    /// Open an address in the browser (the user agreed).
+    OpenUrl(String),
+    /// Leave the screen, run this command in the terminal, come back; ends as [`ServiceEvent::LoginDone`].
+    RunLogin {
+        /// For this connection.
+        conn: ConnId,
+        /// Program, arguments, variables, folder.
+        spec: AgentSpec,
+    },
+    /// Change the theme.
+    SetTheme(String),
+    /// Stop as a job of the shell.
+    Suspend,
+    /// Leave: stop all agents in order, then end the program.
+    Quit,
+}
+
+/// Timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TimerId {
+    /// A cancel got no answer for 10 s.
+    CancelOverdue(SessionKey),
+    /// A turn is quiet for 120 s.
+    TurnQuiet(SessionKey),
+    /// The status line's short message has been seen.
+    Flash,
+    /// The second Ctrl+C came too late.
+    QuitWindow,
+}
+
+/// What the view is told; scrolling and the composer are the view's own.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ViewCommand {
+    /// Scroll the transcript by so many lines (negative: up).
+    ScrollLines(i32),
+    /// Scroll the transcript by so many screens (negative: up).
+    ScrollPages(i32),
+    /// To the beginning.
+    ScrollTop,
+    /// To the end, and follow.
+    ScrollEnd,
+    /// Bring the marked item into view.
+    ShowSelected,
+    /// Put this text into the composer, cursor at the end.
+    SetDraft(String),
+    /// Scroll the body of the top dialog by so many lines.
+    ScrollDialog(i32),
+    /// Scroll the body of the top dialog by so many screens.
+    ScrollDialogPages(i32),
+    /// Repaint everything.
+    Redraw,
+}

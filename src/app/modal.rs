@@ -1,0 +1,220 @@
+//! Dialogs as plain data. The top one takes the keys; below all of them is the first open ask.
+
+use std::time::Instant;
+
+use crate::model::{Action, AuthVar, ConnId, FieldValue, FormField, SessionKey};
+
+/// A dialog that the user opened, or that parlor opened to tell something.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Modal {
+    /// A list with a filter.
+    Picker(Picker),
+    /// A few ways to go on.
+    Choice(ChoiceDialog),
+    /// The prompts that wait.
+    Queue {
+        /// The marked one.
+        selected: usize,
+    },
+    /// The keys.
+    Help {
+        /// Filter.
+        filter: LineInput,
+    },
+    /// The wire, both ways.
+    Log {
+        /// Filter.
+        filter: LineInput,
+    },
+    /// Facts about the connection.
+    Connection(ConnId),
+    /// A line of text to be given (a title, a variable of a sign-in).
+    Line(LineDialog),
+}
+
+/// A list with a fuzzy filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picker {
+    /// What is picked.
+    pub kind: PickerKind,
+    /// Heading.
+    pub title: String,
+    /// All rows, in their own order.
+    pub rows: Vec<PickerRow>,
+    /// The filter.
+    pub filter: LineInput,
+    /// Indices into `rows` that pass the filter, best first; kept in step by the reducer.
+    pub matches: Vec<usize>,
+    /// The marked one, an index into `matches`.
+    pub selected: usize,
+    /// A line at the foot: why it is empty, how many are hidden, that it loads.
+    pub note: Option<String>,
+}
+
+/// What a picker picks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PickerKind {
+    /// An agent; the row's value is its name.
+    Agent,
+    /// A command of the palette.
+    Palette,
+    /// A mode.
+    Mode,
+    /// A model.
+    Model,
+    /// A config option.
+    Option,
+    /// A value of this config option.
+    OptionValue(String),
+    /// A theme.
+    Theme,
+    /// A session of the agent.
+    Session,
+    /// A way to sign in.
+    SignIn,
+}
+
+/// A row of a picker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PickerRow {
+    /// What it stands for.
+    pub value: PickerValue,
+    /// What is shown and matched.
+    pub label: String,
+    /// Shown dim behind it, matched too.
+    pub detail: String,
+    /// Shown at the right: a key, a state.
+    pub right: String,
+    /// Group heading, shown where it changes.
+    pub group: Option<String>,
+    /// Whether it is the one in force.
+    pub is_current: bool,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PickerValue {
+    /// An id of the kind.
+    Id(String),
+    /// An action of the palette.
+    Action(Action),
+}
+
+/// A question with a few answers, each by its number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChoiceDialog {
+    /// Heading.
+    pub title: String,
+    /// What happened, why; may be scrolled.
+    pub body: Vec<String>,
+    /// The ways to go on.
+    pub choices: Vec<Choice>,
+    /// The marked one.
+    pub selected: usize,
+    /// When it opened by itself (then the grace period holds); `None` if the user opened it.
+    pub opened_by_itself: Option<Instant>,
+}
+
+/// A way to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// What is shown.
+    pub label: String,
+    /// What it does.
+    pub outcome: ChoiceOutcome,
+}
+
+/// What a choice does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChoiceOutcome {
+    /// Nothing; closes.
+    Close,
+    /// This action, as if a key had said it.
+    Act(Action),
+    /// Leaves.
+    Quit,
+    /// Ends the agent's process at once.
+    ForceStop(ConnId),
+    /// Starts the session's agent again.
+    Restart(SessionKey),
+}
+
+/// A line to be given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineDialog {
+    /// Heading.
+    pub title: String,
+    /// What is wanted.
+    pub help: String,
+    /// The line.
+    pub input: LineInput,
+    /// Whether it must not be shown.
+    pub is_secret: bool,
+    /// What it is for.
+    pub purpose: LinePurpose,
+}
+
+/// What a line is for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinePurpose {
+    /// A session's title.
+    Title(SessionKey),
+    /// Variables of a sign-in, one after the other: those given, and those still to ask for.
+    AuthVars {
+        /// For this connection.
+        conn: ConnId,
+        /// Given.
+        given: Vec<(String, String)>,
+        /// Asked for now, then the rest.
+        missing: Vec<AuthVar>,
+    },
+    /// A queued prompt, by its place.
+    QueuedPrompt(usize),
+}
+
+/// A line of text with a cursor. Positions are bytes at grapheme boundaries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LineInput {
+    /// The text; no line breaks.
+    pub text: String,
+    /// Where the cursor is, in bytes.
+    pub cursor: usize,
+}
+
+/// How the shown ask is looked at; reset when another one comes to the front.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AskView {
+    /// The marked option (permission, outside file) or field (form).
+    pub selected: usize,
+    /// Whether it takes the whole screen.
+    pub is_full_screen: bool,
+    /// When it came to the front; the grace period counts from it.
+    pub shown_at: Option<Instant>,
+    /// The form as filled in so far.
+    pub form: Option<FormState>,
+}
+
+/// A form being filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FormState {
+    /// The fields, each with what is in it.
+    pub fields: Vec<FieldState>,
+}
+
+/// A field being filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldState {
+    /// The field.
+    pub field: FormField,
+    /// Text and numbers as typed.
+    pub input: LineInput,
+    /// The marked choice.
+    pub choice: usize,
+    /// Chosen choices, or `[true]` for a boolean that is on.
+    pub checked: Vec<bool>,
+    /// Why it cannot be sent yet.
+    pub problem: Option<String>,
+}
+
+/// A form's values, ready to send.
+pub type FormValues = Vec<(String, FieldValue)>;

@@ -1,0 +1,171 @@
+//! A session: its transcript, turn, plan, choices, open questions and queue.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use crate::model::{
+    AskId, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, GitInfo, ItemId, Models, Modes,
+    PermissionAsk, Plan, SessionId, SessionKey, SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
+};
+
+use super::{TerminalView, ToolIndex, Transcript};
+
+/// A session, with or without a living agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Our number.
+    pub key: SessionKey,
+    /// The agent's name for it, once it has one.
+    pub id: Option<SessionId>,
+    /// Its agent's connection, if one is there.
+    pub conn: Option<ConnId>,
+    /// Where it works.
+    pub place: SessionPlace,
+    /// Title, if the agent gave one.
+    pub title: Option<String>,
+    /// The session that it is a subagent of.
+    pub parent: Option<SessionKey>,
+    /// How far it is.
+    pub phase: SessionPhase,
+    /// The running turn.
+    pub turn: Turn,
+    /// How many turns there were; the number of the running or last one.
+    pub turn_count: u32,
+    /// The items.
+    pub transcript: Transcript,
+    /// Tool calls of the running or last turn.
+    pub tools: ToolIndex,
+    /// Terminals, by the id that tool calls name.
+    pub terminals: BTreeMap<TerminalId, TerminalView>,
+    /// Requests of the agent that wait for a terminal's end.
+    pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
+    /// Plans; usually one.
+    pub plans: Vec<Plan>,
+    /// Whether the plan panel is folded to one line.
+    pub is_plan_folded: bool,
+    /// Modes.
+    pub modes: Option<Modes>,
+    /// Legacy models.
+    pub models: Option<Models>,
+    /// Config options.
+    pub options: Vec<ConfigOption>,
+    /// Slash commands.
+    pub commands: Vec<SlashCommand>,
+    /// Context and cost.
+    pub usage: Option<Usage>,
+    /// Tokens of the last turn.
+    pub turn_usage: Option<TurnUsage>,
+    /// Requests that wait for the user, oldest first; the first is shown.
+    pub asks: VecDeque<OpenAsk>,
+    /// Prompts that wait for the turn's end, oldest first.
+    pub queue: VecDeque<String>,
+    /// What stands in the composer.
+    pub draft: String,
+    /// Prompts of this folder, oldest first.
+    pub history: Vec<String>,
+    /// Place in the history while browsing it, counted from its end; `None`: not browsing.
+    pub history_index: Option<usize>,
+    /// The draft from before browsing.
+    pub history_stash: String,
+    /// The marked item.
+    pub selected: Option<ItemId>,
+    /// Branch and state of the folder.
+    pub git: Option<GitInfo>,
+    /// Whether something came outside a turn since the last prompt.
+    pub has_background_news: bool,
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionPhase {
+    /// No agent was chosen yet.
+    NoAgent,
+    /// The agent starts.
+    Starting {
+        /// Since when.
+        since: Instant,
+    },
+    /// `session/new`, `load`, `resume` or `fork` is under way.
+    Opening {
+        /// Since when.
+        since: Instant,
+        /// Whether the history is being replayed.
+        is_replay: bool,
+    },
+    /// The agent wants a sign-in first.
+    NeedsSignIn,
+    /// Ready for prompts.
+    Ready,
+    /// It could not be opened.
+    Failed(CallError),
+    /// The agent is gone; the transcript stays.
+    Ended {
+        /// Why, in one sentence with what to do next.
+        cause: String,
+    },
+}
+
+/// The running turn. The end of a turn is not the reply to the prompt: some dialects tell it apart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Turn {
+    /// None.
+    #[default]
+    Idle,
+    /// The agent works.
+    Running {
+        /// Since when.
+        since: Instant,
+        /// When something last came.
+        last_news: Instant,
+    },
+    /// A cancel was sent.
+    Cancelling {
+        /// Since when the turn runs.
+        since: Instant,
+        /// When the cancel was sent.
+        cancelled_at: Instant,
+        /// Whether the agent has not answered for 10 s.
+        is_overdue: bool,
+    },
+}
+
+impl Turn {
+    /// Whether a turn runs, cancelled or not.
+    pub fn is_running(&self) -> bool {
+        !matches!(self, Self::Idle)
+    }
+}
+
+/// A request that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenAsk {
+    /// Whose.
+    pub conn: ConnId,
+    /// Which.
+    pub ask: AskId,
+    /// What.
+    pub kind: OpenAskKind,
+    /// When it came.
+    pub since: Instant,
+}
+
+/// What waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OpenAskKind {
+    /// A permission. The tool call itself is the item `tool`.
+    Permission {
+        /// The request.
+        request: PermissionAsk,
+        /// The item of its tool call.
+        tool: ItemId,
+    },
+    /// A question or a page.
+    Elicitation(ElicitationAsk),
+    /// A file outside the session's folders.
+    OutsideFile {
+        /// The job that waits.
+        job: FileJob,
+        /// The real path.
+        resolved: std::path::PathBuf,
+    },
+}

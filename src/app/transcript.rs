@@ -1,0 +1,314 @@
+//! The transcript: items in order of first sight, each upserted by its id.
+//!
+//! Every change goes through [`Transcript::push`] or [`Transcript::edit`], so no revision is forgotten.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    ContentBlock, ExitInfo, ItemId, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity,
+    StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+};
+
+/// All items of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transcript {
+    items: Vec<Item>,
+    /// Bumped on each change of any item, so that a view knows at a glance whether to look.
+    revision: u64,
+}
+
+/// One item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Its id; items are numbered from 0 in order, so it is also the index.
+    pub id: ItemId,
+    /// Bumped on each change; a cached drawing is good for one revision.
+    pub rev: u32,
+    /// The turn that it belongs to; 0 before the first.
+    pub turn: u32,
+    /// What the user chose; `None`: the rules of folding decide.
+    pub is_open: Option<bool>,
+    /// What it is.
+    pub body: ItemBody,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ItemBody {
+    /// A message.
+    Message(Message),
+    /// A tool call.
+    Tool(Box<ToolCall>),
+    /// A turn ended in another way than well.
+    TurnEnd(TurnEnd),
+    /// A word of the agent or of parlor to the user.
+    Notice {
+        /// How bad.
+        severity: Severity,
+        /// The message.
+        title: String,
+        /// More of it; may have several lines.
+        detail: Option<String>,
+    },
+    /// The context was compacted.
+    Compaction {
+        /// Its id.
+        id: String,
+        /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
+        status: String,
+        /// Summary as Markdown.
+        summary: String,
+        /// Why it failed.
+        error: Option<String>,
+    },
+    /// A child session.
+    Subagent {
+        /// Its id.
+        session: SessionId,
+        /// Its own transcript, once something came for it.
+        key: Option<SessionKey>,
+        /// Its title.
+        title: String,
+        /// What it is to do.
+        description: Option<String>,
+        /// `running`, `idle`, … in the agent's words.
+        state: Option<String>,
+    },
+    /// A question of the agent that was answered.
+    Answered {
+        /// The question.
+        question: String,
+        /// `accepted`, `declined`, `cancelled`, with what was said.
+        answer: String,
+    },
+    /// Something unknown, as it came.
+    Raw {
+        /// Its name.
+        name: String,
+        /// The whole.
+        raw: Raw,
+    },
+}
+
+/// A message: text and blocks in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// Which message, if the agent says it.
+    pub message: Option<MessageId>,
+    /// Its parts. Text only ever grows at the end of the last part, while the message is open.
+    pub parts: Vec<MessagePart>,
+    /// Whether more may come; a streamed text is rendered once more in whole when this turns false.
+    pub is_open: bool,
+    /// When it began.
+    pub began: Instant,
+    /// How long it took, once closed (shown for thoughts).
+    pub took: Option<Duration>,
+    /// For a user's message: sent by us just now, not told by the agent.
+    pub is_local: bool,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessagePart {
+    /// Markdown (plain text in a user's message).
+    Text(String),
+    /// Anything else.
+    Block(ContentBlock),
+}
+
+/// A tool call with all that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// Its id, unique within its turn.
+    pub id: ToolCallId,
+    /// Title, in the agent's words.
+    pub title: String,
+    /// The tool's programmatic name.
+    pub name: Option<String>,
+    /// Kind.
+    pub kind: ToolKind,
+    /// Status.
+    pub status: ToolStatus,
+    /// Content.
+    pub content: Vec<ToolContent>,
+    /// Locations.
+    pub locations: Vec<Location>,
+    /// Input as it came.
+    pub raw_input: Option<Raw>,
+    /// What was understood of the input.
+    pub input: ToolInput,
+    /// Output as it came.
+    pub raw_output: Option<Raw>,
+    /// The output's text.
+    pub output_text: Option<String>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+    /// The call that this one is a part of.
+    pub parent: Option<ToolCallId>,
+    /// `_meta` and unknown keys.
+    pub extra: Option<Raw>,
+    /// What was decided when the agent asked for permission.
+    pub decision: Option<Decision>,
+    /// Whether only a permission request made it so far.
+    pub from_ask_only: bool,
+    /// When it was first seen.
+    pub began: Instant,
+    /// How long it took, once final.
+    pub took: Option<Duration>,
+}
+
+/// The outcome of a permission request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The user, or a rule, chose this option (its name).
+    Chosen {
+        /// The option's name.
+        name: String,
+        /// Whether it allows.
+        is_allow: bool,
+    },
+    /// Cancelled.
+    Cancelled,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnEnd {
+    /// With a stop reason.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// Tokens.
+        usage: Option<TurnUsage>,
+        /// How long the turn was.
+        took: Duration,
+    },
+    /// By an error of the agent.
+    Failed {
+        /// What the agent said.
+        error: String,
+    },
+    /// By the end of the agent.
+    AgentDied {
+        /// Exit code or signal, in words.
+        cause: String,
+        /// The last lines of its stderr.
+        stderr_tail: Vec<String>,
+    },
+}
+
+/// A terminal whose output is shown: one that parlor runs, or one that the agent owns and tells about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TerminalView {
+    /// The command line, if known.
+    pub command: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// What it wrote, escape sequences and all; the front may have been dropped.
+    pub output: Vec<u8>,
+    /// How many bytes were dropped from the front.
+    pub dropped_bytes: u64,
+    /// How it ended.
+    pub exit: Option<ExitInfo>,
+    /// Whether parlor runs it (and can kill it).
+    pub is_ours: bool,
+    /// When it began.
+    pub began: Instant,
+    /// How long it ran, once ended.
+    pub took: Option<Duration>,
+}
+
+/// Most bytes of output that a [`TerminalView`] keeps.
+pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
+
+/// Where tool calls of the running turn are, by id. Ids are reused across turns by some agents.
+pub type ToolIndex = HashMap<ToolCallId, ItemId>;
+
+impl Transcript {
+    /// All items, in order.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Bumped on each change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The item of this id.
+    pub fn get(&self, id: ItemId) -> Option<&Item> {
+        usize::try_from(id.0).ok().and_then(|index| self.items.get(index))
+    }
+
+    /// Adds an item at the end.
+    pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
+        let id = ItemId(self.items.len() as u64);
+        self.revision += 1;
+        self.items.push(Item { id, rev: 0, turn, is_open: None, body });
+        id
+    }
+
+    /// Changes an item; the only way to do so.
+    pub fn edit(&mut self, id: ItemId, change: impl FnOnce(&mut Item)) {
+        let Some(item) = usize::try_from(id.0).ok().and_then(|index| self.items.get_mut(index)) else {
+            return;
+        };
+        change(item);
+        item.rev = item.rev.wrapping_add(1);
+        self.revision += 1;
+    }
+
+    /// Forgets all items (before a history is replayed).
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.revision += 1;
+    }
+}
+
+impl ToolCall {
+    /// A call of which only the id is known.
+    pub fn new(id: ToolCallId, now: Instant) -> Self {
+        Self {
+            id,
+            title: String::new(),
+            name: None,
+            kind: ToolKind::default(),
+            status: ToolStatus::default(),
+            content: Vec::new(),
+            locations: Vec::new(),
+            raw_input: None,
+            input: ToolInput::default(),
+            raw_output: None,
+            output_text: None,
+            exit_code: None,
+            parent: None,
+            extra: None,
+            decision: None,
+            from_ask_only: false,
+            began: now,
+            took: None,
+        }
+    }
+
+    /// Applies the plain fields of a patch; status is the caller's, because it has rules of its own.
+    pub fn apply(&mut self, patch: crate::model::ToolCallPatch) {
+        patch.title.apply_or_default(&mut self.title);
+        patch.name.apply(&mut self.name);
+        patch.kind.apply_or_default(&mut self.kind);
+        patch.content.apply_or_default(&mut self.content);
+        patch.locations.apply_or_default(&mut self.locations);
+        patch.raw_input.apply(&mut self.raw_input);
+        patch.input.apply_or_default(&mut self.input);
+        patch.raw_output.apply(&mut self.raw_output);
+        patch.output_text.apply(&mut self.output_text);
+        patch.exit_code.apply(&mut self.exit_code);
+        if patch.parent.is_some() {
+            self.parent = patch.parent;
+        }
+        Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+}

@@ -1,0 +1,1 @@
+//! The built-in agent: a real ACP agent over stdio, scripted, without account or network.

@@ -1,0 +1,2 @@
+//! parlor.
+fn main() {}

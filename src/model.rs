@@ -1,0 +1,82 @@
+//! Plain data that every layer shares: what an agent tells, asks and is told.
+//!
+//! Duty: one vocabulary, shaped like ACP v2 (items upserted by id, three-state patches, the end of a
+//! turn apart from the reply to the prompt), so that v1, v2 and the dialects are adapters of it.
+//! Not its duty: the wire (`acp`), behaviour (`app`), drawing (`ui`).
+//! Everything here can be cloned, compared and printed; nothing here does IO.
+
+pub mod action;
+pub mod agent;
+pub mod ask;
+pub mod command;
+pub mod content;
+pub mod event;
+pub mod ids;
+pub mod options;
+pub mod plan;
+pub mod service;
+pub mod spec;
+pub mod tool;
+pub mod update;
+
+pub use action::*;
+pub use agent::*;
+pub use ask::*;
+pub use command::*;
+pub use content::*;
+pub use event::*;
+pub use ids::*;
+pub use options::*;
+pub use plan::*;
+pub use service::*;
+pub use spec::*;
+pub use tool::*;
+pub use update::*;
+
+/// A field of an update: left alone, emptied, or given a new value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Patch<T> {
+    /// The update does not mention the field.
+    #[default]
+    Keep,
+    /// The update empties the field (`null` where the protocol says that this means "clear").
+    Clear,
+    /// The update replaces the value.
+    Set(T),
+}
+
+impl<T> Patch<T> {
+    /// `Set` for a value, `Keep` for none: the reading of v1, where `null` and absent mean "unchanged".
+    pub fn from_option(value: Option<T>) -> Self {
+        value.map_or(Self::Keep, Self::Set)
+    }
+
+    /// The new value, if there is one.
+    pub fn as_set(&self) -> Option<&T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Clear => None,
+        }
+    }
+
+    /// Applies the patch to an optional field.
+    pub fn apply(self, field: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *field = None,
+            Self::Set(value) => *field = Some(value),
+        }
+    }
+
+    /// Applies the patch to a field that always has a value; `Clear` means its default.
+    pub fn apply_or_default(self, field: &mut T)
+    where
+        T: Default,
+    {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *field = T::default(),
+            Self::Set(value) => *field = value,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What the user wants, however it was said: by a key, the mouse or the palette.
+
+use super::ItemId;
+
+/// A wish of the user. The unit-like ones can be bound to keys under their kebab-case name
+/// (`ScrollPageUp` is `scroll-page-up`); `config::keymap` holds that table and the help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Sends the prompt; queues it while a turn runs.
+    Submit,
+    /// A new line in the prompt.
+    NewLine,
+    /// Closes the top dialog, else cancels the running turn, else leaves a selection.
+    Escape,
+    /// Clears the prompt, else cancels; twice within a second quits.
+    ClearOrQuit,
+    /// Quits; asks once while a turn runs.
+    Quit,
+    /// The prompt before, in this folder's history (or the line above).
+    HistoryPrevious,
+    /// The prompt after.
+    HistoryNext,
+    /// Takes the offered completion.
+    Complete,
+
+    /// Scrolls by a line.
+    ScrollLineUp,
+    /// Scrolls by a line.
+    ScrollLineDown,
+    /// Scrolls by a screen.
+    ScrollPageUp,
+    /// Scrolls by a screen.
+    ScrollPageDown,
+    /// To the beginning.
+    ScrollTop,
+    /// To the end, and follows it.
+    ScrollEnd,
+    /// By so many lines, from the wheel (negative: up).
+    Scroll(i16),
+
+    /// Marks the item above.
+    SelectPrevious,
+    /// Marks the item below.
+    SelectNext,
+    /// Opens or folds the marked item.
+    ToggleFold,
+    /// Opens or folds this item (a click).
+    ToggleItem(ItemId),
+    /// Opens or folds all items.
+    ToggleAllFolds,
+    /// Shows or hides thoughts.
+    ToggleThoughts,
+    /// Opens or folds the plan panel.
+    TogglePlan,
+    /// Diffs: side by side, unified, by width.
+    ToggleDiffLayout,
+    /// Ends the command that runs in the marked item, or the only one.
+    KillCommand,
+
+    /// The palette.
+    OpenPalette,
+    /// The help.
+    OpenHelp,
+    /// The log of the wire.
+    OpenLog,
+    /// Facts about the connection.
+    OpenConnection,
+    /// The agents.
+    OpenAgents,
+    /// The agent's sessions.
+    OpenSessions,
+    /// The modes.
+    OpenModes,
+    /// The next mode.
+    NextMode,
+    /// The models.
+    OpenModels,
+    /// The config options.
+    OpenOptions,
+    /// The themes.
+    OpenThemes,
+    /// The ways to sign in.
+    OpenSignIn,
+    /// Signs out.
+    SignOut,
+    /// The queue of prompts.
+    OpenQueue,
+
+    /// A new session with the same agent.
+    NewSession,
+    /// A copy of this session, if the agent can.
+    ForkSession,
+    /// A new title for this session, if the agent can.
+    RenameSession,
+    /// Starts the agent again and resumes.
+    RestartAgent,
+    /// Ends the agent's process.
+    ForceStop,
+
+    /// In a dialog: up.
+    Up,
+    /// In a dialog: down.
+    Down,
+    /// In a dialog: left (a choice, the cursor).
+    Left,
+    /// In a dialog: right.
+    Right,
+    /// In a dialog: a page up.
+    PageUp,
+    /// In a dialog: a page down.
+    PageDown,
+    /// In a dialog: to the first.
+    First,
+    /// In a dialog: to the last.
+    Last,
+    /// In a dialog: takes the marked one.
+    Accept,
+    /// In a dialog: the choice at this place, from 1.
+    Choose(u8),
+    /// In a dialog: marks or unmarks one of several.
+    ToggleChoice,
+    /// In a form: the next field.
+    NextField,
+    /// In a form: the field before.
+    PreviousField,
+    /// In a form: declines (an elicitation's third answer).
+    Decline,
+    /// In a dialog: the whole screen.
+    FullScreen,
+    /// In a dialog that lists things that can go: removes the marked one.
+    Remove,
+    /// In a list: edits the marked one.
+    Edit,
+    /// Repaints everything.
+    Redraw,
+    /// Stops parlor as a job of the shell.
+    Suspend,
+}
+
+/// A change to a single line of text in a dialog (a filter, a field).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LineEdit {
+    /// Puts text in at the cursor (a key, a paste).
+    Insert(String),
+    /// Removes what is before the cursor.
+    Backspace,
+    /// Removes what is behind the cursor.
+    Delete,
+    /// Removes the word before the cursor.
+    DeleteWord,
+    /// Removes all.
+    Clear,
+    /// Cursor left.
+    Left,
+    /// Cursor right.
+    Right,
+    /// Cursor to the beginning.
+    Home,
+    /// Cursor to the end.
+    End,
+}

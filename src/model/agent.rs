@@ -1,0 +1,133 @@
+//! What an agent says of itself.
+
+use super::ExitInfo;
+
+/// What came out of `initialize`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentInfo {
+    /// Programmatic name.
+    pub name: Option<String>,
+    /// Name for people.
+    pub title: Option<String>,
+    /// Version.
+    pub version: Option<String>,
+    /// Protocol version in force.
+    pub protocol_version: u16,
+    /// What it can do.
+    pub capabilities: AgentCapabilities,
+    /// How to sign in.
+    pub auth_methods: Vec<AuthMethod>,
+    /// Quirks in force, each as a short sentence.
+    pub quirks: Vec<String>,
+    /// Slash commands told at the handshake (one dialect does).
+    pub commands: Vec<super::SlashCommand>,
+}
+
+/// Capabilities; all off unless the agent advertises them. Source: ACP v1 initialization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "the protocol has that many independent capabilities")]
+pub struct AgentCapabilities {
+    /// `loadSession`.
+    pub can_load: bool,
+    /// `sessionCapabilities.resume`.
+    pub can_resume: bool,
+    /// `sessionCapabilities.list`.
+    pub can_list: bool,
+    /// `sessionCapabilities.delete`.
+    pub can_delete: bool,
+    /// `sessionCapabilities.close`.
+    pub can_close: bool,
+    /// `sessionCapabilities.fork` (unstable).
+    pub can_fork: bool,
+    /// `sessionCapabilities.title` (unstable).
+    pub can_set_title: bool,
+    /// `sessionCapabilities.additionalDirectories`.
+    pub additional_directories: bool,
+    /// `promptCapabilities.image`.
+    pub prompt_image: bool,
+    /// `promptCapabilities.audio`.
+    pub prompt_audio: bool,
+    /// `promptCapabilities.embeddedContext`.
+    pub prompt_embedded_context: bool,
+    /// `mcpCapabilities.http`.
+    pub mcp_http: bool,
+    /// `mcpCapabilities.sse`.
+    pub mcp_sse: bool,
+    /// `auth.logout`.
+    pub can_log_out: bool,
+}
+
+/// A way to sign in. Source: ACP v1 authentication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthMethod {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// How it works.
+    pub kind: AuthKind,
+}
+
+/// How a sign-in works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthKind {
+    /// `authenticate` does it, perhaps through a browser.
+    Agent,
+    /// The agent's own command, run interactively with these arguments and variables.
+    Terminal {
+        /// Another program than the agent's own (legacy `_meta["terminal-auth"]`).
+        command: Option<String>,
+        /// Arguments: added to the agent's own, or the whole of them with `command`.
+        args: Vec<String>,
+        /// Variables to add.
+        env: Vec<(String, String)>,
+    },
+    /// Variables that the user must give (removed from the protocol, still seen).
+    EnvVar {
+        /// Which.
+        vars: Vec<AuthVar>,
+        /// Where to get them.
+        link: Option<String>,
+    },
+}
+
+/// A variable that a sign-in needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthVar {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub label: Option<String>,
+    /// Whether it must not be shown.
+    pub is_secret: bool,
+    /// Whether it may be left empty.
+    pub is_optional: bool,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The program could not be started.
+    NotStarted {
+        /// Why, in the system's words.
+        error: String,
+        /// Whether the program does not exist.
+        is_missing: bool,
+    },
+    /// The process ended.
+    Exited {
+        /// How.
+        status: ExitInfo,
+        /// The last lines of its stderr, oldest first, at most 20.
+        stderr_tail: Vec<String>,
+    },
+    /// The stream ended or broke, and the process lives (or is not ours).
+    Lost {
+        /// Why.
+        error: String,
+    },
+    /// We stopped it.
+    Stopped,
+}

@@ -1,0 +1,201 @@
+//! What parlor tells an agent, and what comes back.
+
+use std::path::PathBuf;
+
+use super::{
+    Answer, AskId, ConfigOption, ConfigValue, ContentBlock, McpServer, ModeId, Models, Modes, RpcError,
+    SessionId, SessionKey, TurnUsage,
+};
+
+/// Something to be written to an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentCommand {
+    /// A request; its reply comes back with the tag.
+    Call(CallTag, Call),
+    /// `session/cancel`, a notification.
+    Cancel(SessionId),
+    /// The answer to a request of the agent.
+    Answer(AskId, Answer),
+    /// `$/cancel_request` for a request of ours that takes too long.
+    CancelCall(CallTag),
+}
+
+/// Says what a reply belongs to: the continuation as data.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallTag {
+    /// Number of the call, given by the reducer; unique per connection.
+    pub number: u64,
+    /// Why it was made.
+    pub purpose: Purpose,
+}
+
+/// Why a call was made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A sign-in.
+    Authenticate,
+    /// A sign-out.
+    LogOut,
+    /// A session for this place.
+    NewSession(SessionKey),
+    /// The old session, with its history.
+    LoadSession(SessionKey),
+    /// The old session, without its history.
+    ResumeSession(SessionKey),
+    /// The list of sessions.
+    ListSessions,
+    /// A session's end in the agent's list.
+    DeleteSession(SessionId),
+    /// A session's end.
+    CloseSession(SessionId),
+    /// A copy of a session, for this place.
+    ForkSession(SessionKey),
+    /// A title.
+    SetTitle(SessionKey),
+    /// A turn.
+    Prompt(SessionKey),
+    /// A mode.
+    SetMode(SessionKey),
+    /// A config option.
+    SetOption(SessionKey),
+    /// A model.
+    SetModel(SessionKey),
+}
+
+/// A request to an agent. `acp` builds it from the official types.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Call {
+    /// `authenticate`.
+    Authenticate {
+        /// An advertised id.
+        method_id: String,
+    },
+    /// `logout`.
+    LogOut,
+    /// `session/new`.
+    NewSession(SessionPlace),
+    /// `session/load`.
+    LoadSession(SessionId, SessionPlace),
+    /// `session/resume`.
+    ResumeSession(SessionId, SessionPlace),
+    /// `session/fork` (unstable).
+    ForkSession(SessionId, SessionPlace),
+    /// `session/list`.
+    ListSessions {
+        /// Only those of this folder.
+        cwd: Option<PathBuf>,
+        /// Where the page before ended.
+        cursor: Option<String>,
+    },
+    /// `session/delete`.
+    DeleteSession(SessionId),
+    /// `session/close`.
+    CloseSession(SessionId),
+    /// `session/set_title` (unstable).
+    SetTitle(SessionId, String),
+    /// `session/prompt`.
+    Prompt(SessionId, Vec<ContentBlock>),
+    /// `session/set_mode`.
+    SetMode(SessionId, ModeId),
+    /// `session/set_config_option`.
+    SetOption(SessionId, String, ConfigValue),
+    /// `session/set_model` (off the schema, used by many).
+    SetModel(SessionId, super::ModelId),
+}
+
+/// Where a session works.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionPlace {
+    /// Its folder, absolute and normalised.
+    pub cwd: PathBuf,
+    /// More roots; sent only to agents that take them.
+    pub additional_directories: Vec<PathBuf>,
+    /// MCP servers; those whose transport the agent does not take are left out by `acp`.
+    pub mcp_servers: Vec<McpServer>,
+}
+
+/// What a call brought.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// `new`, `load`, `resume`, `fork`.
+    Session(SessionReply),
+    /// `list`.
+    Sessions {
+        /// This page.
+        sessions: Vec<SessionInfo>,
+        /// How to get the next one.
+        next_cursor: Option<String>,
+    },
+    /// `prompt`: the turn ended.
+    TurnEnded {
+        /// Why.
+        reason: StopReason,
+        /// Tokens of the turn, if told.
+        usage: Option<TurnUsage>,
+    },
+    /// `set_config_option`: all options anew.
+    Options(Vec<ConfigOption>),
+    /// `set_title`: the title as stored.
+    Title(String),
+    /// Done, with nothing to tell.
+    Done,
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionReply {
+    /// Its id; `None` where the call named it (load, resume).
+    pub id: Option<SessionId>,
+    /// Modes, if it has any.
+    pub modes: Option<Modes>,
+    /// Legacy models, if told.
+    pub models: Option<Models>,
+    /// Options; empty if it has none.
+    pub options: Vec<ConfigOption>,
+}
+
+/// A row of the agent's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: SessionId,
+    /// Its folder.
+    pub cwd: PathBuf,
+    /// Its title.
+    pub title: Option<String>,
+    /// Last change, ISO 8601.
+    pub updated_at: Option<String>,
+}
+
+/// Why a turn ended. Source: ACP v1 prompt-turn, `StopReason`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// The agent is done.
+    EndTurn,
+    /// The token limit.
+    MaxTokens,
+    /// The limit of model requests.
+    MaxTurnRequests,
+    /// The agent refused; the prompt and all after it are not in its context.
+    Refusal,
+    /// Cancelled.
+    Cancelled,
+    /// A word of the agent's own.
+    Other(String),
+}
+
+/// Why a call brought nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The agent answered with an error.
+    Agent(RpcError),
+    /// The agent's answer could not be read.
+    Malformed {
+        /// What was wrong with it.
+        error: String,
+    },
+    /// No answer within this many seconds.
+    TimedOut(u64),
+    /// The connection ended first.
+    Lost,
+}

@@ -1,0 +1,108 @@
+//! What an agent lets the user choose: modes, models, config options, slash commands.
+
+use super::{ModeId, ModelId};
+
+/// A session mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mode {
+    /// Its id.
+    pub id: ModeId,
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub description: Option<String>,
+}
+
+/// The modes of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Modes {
+    /// The one in force.
+    pub current: ModeId,
+    /// All that can be chosen.
+    pub available: Vec<Mode>,
+}
+
+/// A model of the legacy `models` list, which many agents still send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Its id.
+    pub id: ModelId,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+}
+
+/// The models of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Models {
+    /// The one in force.
+    pub current: ModelId,
+    /// All that can be chosen.
+    pub available: Vec<Model>,
+}
+
+/// A configuration option that the agent offers. Source: ACP v1 session-config-options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigOption {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: Option<String>,
+    /// `mode`, `model`, `model_config`, `thought_level`, …: a hint for the place, never more.
+    pub category: Option<String>,
+    /// Kind and value.
+    pub kind: ConfigKind,
+}
+
+/// Kind and value of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigKind {
+    /// One of several.
+    Select {
+        /// The chosen value.
+        current: String,
+        /// All choices, in order, each with its group's name if it is in one.
+        choices: Vec<ConfigChoice>,
+    },
+    /// On or off.
+    Boolean {
+        /// Whether it is on.
+        current: bool,
+    },
+}
+
+/// A value of a select option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigChoice {
+    /// The value.
+    pub value: String,
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub description: Option<String>,
+    /// The group's name.
+    pub group: Option<String>,
+}
+
+/// A value to be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigValue {
+    /// For a select.
+    Text(String),
+    /// For a boolean.
+    Bool(bool),
+}
+
+/// A slash command; sent as prompt text `/name args`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlashCommand {
+    /// Name without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What to type behind it; `None` when it takes nothing.
+    pub hint: Option<String>,
+}

@@ -1,0 +1,58 @@
+//! Plans.
+
+use super::PlanId;
+
+/// The body of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanBody {
+    /// A list of steps.
+    Entries(Vec<PlanEntry>),
+    /// A Markdown text.
+    Markdown(String),
+    /// A file that holds the plan.
+    File(String),
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How much it matters.
+    pub priority: PlanPriority,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// Priority of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlanPriority {
+    /// High.
+    High,
+    /// Medium, also when the agent says nothing.
+    #[default]
+    Medium,
+    /// Low.
+    Low,
+}
+
+/// Status of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlanStatus {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// A plan with its id; `None` is the one plan of v1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Which plan.
+    pub id: Option<PlanId>,
+    /// What it says.
+    pub body: PlanBody,
+}

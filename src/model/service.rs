@@ -1,0 +1,146 @@
+//! Work for the local services (files, terminals, git), and what they tell.
+
+use std::path::PathBuf;
+
+use super::{AskId, ConnId, ExitInfo, RpcError, SessionKey, TerminalCommand, TerminalId};
+
+/// A file request with all that is needed to serve it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileJob {
+    /// Whose request.
+    pub conn: ConnId,
+    /// The request.
+    pub ask: AskId,
+    /// The file, absolute (a relative one was resolved against the session's folder).
+    pub path: PathBuf,
+    /// Folders that bound access.
+    pub roots: Vec<PathBuf>,
+    /// Whether the user allowed this path although it is outside.
+    pub outside_allowed: bool,
+    /// Whether a missing file reads as empty (a quirk of some agents).
+    pub missing_reads_empty: bool,
+    /// What to do.
+    pub op: FileOp,
+}
+
+/// What to do with a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FileOp {
+    /// Read it, or a part of it.
+    Read {
+        /// First line, from 1; 0 reads as 1.
+        line: Option<u32>,
+        /// How many lines.
+        limit: Option<u32>,
+    },
+    /// Replace it.
+    Write {
+        /// The new content.
+        content: String,
+    },
+}
+
+/// A terminal request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalJob {
+    /// Run a command; comes back as [`ServiceEvent::TerminalStarted`].
+    Create {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// For this session.
+        session: SessionKey,
+        /// What to run; `cwd` is absolute.
+        command: TerminalCommand,
+    },
+    /// Read the output for the agent; comes back as [`ServiceEvent::TerminalRead`].
+    Output {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// Which.
+        terminal: TerminalId,
+    },
+    /// Kill the command with all that it started; its end comes as [`ServiceEvent::TerminalEnded`].
+    Kill(TerminalId),
+    /// Kill if it runs, and forget it.
+    Release(TerminalId),
+    /// Kill and forget all of a connection.
+    ReleaseAll(ConnId),
+}
+
+/// What services tell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServiceEvent {
+    /// A file request was served.
+    FileDone {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// The text that was read, `None` for a write; or the error to answer with.
+        result: Result<Option<String>, RpcError>,
+    },
+    /// The path leads out of the roots: the user must say.
+    OutsideRoots {
+        /// The job, to be sent again with `outside_allowed`, or answered with an error.
+        job: FileJob,
+        /// The real path.
+        resolved: PathBuf,
+    },
+    /// A command runs, or could not be started.
+    TerminalStarted {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// For this session.
+        session: SessionKey,
+        /// The command line for people.
+        command: String,
+        /// Its id.
+        result: Result<TerminalId, RpcError>,
+    },
+    /// New output, as the command wrote it; several writes may come joined.
+    TerminalOutput {
+        /// Which.
+        terminal: TerminalId,
+        /// What it wrote.
+        bytes: Vec<u8>,
+    },
+    /// A command ended. Sent once, after its last output.
+    TerminalEnded {
+        /// Which.
+        terminal: TerminalId,
+        /// How.
+        exit: ExitInfo,
+    },
+    /// The output that was asked for.
+    TerminalRead {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// The text without escape sequences, whether it was cut, and how it ended, if it has.
+        result: Result<(String, bool, Option<ExitInfo>), RpcError>,
+    },
+    /// Branch and state of a session's folder; `None` outside a repository.
+    Git(SessionKey, Option<GitInfo>),
+    /// The history of prompts of the session's folder, oldest first.
+    History(SessionKey, Vec<String>),
+    /// A login command ended; `Err` says why it failed.
+    LoginDone(ConnId, Result<(), String>),
+    /// Something went wrong that the user should know.
+    Trouble(String),
+}
+
+/// Branch and state of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitInfo {
+    /// Branch, or the short commit when detached.
+    pub branch: String,
+    /// Whether something is changed.
+    pub is_dirty: bool,
+}

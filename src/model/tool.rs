@@ -1,0 +1,215 @@
+//! Tool calls, their content, and the terminals they show.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{ContentBlock, Patch, Raw, TerminalId, ToolCallId};
+
+/// What a tool does. Source: ACP v1 tool-calls, `ToolKind`; unknown kinds read as `Other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ToolKind {
+    /// Reads files or data.
+    Read,
+    /// Changes a file.
+    Edit,
+    /// Deletes.
+    Delete,
+    /// Moves or renames.
+    Move,
+    /// Searches.
+    Search,
+    /// Runs a command.
+    Execute,
+    /// Reasons.
+    Think,
+    /// Fetches from elsewhere.
+    Fetch,
+    /// Switches the session's mode.
+    SwitchMode,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+/// How far a tool call is. `Cancelled` is v2's; in v1 parlor sets it itself when a turn is cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ToolStatus {
+    /// Announced, or waiting for permission.
+    #[default]
+    Pending,
+    /// Running.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Failed.
+    Failed,
+    /// Cut off by a cancel, or still open when its turn ended.
+    Cancelled,
+}
+
+impl ToolStatus {
+    /// Whether nothing more is expected.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// One piece of a tool call's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolContent {
+    /// A content block.
+    Block(ContentBlock),
+    /// A change of a file.
+    Diff(FileDiff),
+    /// The output of a terminal, ours or the agent's.
+    Terminal(TerminalId),
+    /// Something that parlor does not know, shown as it came.
+    Unknown(Raw),
+}
+
+/// A change of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// The file as the agent names it (absolute by the protocol, relative in some dialects).
+    pub path: PathBuf,
+    /// What changed.
+    pub change: DiffChange,
+}
+
+/// The two forms in which agents tell a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiffChange {
+    /// Before and after; either the whole file or only a snippet of it.
+    Texts {
+        /// Text before; `None` for a new file (some agents send an empty text instead).
+        old: Option<Arc<str>>,
+        /// Text after.
+        new: Arc<str>,
+    },
+    /// A unified diff or an `apply_patch` text.
+    Patch(Arc<str>),
+}
+
+/// A place in a file that a tool works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub path: PathBuf,
+    /// Line, from 1.
+    pub line: Option<u32>,
+}
+
+/// What could be read out of a tool's raw input, whatever its keys are called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolInput {
+    /// The command line of a command.
+    pub command: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// The file or folder it works on.
+    pub path: Option<PathBuf>,
+    /// A search pattern or query.
+    pub query: Option<String>,
+    /// A URL to fetch.
+    pub url: Option<String>,
+    /// Why, in the agent's words.
+    pub description: Option<String>,
+    /// Changes told in the input only (a patch, `old_str` and `new_str`, or the whole new text).
+    pub diffs: Vec<FileDiff>,
+}
+
+/// A create, an update, or the tool call inside a permission request: all the same upsert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCallPatch {
+    /// Which call.
+    pub id: ToolCallId,
+    /// Whether the agent sent `tool_call` (an announcement), not an update.
+    pub is_announcement: bool,
+    /// Title, in the agent's words.
+    pub title: Patch<String>,
+    /// The tool's programmatic name.
+    pub name: Patch<String>,
+    /// Kind.
+    pub kind: Patch<ToolKind>,
+    /// Status.
+    pub status: Patch<ToolStatus>,
+    /// Content; replaces, never extends.
+    pub content: Patch<Vec<ToolContent>>,
+    /// Locations; replaces, never extends.
+    pub locations: Patch<Vec<Location>>,
+    /// Input as it came.
+    pub raw_input: Patch<Raw>,
+    /// What was understood of the input. `Set` whenever `raw_input` is.
+    pub input: Patch<ToolInput>,
+    /// Output as it came.
+    pub raw_output: Patch<Raw>,
+    /// The output's text where it is a string, or has one under a usual key. `Set` whenever it was found.
+    pub output_text: Patch<String>,
+    /// Exit code found in the output or in `_meta`.
+    pub exit_code: Patch<i32>,
+    /// The call that this one is a part of (a subagent's call).
+    pub parent: Option<ToolCallId>,
+    /// What the agent tells of its own terminals beside the call (`_meta.terminal_*`).
+    pub terminals: Vec<AgentTerminal>,
+    /// `_meta` and unknown keys, for the inspector and the permission dialog.
+    pub extra: Option<Raw>,
+}
+
+impl ToolCallPatch {
+    /// A patch that changes nothing.
+    pub fn new(id: ToolCallId) -> Self {
+        Self {
+            id,
+            is_announcement: false,
+            title: Patch::Keep,
+            name: Patch::Keep,
+            kind: Patch::Keep,
+            status: Patch::Keep,
+            content: Patch::Keep,
+            locations: Patch::Keep,
+            raw_input: Patch::Keep,
+            input: Patch::Keep,
+            raw_output: Patch::Keep,
+            output_text: Patch::Keep,
+            exit_code: Patch::Keep,
+            parent: None,
+            terminals: Vec::new(),
+            extra: None,
+        }
+    }
+}
+
+/// News of a terminal that the agent owns: codex, pi and claude tell their commands' output this way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentTerminal {
+    /// It exists.
+    Info {
+        /// Its id, as `content` names it.
+        id: TerminalId,
+        /// Where it runs.
+        cwd: Option<PathBuf>,
+    },
+    /// It wrote something; bytes as a terminal would get them.
+    Output {
+        /// Which one.
+        id: TerminalId,
+        /// What was written.
+        data: String,
+    },
+    /// It ended.
+    Exit {
+        /// Which one.
+        id: TerminalId,
+        /// How.
+        status: ExitInfo,
+    },
+}
+
+/// How a command ended. Source: ACP v1 terminals, `TerminalExitStatus`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExitInfo {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Name of the signal, for example `SIGKILL`.
+    pub signal: Option<String>,
+}

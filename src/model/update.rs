@@ -1,0 +1,151 @@
+//! What an agent tells about a session.
+
+use super::{
+    ConfigOption, ContentBlock, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw, Role, SessionId,
+    SlashCommand, ToolCallPatch,
+};
+
+/// One update of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionUpdate {
+    /// Text to append to a message. Adjacent chunks of one message may come joined.
+    Chunk {
+        /// Who speaks.
+        role: Role,
+        /// Which message, if the agent says it.
+        message: Option<MessageId>,
+        /// The text.
+        text: String,
+    },
+    /// A block that is no text, to append to a message.
+    Block {
+        /// Who speaks.
+        role: Role,
+        /// Which message, if the agent says it.
+        message: Option<MessageId>,
+        /// The block.
+        block: ContentBlock,
+    },
+    /// A tool call was made or changed.
+    Tool(Box<ToolCallPatch>),
+    /// A plan was made or replaced.
+    Plan(Plan),
+    /// A plan is gone.
+    PlanRemoved(PlanId),
+    /// All slash commands; replaces.
+    Commands(Vec<SlashCommand>),
+    /// The mode changed.
+    Mode(ModeId),
+    /// The model changed (a dialect of one system).
+    Model(ModelId),
+    /// All config options; replaces.
+    Options(Vec<ConfigOption>),
+    /// Title and time of the last change.
+    Info {
+        /// Title.
+        title: Patch<String>,
+        /// ISO 8601.
+        updated_at: Patch<String>,
+    },
+    /// Context and cost.
+    Usage(Usage),
+    /// A live message for the user, no part of the history.
+    Notice {
+        /// How bad.
+        severity: Severity,
+        /// The message.
+        title: String,
+        /// More of it.
+        description: Option<String>,
+    },
+    /// The context is being compacted, or was.
+    Compaction {
+        /// Which one.
+        id: String,
+        /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
+        status: String,
+        /// Summary as Markdown.
+        summary: Patch<String>,
+        /// Why it failed.
+        error: Patch<String>,
+    },
+    /// Text to append to a compaction's summary.
+    CompactionChunk {
+        /// Which one.
+        id: String,
+        /// The text.
+        text: String,
+    },
+    /// A child session was announced or changed.
+    Subagent(SubagentPatch),
+    /// Something that parlor does not know; shown grey, as it came.
+    Unknown {
+        /// The update's own name, `?` if it has none.
+        name: String,
+        /// The whole update.
+        raw: Raw,
+    },
+}
+
+/// Context and cost. Source: ACP v1 `usage_update`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Usage {
+    /// Tokens in the context.
+    pub used_tokens: u64,
+    /// Size of the context in tokens; 0 when unknown.
+    pub size_tokens: u64,
+    /// Cost of the session so far.
+    pub cost: Option<Cost>,
+}
+
+/// An amount of money, or of credits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// How much.
+    pub amount: f64,
+    /// ISO 4217, or a unit of the agent's own.
+    pub currency: String,
+}
+
+/// Tokens of one turn. Source: unstable `PromptResponse.usage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TurnUsage {
+    /// All of them.
+    pub total_tokens: u64,
+    /// Read.
+    pub input_tokens: u64,
+    /// Written.
+    pub output_tokens: u64,
+    /// Of these, reasoning.
+    pub thought_tokens: Option<u64>,
+    /// Read from a cache.
+    pub cached_read_tokens: Option<u64>,
+    /// Written to a cache.
+    pub cached_write_tokens: Option<u64>,
+}
+
+/// How bad a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// For information.
+    Info,
+    /// Be aware.
+    Warning,
+    /// Something went wrong.
+    Error,
+}
+
+/// News of a child session. Source: unstable `subagent_update`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubagentPatch {
+    /// The child session.
+    pub session: SessionId,
+    /// Its title.
+    pub title: Patch<String>,
+    /// What it is to do.
+    pub description: Patch<String>,
+    /// `running`, `idle`, … in the agent's words.
+    pub state: Patch<String>,
+    /// Whether it can be cancelled by itself.
+    pub can_cancel: Patch<bool>,
+}

@@ -1,0 +1,1 @@
+//! The one doer: the loop, effects, the terminal, the life of agents.

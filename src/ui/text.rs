@@ -1,0 +1,1 @@
+//! Text that is safe to draw: sanitising, width, wrapping, shortening.
