@@ -6,10 +6,12 @@
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 pub mod effect;
+pub mod flow;
 pub mod modal;
 pub mod session;
 pub mod state;
 pub mod transcript;
+pub mod user;
 
 pub use effect::*;
 pub use modal::*;
