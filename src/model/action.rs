@@ -131,6 +131,16 @@ pub enum Action {
     Remove,
     /// In a list: edits the marked one.
     Edit,
+    /// In a list that has an order: moves the marked one up.
+    MoveUp,
+    /// In a list that has an order: moves the marked one down.
+    MoveDown,
+    /// In a dialog or in the offered completions: marks the row at this place, from 0 (a click).
+    Mark(u16),
+    /// In a dialog that asks yes or no: yes.
+    Yes,
+    /// In a dialog that asks yes or no: no.
+    No,
     /// Repaints everything.
     Redraw,
     /// Stops parlor as a job of the shell.

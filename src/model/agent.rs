@@ -55,6 +55,9 @@ pub struct AgentCapabilities {
     pub mcp_sse: bool,
     /// `auth.logout`.
     pub can_log_out: bool,
+    /// A quirk, no capability: a missing file is to be read as an empty one, because the agent takes any
+    /// error for the end of its work.
+    pub missing_file_reads_empty: bool,
 }
 
 /// A way to sign in. Source: ACP v1 authentication.
