@@ -17,7 +17,35 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 
-use crate::model::{AgentCommand, AgentEvent, AgentSpec};
+use crate::model::{AgentCommand, AgentEvent, AgentSpec, CloseReason};
+
+pub use peer::{Deadlines, Limits};
+
+/// Starts an agent and talks to it. Never fails: what goes wrong comes as an event, `Closed` at last.
+/// Must be called on a tokio runtime; the connection's tasks run there.
+pub fn connect(options: ConnectOptions) -> Connection {
+    let transport = transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone());
+    connect_with(Box::new(transport), options, Limits::default())
+}
+
+/// The same over any transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
+pub fn connect_with(
+    transport: Box<dyn transport::Transport>,
+    options: ConnectOptions,
+    limits: Limits,
+) -> Connection {
+    let (event_sender, events) = mpsc::channel(peer::EVENT_BATCHES);
+    let (sender, commands) = mpsc::unbounded_channel();
+    let peer = tokio::spawn(peer::run(transport, options, limits, event_sender.clone(), commands));
+    tokio::spawn(async move {
+        // The promise that `Closed` comes holds for our own faults too.
+        if peer.await.is_err_and(|error| error.is_panic()) {
+            let error = "A fault in parlor itself ended the connection. Please report it.".to_owned();
+            let _ = event_sender.send(vec![AgentEvent::Closed(CloseReason::Lost { error })]).await;
+        }
+    });
+    Connection { events, commands: Commands { sender } }
+}
 
 /// What is needed to connect.
 #[derive(Debug, Clone)]

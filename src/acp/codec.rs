@@ -1,1 +1,206 @@
-//! Stub.
+//! The translation between JSON text and [`crate::model`].
+//!
+//! Duty: build what is sent from the official types; bring what comes in into the official names and
+//! shapes (tables in `names`), decode it item by item with the official types, and hand on model values.
+//! Not its duty: ids, pending calls, framing (`peer`, `frame`), or what an event means (`app`).
+//! Data enters as JSON text of `params`, `result` or `error`, and leaves as [`AgentEvent`]s, [`Ask`]s and
+//! [`Reply`]s; the way back is the same in reverse.
+//! Invariants: nothing here fails for good or panics, whatever comes in; what is not understood is kept
+//! raw or reported as an anomaly, never lost in silence; every outgoing message passes strict decoders.
+
+mod answers;
+mod auth;
+mod calls;
+mod content;
+mod elicitation;
+mod errors;
+mod fast;
+mod hello;
+mod input;
+mod memory;
+mod names;
+mod options;
+mod output;
+mod patches;
+mod plans;
+mod quirks;
+mod replies;
+mod requests;
+mod terminals;
+mod tools;
+mod updates;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use crate::model::{
+    AgentCapabilities, AgentEvent, AgentInfo, AgentSpec, AnomalyKind, Answer, Ask, Call, CallError,
+    Callbacks, Reply, RpcError, SessionId,
+};
+
+use memory::Memory;
+use quirks::Quirks;
+
+/// The translator of one connection. It holds what was learned of the agent: its quirks, its
+/// capabilities, and the little memory that some dialects need.
+#[derive(Debug)]
+pub struct Codec {
+    quirks: Quirks,
+    offered: Callbacks,
+    can: AgentCapabilities,
+    memory: Memory,
+}
+
+impl Codec {
+    /// A translator for one life of this agent. Quirks known by the command's name are in force at once.
+    pub fn new(spec: &AgentSpec) -> Self {
+        Self {
+            quirks: Quirks::of_command(&spec.command, &spec.args),
+            offered: spec.callbacks,
+            can: AgentCapabilities::default(),
+            memory: Memory::default(),
+        }
+    }
+
+    /// Method and params of the form of `initialize` to try: 0 is the official form with all that
+    /// parlor can do, 1 the same without unstable parts, for agents that refuse what they do not know.
+    /// `None`: there is no further form.
+    pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
+        hello::encode(attempt, self.offered)
+    }
+
+    /// Reads the answer to `initialize`.
+    ///
+    /// # Errors
+    /// [`CallError::Malformed`] if it is no object, or names a version that parlor does not speak.
+    pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
+        let info = hello::decode(result, &mut self.quirks)?;
+        self.can = info.capabilities;
+        Ok(info)
+    }
+
+    /// Reads a notification; `false`: the method is unknown. A text chunk that continues the last event
+    /// of `out` (same session, role and message) is joined to it.
+    pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
+        match method {
+            "session/update" => {
+                let text = params.unwrap_or("null");
+                if !fast::decode(text, &mut self.memory, out) {
+                    updates::decode(text, &mut self.memory, &mut self.quirks, out);
+                }
+                true
+            }
+            "elicitation/complete" => {
+                match params.and_then(elicitation::decode_complete) {
+                    Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
+                    None => out.push(value::anomaly(
+                        AnomalyKind::BadMessage,
+                        "A notice that a page was dealt with names no page.",
+                    )),
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads a request. Anomalies met on the way go to `out`; that a request was refused is the caller's to
+    /// tell.
+    ///
+    /// # Errors
+    /// What to answer with: `-32601` for a method that parlor does not know or does not offer to this
+    /// agent, `-32602` for params that cannot be read.
+    pub fn request(
+        &mut self,
+        method: &str,
+        params: Option<&str>,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<(Ask, AskForm), RpcError> {
+        requests::decode(method, params, self.offered, &mut self.memory, &mut self.quirks, out)
+    }
+
+    /// Reads the result of a call of ours. Anomalies met on the way go to `out`.
+    ///
+    /// # Errors
+    /// [`CallError::Malformed`] if what the call is for is missing; [`CallError::Agent`] with
+    /// `-32000` where an agent tells by a stop reason that it wants a sign-in.
+    pub fn reply(
+        &mut self,
+        call: &Call,
+        result: &str,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<Reply, CallError> {
+        replies::decode(call, result, &mut self.memory, out)
+    }
+
+    /// Reads an error of any shape. Its message is the best text that was found, wherever it was hidden.
+    pub fn error(&self, error: &str) -> RpcError {
+        errors::decode(error)
+    }
+
+    /// Method and params of a call. What the agent does not take (MCP transports, more folders, kinds of
+    /// prompt blocks) is left out or replaced by what it takes.
+    pub fn call(&self, call: &Call) -> (&'static str, String) {
+        calls::encode(call, &self.can)
+    }
+
+    /// Method and params of the notification that cancels a session's turn.
+    pub fn cancel(&self, session: &SessionId) -> (&'static str, String) {
+        calls::encode_cancel(session)
+    }
+
+    /// The JSON of an answer: `Ok` is a result, `Err` an error object. An answer that does not fit the
+    /// request becomes error `-32603`.
+    ///
+    /// # Errors
+    /// The error object to send, as JSON text.
+    pub fn answer(&self, form: &AskForm, answer: &Answer) -> Result<String, String> {
+        answers::encode(form, answer)
+    }
+
+    /// The answer that fits when nobody answers any more.
+    /// ACP v1 prompt-turn, Cancellation: pending permissions MUST be answered `cancelled`.
+    pub fn fallback(&self, form: &AskForm) -> Answer {
+        answers::fallback(form)
+    }
+}
+
+/// How a request was spelled, so that its answer is spelled alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskForm {
+    /// What was asked.
+    pub kind: AskKind,
+    /// Whether options were keyed by `id`: the permission reply is then flat, too.
+    pub is_flat: bool,
+}
+
+impl AskForm {
+    /// The official spelling.
+    pub(crate) fn official(kind: AskKind) -> Self {
+        Self { kind, is_flat: false }
+    }
+}
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskKind {
+    /// `session/request_permission`.
+    Permission,
+    /// `elicitation/create`.
+    Elicitation,
+    /// `fs/read_text_file`.
+    ReadFile,
+    /// `fs/write_text_file`.
+    WriteFile,
+    /// `terminal/create`.
+    TerminalCreate,
+    /// `terminal/output`.
+    TerminalOutput,
+    /// `terminal/wait_for_exit`.
+    TerminalWait,
+    /// `terminal/kill`.
+    TerminalKill,
+    /// `terminal/release`.
+    TerminalRelease,
+}

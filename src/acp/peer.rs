@@ -1,1 +1,133 @@
-//! Stub.
+//! The peer: JSON-RPC between one agent and the app.
+//!
+//! Duty: one task per connection that owns all its state. It takes commands, writes frames at once, sorts
+//! what comes in, and hands batches of events to the app: one batch per read.
+//! Not its duty: bytes (`transport`, `frame`), the protocol's names and shapes (`codec`).
+//! Invariants: the task never waits for the app or the agent alone, so a cancel is written while events
+//! wait for the app; what is read waits for the app, so a flood ends in the agent's own pipe; commands are
+//! looked at between any two frames; `Closed` is the last event, after the end of every call.
+
+mod asks;
+mod calls;
+mod core;
+mod envelope;
+mod pen;
+#[cfg(test)]
+mod tests;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use self::core::Peer;
+use super::frame::DEFAULT_FRAME_BYTES;
+use super::transport::{In, Link, LinkEnd, Setup, Transport};
+use super::{Command, ConnectOptions};
+use crate::model::{AgentEvent, CloseReason};
+
+pub use calls::Deadlines;
+
+/// How many batches wait for the app. A batch is what one read gave, at most 256 KiB or one long frame, so
+/// about 8 MiB are in flight before the agent has to wait.
+pub const EVENT_BATCHES: usize = 32;
+
+/// What a connection may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Longest frame, in bytes; a longer one is skipped and reported.
+    pub max_frame_bytes: usize,
+    /// How long calls may take.
+    pub deadlines: Deadlines,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_frame_bytes: DEFAULT_FRAME_BYTES, deadlines: Deadlines::default() }
+    }
+}
+
+/// Runs a connection from its start to its end.
+pub async fn run(
+    transport: Box<dyn Transport>,
+    options: ConnectOptions,
+    limits: Limits,
+    events: mpsc::Sender<Vec<AgentEvent>>,
+    mut commands: mpsc::UnboundedReceiver<Command>,
+) {
+    let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
+    let setup = Setup {
+        max_frame_bytes: limits.max_frame_bytes,
+        tap: options.tap.clone(),
+        stderr_log: options.stderr_log,
+    };
+    let reason = match transport.start(setup) {
+        Ok(link) => drive(&mut peer, link, &events, &mut commands).await,
+        Err(reason) => reason,
+    };
+    commands.close();
+    while let Ok(command) = commands.try_recv() {
+        peer.on_command(command, Instant::now());
+    }
+    peer.close(reason);
+    options.tap.flush();
+    let _ = events.send(peer.take_events()).await;
+}
+
+/// Drives a running link until it closes.
+async fn drive(
+    peer: &mut Peer,
+    link: Link,
+    events: &mpsc::Sender<Vec<AgentEvent>>,
+    commands: &mut mpsc::UnboundedReceiver<Command>,
+) -> CloseReason {
+    let Link { pid, mut incoming, outgoing, stopper } = link;
+    peer.start(pid, outgoing, stopper, Instant::now());
+    let (mut has_commander, mut has_listener) = (true, true);
+    loop {
+        if !has_listener {
+            peer.take_events();
+        }
+        let has_events = peer.has_events();
+        let is_full = peer.is_outgoing_full();
+        let deadline = peer.next_deadline();
+        tokio::select! {
+            biased;
+            command = commands.recv(), if has_commander => {
+                if let Some(command) = command {
+                    peer.on_command(command, Instant::now());
+                } else {
+                    // Nobody can answer the agent any more.
+                    has_commander = false;
+                    peer.stop(false);
+                }
+            }
+            permit = events.reserve(), if has_events => match permit {
+                Ok(permit) => permit.send(peer.take_events()),
+                // Seen again, and dealt with, by the next branch.
+                Err(_) => { peer.take_events(); }
+            },
+            () = events.closed(), if has_listener => {
+                has_listener = false;
+                peer.stop(false);
+            }
+            message = incoming.recv(), if !has_events && !is_full => match message {
+                Some(In::Pieces(pieces)) => {
+                    for piece in pieces {
+                        peer.on_piece(piece);
+                        // A cancel must not wait behind a batch.
+                        while let Ok(command) = commands.try_recv() {
+                            peer.on_command(command, Instant::now());
+                        }
+                    }
+                }
+                Some(In::Closed(end)) => return peer.close_reason(end),
+                None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
+            },
+            () = peer.outgoing_drained(), if is_full => {}
+            // Not while events wait: the answer may be in the pipe, and only the app is late.
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
+                peer.on_deadline(Instant::now());
+            }
+        }
+        peer.flush();
+    }
+}

@@ -1,7 +1,206 @@
 //! The tap: sees every frame, both ways, before parsing and after writing.
 //!
-//! Keeps a bounded ring for the log view. Secrets are taken out when a line is read for display, not here.
+//! Duty: a bounded ring of raw lines for the log view, and a JSONL file for those who want one.
+//! Bytes come in by [`Tap::record`] from the connection's tasks; lines go out by [`Tap::snapshot`].
+//! Not its duty: drawing them. Secrets are hidden when a line leaves the ring, for display and for the
+//! file, not when it comes in.
+//! Invariants: recording copies once, allocates nothing once the ring is warm, and never waits for a disk
+//! unless a file was asked for; the ring never holds more than its limits.
 
-/// A shared ring of raw lines.
-#[derive(Debug, Clone, Default)]
-pub struct Tap {}
+mod redact;
+mod ring;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use redact::redact;
+use ring::Ring;
+use sink::Sink;
+
+/// Of a longer line only this much is kept in the ring, in bytes.
+pub const LINE_BYTES: usize = 16 << 10;
+
+/// Which way a line went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the agent.
+    ToAgent,
+    /// From the agent.
+    FromAgent,
+    /// From the agent's stderr.
+    Stderr,
+}
+
+impl Direction {
+    /// The word in the file: `to`, `from`, `stderr`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ToAgent => "to",
+            Self::FromAgent => "from",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// A line for the log view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TapLine {
+    /// Number of the line, from 1, without gaps.
+    pub sequence: u64,
+    /// Time since the tap was made.
+    pub at: Duration,
+    /// Which way.
+    pub direction: Direction,
+    /// The line, or how it begins; secrets are hidden, nothing else is cleaned.
+    pub text: String,
+    /// Its whole length in bytes; more than the text's where the line was cut.
+    pub len_bytes: usize,
+}
+
+/// Which lines are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TapFilter {
+    /// Lines to the agent.
+    pub to_agent: bool,
+    /// Lines from the agent.
+    pub from_agent: bool,
+    /// Lines of its stderr.
+    pub stderr: bool,
+    /// Only lines that hold this text, in any case; empty: all.
+    pub text: String,
+    /// Only lines after this sequence number; 0: all.
+    pub after: u64,
+    /// At most so many, the newest.
+    pub max_lines: usize,
+}
+
+impl Default for TapFilter {
+    fn default() -> Self {
+        Self {
+            to_agent: true,
+            from_agent: true,
+            stderr: true,
+            text: String::new(),
+            after: 0,
+            max_lines: usize::MAX,
+        }
+    }
+}
+
+impl TapFilter {
+    fn takes(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::ToAgent => self.to_agent,
+            Direction::FromAgent => self.from_agent,
+            Direction::Stderr => self.stderr,
+        }
+    }
+}
+
+/// A shared ring of raw lines; a clone is the same tap.
+#[derive(Debug, Clone)]
+pub struct Tap {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    start: Instant,
+    version: AtomicU64,
+    ring: Mutex<Ring>,
+    has_sink: AtomicBool,
+    /// A lock of its own: a slow disk must not hold up the log view.
+    sink: Mutex<Option<Sink>>,
+}
+
+impl Default for Tap {
+    fn default() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                start: Instant::now(),
+                version: AtomicU64::new(0),
+                ring: Mutex::new(Ring::default()),
+                has_sink: AtomicBool::new(false),
+                sink: Mutex::new(None),
+            }),
+        }
+    }
+}
+
+impl Tap {
+    /// Keeps a line, without its line end.
+    pub fn record(&self, direction: Direction, line: &[u8]) {
+        let at = self.shared.start.elapsed();
+        let sequence = lock(&self.shared.ring).push(at, direction, line);
+        self.shared.version.store(sequence, Ordering::Release);
+        if self.shared.has_sink.load(Ordering::Acquire) {
+            self.write(|sink| sink.append(sequence, at, direction, line));
+        }
+    }
+
+    /// Changes with every line: the sequence number of the newest one, 0 before the first.
+    pub fn version(&self) -> u64 {
+        self.shared.version.load(Ordering::Acquire)
+    }
+
+    /// The lines that are wanted, oldest first, with secrets hidden.
+    pub fn snapshot(&self, filter: &TapFilter) -> Vec<TapLine> {
+        let needle = filter.text.to_lowercase();
+        // Copies first, so that the lock is not held while texts are searched.
+        let copies = lock(&self.shared.ring).copy(filter.after, |direction| filter.takes(direction));
+        let mut lines: Vec<TapLine> = copies
+            .into_iter()
+            .rev()
+            .map(|copy| TapLine {
+                sequence: copy.sequence,
+                at: copy.at,
+                direction: copy.direction,
+                text: redact(&String::from_utf8_lossy(&copy.bytes)).into_owned(),
+                len_bytes: copy.len_bytes,
+            })
+            .filter(|line| needle.is_empty() || line.text.to_lowercase().contains(&needle))
+            .take(filter.max_lines)
+            .collect();
+        lines.reverse();
+        lines
+    }
+
+    /// Writes all lines from now on to a file too, one JSON object a line, whole, with secrets hidden.
+    /// The file is appended to; a new one can be read by its owner only.
+    pub fn log_to(&self, path: &Path) -> io::Result<()> {
+        let sink = Sink::open(path)?;
+        *lock(&self.shared.sink) = Some(sink);
+        self.shared.has_sink.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Brings the file up to date. Cheap when there is none.
+    pub fn flush(&self) {
+        if self.shared.has_sink.load(Ordering::Acquire) {
+            self.write(Sink::flush);
+        }
+    }
+
+    /// A file that cannot be written is given up: the connection matters more.
+    fn write(&self, work: impl FnOnce(&mut Sink) -> io::Result<()>) {
+        let mut sink = lock(&self.shared.sink);
+        let Some(open) = sink.as_mut() else { return };
+        if let Err(error) = work(open) {
+            *sink = None;
+            drop(sink);
+            self.shared.has_sink.store(false, Ordering::Release);
+            let note = format!("the wire log is not written any more: {error}");
+            self.record(Direction::Stderr, note.as_bytes());
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

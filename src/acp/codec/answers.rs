@@ -1,0 +1,118 @@
+//! Our answers to the agent's requests.
+//!
+//! Duty: the JSON of an answer in the form of its request. Not its duty: that there is exactly one (`peer`).
+//! Invariants: results without payload are `{}`, never `null`, which some agents drop as invalid; an
+//! answer that does not fit its request becomes an error, because a wrong shape would do more harm.
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{Answer, ExitInfo, FieldValue, RpcError};
+
+use super::value::json as to_json;
+use super::{AskForm, AskKind};
+
+/// Result JSON, or error-object JSON.
+pub(super) fn encode(form: &AskForm, answer: &Answer) -> Result<String, String> {
+    let result = match (form.kind, answer) {
+        (_, Answer::Error(error)) => return Err(encode_error(error)),
+        (AskKind::Permission, Answer::Selected(option)) => encode_selected(form, option),
+        (AskKind::Permission, Answer::PermissionCancelled) => encode_cancelled(form),
+        (AskKind::Elicitation, Answer::ElicitationAccepted(values)) => {
+            let content = values.as_ref().map(|values| {
+                values
+                    .iter()
+                    .map(|(key, value)| (key.clone(), encode_value(value)))
+                    .collect::<BTreeMap<_, _>>()
+            });
+            elicitation(schema::ElicitationAction::Accept(
+                schema::ElicitationAcceptAction::new().content(content),
+            ))
+        }
+        (AskKind::Elicitation, Answer::ElicitationDeclined) => {
+            elicitation(schema::ElicitationAction::Decline)
+        }
+        (AskKind::Elicitation, Answer::ElicitationCancelled) => {
+            elicitation(schema::ElicitationAction::Cancel)
+        }
+        (AskKind::ReadFile, Answer::FileContent(text)) => {
+            to_json(&schema::ReadTextFileResponse::new(text.as_str()))
+        }
+        (AskKind::WriteFile, Answer::Done) => to_json(&schema::WriteTextFileResponse::new()),
+        (AskKind::TerminalKill, Answer::Done) => to_json(&schema::KillTerminalResponse::new()),
+        (AskKind::TerminalRelease, Answer::Done) => to_json(&schema::ReleaseTerminalResponse::new()),
+        (AskKind::TerminalCreate, Answer::TerminalCreated(id)) => {
+            to_json(&schema::CreateTerminalResponse::new(id.0.clone()))
+        }
+        (AskKind::TerminalOutput, Answer::TerminalOutput { output, is_truncated, exit }) => to_json(
+            &schema::TerminalOutputResponse::new(output.as_str(), *is_truncated)
+                .exit_status(exit.as_ref().map(encode_exit)),
+        ),
+        (AskKind::TerminalWait, Answer::TerminalExit(exit)) => {
+            to_json(&schema::WaitForTerminalExitResponse::new(encode_exit(exit)))
+        }
+        _ => {
+            let text = "parlor could not answer this request: its answer does not fit.";
+            return Err(encode_error(&RpcError::new(RpcError::INTERNAL, text)));
+        }
+    };
+    Ok(result)
+}
+
+/// The answer that fits when nobody answers any more.
+pub(super) fn fallback(form: &AskForm) -> Answer {
+    match form.kind {
+        AskKind::Permission => Answer::PermissionCancelled,
+        AskKind::Elicitation => Answer::ElicitationCancelled,
+        _ => Answer::Error(RpcError::new(
+            RpcError::INTERNAL,
+            "The request was dropped before it was answered.",
+        )),
+    }
+}
+
+fn encode_selected(form: &AskForm, option: &str) -> String {
+    let outcome =
+        schema::RequestPermissionOutcome::Selected(schema::SelectedPermissionOutcome::new(option.to_owned()));
+    if form.is_flat {
+        // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
+        return json!({"optionId": option, "outcome": outcome}).to_string();
+    }
+    to_json(&schema::RequestPermissionResponse::new(outcome))
+}
+
+fn encode_cancelled(form: &AskForm) -> String {
+    if form.is_flat {
+        return json!({"outcome": "cancelled"}).to_string();
+    }
+    to_json(&schema::RequestPermissionResponse::new(schema::RequestPermissionOutcome::Cancelled))
+}
+
+fn elicitation(action: schema::ElicitationAction) -> String {
+    to_json(&schema::CreateElicitationResponse::new(action))
+}
+
+fn encode_value(value: &FieldValue) -> schema::ElicitationContentValue {
+    match value {
+        FieldValue::Text(text) => schema::ElicitationContentValue::String(text.clone()),
+        FieldValue::Texts(texts) => schema::ElicitationContentValue::StringArray(texts.clone()),
+        FieldValue::Integer(number) => schema::ElicitationContentValue::Integer(*number),
+        FieldValue::Number(number) => schema::ElicitationContentValue::Number(*number),
+        FieldValue::Bool(is_true) => schema::ElicitationContentValue::Boolean(*is_true),
+    }
+}
+
+fn encode_exit(exit: &ExitInfo) -> schema::TerminalExitStatus {
+    // The protocol has no negative codes; a shell shows them in eight bits.
+    #[allow(clippy::cast_sign_loss, reason = "masked to eight bits")]
+    let code = exit.code.map(|code| u32::try_from(code).unwrap_or((code & 0xff) as u32));
+    schema::TerminalExitStatus::new().exit_code(code).signal(exit.signal.clone())
+}
+
+fn encode_error(error: &RpcError) -> String {
+    let code = i32::try_from(error.code).unwrap_or(-32603);
+    let data: Option<Value> = error.data.as_ref().and_then(|data| serde_json::from_str(&data.0).ok());
+    to_json(&schema::Error::new(code, error.message.as_str()).data(data))
+}

@@ -1,0 +1,94 @@
+//! Ways to sign in, as agents tell them.
+//!
+//! Duty: the two official types, and two older ones: `env_var`, and a command under
+//! `_meta["terminal-auth"]`. Not its duty: doing it.
+//! Invariant: a method that cannot be understood but has an id is an `authenticate` call.
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::Value;
+
+use crate::model::{AuthKind, AuthMethod, AuthVar};
+
+use super::value::{Object, fill, first, first_text, list, rename, text, typed};
+
+/// Reads one method; `None`: it has no id.
+pub(super) fn decode(method: Value) -> Option<AuthMethod> {
+    let Value::Object(mut method) = method else { return None };
+    rename(&mut method, "id", &["methodId", "method_id"]);
+    let id = first_text(&method, &["id"])?;
+    rename(&mut method, "name", &["title", "label"]);
+    fill(&mut method, "name", || id.into());
+    let kind = first_text(&method, &["type"]);
+    let legacy = method.get("_meta").and_then(|meta| meta.get("terminal-auth")).and_then(Value::as_object);
+    let odd = match kind.as_deref() {
+        Some("env_var") => decode_env_var(&method),
+        Some("terminal") => None,
+        _ => legacy.map(decode_terminal),
+    };
+    if kind.as_deref() == Some("terminal") && method.get("args").is_some_and(|args| !args.is_array()) {
+        method.shift_remove("args");
+    }
+    // The official map of variables has no order of its own; the agent's is kept.
+    let env = method.get("env").map(variables).unwrap_or_default();
+    method.shift_remove("env");
+    Some(match typed::<schema::AuthMethod>(Value::Object(method)).ok()? {
+        schema::AuthMethod::Terminal(terminal) => AuthMethod {
+            id: terminal.id.to_string(),
+            name: terminal.name,
+            description: terminal.description,
+            kind: AuthKind::Terminal { command: None, args: terminal.args, env },
+        },
+        schema::AuthMethod::Agent(agent) => AuthMethod {
+            id: agent.id.to_string(),
+            name: agent.name,
+            description: agent.description,
+            kind: odd.unwrap_or(AuthKind::Agent),
+        },
+        _ => return None,
+    })
+}
+
+/// `{command, args, env}` of the agents that came before the official type.
+fn decode_terminal(told: &Object) -> AuthKind {
+    let args = match told.get("args") {
+        Some(Value::Array(args)) => args.iter().filter_map(text).collect(),
+        _ => Vec::new(),
+    };
+    let env = told.get("env").map(variables).unwrap_or_default();
+    AuthKind::Terminal { command: first_text(told, &["command"]), args, env }
+}
+
+fn decode_env_var(method: &Object) -> Option<AuthKind> {
+    let named = first(method, &["vars"]).or_else(|| first(method, &["varName", "var"]))?;
+    let vars: Vec<AuthVar> = list(named.clone())
+        .into_iter()
+        .filter_map(|var| match var {
+            Value::String(name) => Some(AuthVar { name, label: None, is_secret: true, is_optional: false }),
+            Value::Object(var) => Some(AuthVar {
+                name: first_text(&var, &["name"])?,
+                label: first_text(&var, &["label"]),
+                is_secret: var.get("secret").and_then(Value::as_bool).unwrap_or(true),
+                is_optional: var.get("optional").and_then(Value::as_bool).unwrap_or(false),
+            }),
+            _ => None,
+        })
+        .collect();
+    (!vars.is_empty()).then(|| AuthKind::EnvVar { vars, link: first_text(method, &["link"]) })
+}
+
+/// Variables as a map or as a list of `{name, value}`.
+fn variables(env: &Value) -> Vec<(String, String)> {
+    match env {
+        Value::Object(map) => {
+            map.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+        }
+        Value::Array(rows) => rows
+            .iter()
+            .filter_map(|row| {
+                let row = row.as_object()?;
+                Some((first_text(row, &["name"])?, text(row.get("value")?)?))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}

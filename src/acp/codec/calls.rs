@@ -1,0 +1,146 @@
+//! Our calls, built from the official types.
+//!
+//! Duty: method and params. What the agent does not take is left out here, so that nothing above needs to
+//! know the wire's rules. Not its duty: ids and envelopes (`peer`).
+//! Invariant: every message but `session/set_model` is an official type, serialised.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::json;
+
+use crate::model::{AgentCapabilities, Call, ConfigValue, McpServer, SessionId, SessionPlace};
+
+use super::content;
+use super::value::json as to_json;
+
+/// Method and params of a call.
+pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
+    let names = &schema::AGENT_METHOD_NAMES;
+    match call {
+        Call::Authenticate { method_id } => {
+            (names.authenticate, to_json(&schema::AuthenticateRequest::new(method_id.clone())))
+        }
+        Call::LogOut => (names.logout, to_json(&schema::LogoutRequest::new())),
+        Call::NewSession(place) => {
+            let request = schema::NewSessionRequest::new(lossless(&place.cwd))
+                .additional_directories(directories(place, can))
+                .mcp_servers(servers(place, can));
+            (names.session_new, to_json(&request))
+        }
+        Call::LoadSession(id, place) => {
+            let request = schema::LoadSessionRequest::new(session(id), lossless(&place.cwd))
+                .additional_directories(directories(place, can))
+                .mcp_servers(servers(place, can));
+            (names.session_load, to_json(&request))
+        }
+        Call::ResumeSession(id, place) => {
+            let request = schema::ResumeSessionRequest::new(session(id), lossless(&place.cwd))
+                .additional_directories(directories(place, can))
+                .mcp_servers(servers(place, can));
+            (names.session_resume, to_json(&request))
+        }
+        Call::ForkSession(id, place) => {
+            let request = schema::ForkSessionRequest::new(session(id), lossless(&place.cwd))
+                .additional_directories(directories(place, can))
+                .mcp_servers(servers(place, can));
+            (names.session_fork, to_json(&request))
+        }
+        Call::ListSessions { cwd, cursor } => {
+            let request =
+                schema::ListSessionsRequest::new().cwd(cwd.as_deref().map(lossless)).cursor(cursor.clone());
+            (names.session_list, to_json(&request))
+        }
+        Call::DeleteSession(id) => {
+            (names.session_delete, to_json(&schema::DeleteSessionRequest::new(session(id))))
+        }
+        Call::CloseSession(id) => {
+            (names.session_close, to_json(&schema::CloseSessionRequest::new(session(id))))
+        }
+        Call::SetTitle(id, title) => {
+            let request = schema::SetSessionTitleRequest::new(session(id), title.as_str());
+            (names.session_set_title, to_json(&request))
+        }
+        Call::Prompt(id, blocks) => {
+            let prompt = blocks.iter().map(|block| content::encode(block, can)).collect();
+            (names.session_prompt, to_json(&schema::PromptRequest::new(session(id), prompt)))
+        }
+        Call::SetMode(id, mode) => {
+            let request = schema::SetSessionModeRequest::new(session(id), mode.0.clone());
+            (names.session_set_mode, to_json(&request))
+        }
+        Call::SetOption(id, option, value) => {
+            let value = match value {
+                ConfigValue::Text(text) => schema::SessionConfigOptionValue::value_id(text.clone()),
+                ConfigValue::Bool(is_on) => schema::SessionConfigOptionValue::boolean(*is_on),
+            };
+            let request = schema::SetSessionConfigOptionRequest::new(session(id), option.clone(), value);
+            (names.session_set_config_option, to_json(&request))
+        }
+        // Removed from the official types in favour of config options; many agents still take it.
+        Call::SetModel(id, model) => {
+            let params = json!({"sessionId": id.as_str(), "modelId": model.as_str()});
+            ("session/set_model", params.to_string())
+        }
+    }
+}
+
+/// Method and params of the notification that cancels a turn.
+pub(super) fn encode_cancel(id: &SessionId) -> (&'static str, String) {
+    (schema::AGENT_METHOD_NAMES.session_cancel, to_json(&schema::CancelNotification::new(session(id))))
+}
+
+fn session(id: &SessionId) -> schema::SessionId {
+    schema::SessionId::new(id.0.clone())
+}
+
+/// JSON has no bytes that are no UTF-8: such a path goes with replacement characters, and the agent's
+/// error about it is better than no message at all.
+fn lossless(path: &Path) -> PathBuf {
+    match path.to_str() {
+        Some(_) => path.to_path_buf(),
+        None => PathBuf::from(path.to_string_lossy().into_owned()),
+    }
+}
+
+/// ACP v1 session-setup: `additionalDirectories` only with its capability.
+fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<PathBuf> {
+    if can.additional_directories {
+        place.additional_directories.iter().map(|path| lossless(path)).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// ACP v1 session-setup: every agent takes stdio servers, others only with their capability.
+fn servers(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
+    place.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
+}
+
+fn encode_server(server: &McpServer, can: &AgentCapabilities) -> Option<schema::McpServer> {
+    match server {
+        McpServer::Stdio { name, command, args, env } => {
+            let env = env
+                .iter()
+                .map(|(name, value)| schema::EnvVariable::new(name.as_str(), value.as_str()))
+                .collect();
+            Some(schema::McpServer::Stdio(
+                schema::McpServerStdio::new(name.as_str(), lossless(command)).args(args.clone()).env(env),
+            ))
+        }
+        McpServer::Http { name, url, headers } => can.mcp_http.then(|| {
+            schema::McpServer::Http(
+                schema::McpServerHttp::new(name.as_str(), url.as_str()).headers(encode_headers(headers)),
+            )
+        }),
+        McpServer::Sse { name, url, headers } => can.mcp_sse.then(|| {
+            schema::McpServer::Sse(
+                schema::McpServerSse::new(name.as_str(), url.as_str()).headers(encode_headers(headers)),
+            )
+        }),
+    }
+}
+
+fn encode_headers(headers: &[(String, String)]) -> Vec<schema::HttpHeader> {
+    headers.iter().map(|(name, value)| schema::HttpHeader::new(name.as_str(), value.as_str())).collect()
+}

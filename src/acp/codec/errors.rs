@@ -1,0 +1,145 @@
+//! Errors of the agent.
+//!
+//! Duty: find code and the best text, wherever an agent put it. Agents hide what went wrong in
+//! `data.details`, or write a whole JSON document into `message`.
+//! Not its duty: deciding what an error means (`app`).
+
+use serde_json::Value;
+
+use crate::model::{Raw, RpcError};
+
+use super::value::{Object, first_text, parse, raw, take, text, whole};
+
+/// Messages that say nothing by themselves.
+const EMPTY_WORDS: &[&str] = &[
+    "",
+    "error",
+    "internal error",
+    "invalid params",
+    "invalid request",
+    "server error",
+    "unknown error",
+    "an error occurred",
+];
+
+/// Deepest nesting that is looked into.
+const DEPTH: u8 = 4;
+
+/// Reads an error of any shape. Without a code it is an internal one (`-32603`).
+pub(super) fn decode(error: &str) -> RpcError {
+    let Some(value) = parse(error) else {
+        return RpcError::new(RpcError::INTERNAL, fallback_text(error));
+    };
+    let mut object = match value {
+        Value::Object(object) => object,
+        other => {
+            let message = find_text(&other, DEPTH).unwrap_or_else(|| fallback_text(&other.to_string()));
+            return RpcError::new(RpcError::INTERNAL, message);
+        }
+    };
+    let code = object.get("code").and_then(whole).unwrap_or(RpcError::INTERNAL);
+    let data = take(&mut object, &["data"]);
+    let message = message(&object, data.as_ref());
+    RpcError { code, message, data: data.map(|data| raw(&data)).or_else(|| rest(&object)) }
+}
+
+fn message(object: &Object, data: Option<&Value>) -> String {
+    let told = ["message", "error", "detail", "details", "reason"]
+        .iter()
+        .find_map(|key| find_text(object.get(*key)?, DEPTH))
+        .unwrap_or_default();
+    let told = told.trim().to_owned();
+    let detail = data.and_then(|data| find_text(data, DEPTH)).map(|text| text.trim().to_owned());
+    let says_nothing = EMPTY_WORDS.contains(&told.trim_end_matches('.').to_lowercase().as_str());
+    match detail {
+        Some(detail) if says_nothing => detail,
+        Some(detail) if !told.contains(&detail) && !detail.contains(&told) => format!("{told}: {detail}"),
+        Some(detail) if detail.len() > told.len() => detail,
+        _ if told.is_empty() => "The agent gave no reason.".to_owned(),
+        _ => told,
+    }
+}
+
+/// The text of a string (also of one that holds JSON), or under a usual key.
+fn find_text(value: &Value, depth: u8) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match value {
+        Value::String(told) => {
+            let inner = if told.trim_start().starts_with('{') { parse(told) } else { None };
+            let found = inner.and_then(|inner| find_text(&inner, depth)).unwrap_or_else(|| told.clone());
+            (!found.trim().is_empty()).then_some(found)
+        }
+        Value::Object(object) => ["details", "detail", "message", "error", "reason", "description", "title"]
+            .iter()
+            .find_map(|key| find_text(object.get(*key)?, depth)),
+        Value::Array(items) => items.iter().find_map(|item| find_text(item, depth)),
+        Value::Null | Value::Bool(_) => None,
+        Value::Number(_) => text(value),
+    }
+}
+
+/// What an error told beside the usual fields.
+fn rest(object: &Object) -> Option<Raw> {
+    let mut rest = object.clone();
+    rest.retain(|key, value| key != "code" && key != "message" && !value.is_null());
+    (!rest.is_empty() && first_text(&rest, &["jsonrpc"]).is_none()).then(|| raw(&Value::Object(rest)))
+}
+
+fn fallback_text(error: &str) -> String {
+    let error = error.trim();
+    if error.is_empty() || error == "null" {
+        "The agent gave no reason.".to_owned()
+    } else {
+        error.chars().take(2000).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_text_is_found_wherever_it_is() {
+        for (error, code, message) in [
+            (
+                r#"{"code":-32603,"message":"Internal error: overloaded","data":{"kind":"busy"}}"#,
+                -32603,
+                "Internal error: overloaded",
+            ),
+            (
+                r#"{"code":-32603,"message":"Internal error","data":{"details":"No key is set"}}"#,
+                -32603,
+                "No key is set",
+            ),
+            (
+                r#"{"code":-32602,"message":"Bad cwd","data":"must be absolute"}"#,
+                -32602,
+                "Bad cwd: must be absolute",
+            ),
+            (
+                r#"{"code":400,"message":"{\"error\":{\"message\":\"too large\",\"code\":400}}"}"#,
+                400,
+                "too large",
+            ),
+            (r#"{"code":"-32000","message":"Authentication required"}"#, -32000, "Authentication required"),
+            (r#"{"code":-32603,"message":"","data":{"error":{"message":"deep"}}}"#, -32603, "deep"),
+            (r#""plain words""#, -32603, "plain words"),
+            (r#"{"message":"no code"}"#, -32603, "no code"),
+            (r#"{"code":7}"#, 7, "The agent gave no reason."),
+            ("17", -32603, "17"),
+            ("null", -32603, "The agent gave no reason."),
+            ("{broken", -32603, "{broken"),
+        ] {
+            let read = decode(error);
+            assert_eq!((read.code, read.message.as_str()), (code, message), "{error}");
+        }
+    }
+
+    #[test]
+    fn data_is_kept_as_it_came() {
+        let read = decode(r#"{"code":-32000,"message":"Sign in","data":{"authMethods":[{"id":"a"}]}}"#);
+        assert_eq!(read.data, Some(Raw(r#"{"authMethods":[{"id":"a"}]}"#.into())));
+        let odd = decode(r#"{"message":"x","status":"UNAVAILABLE"}"#);
+        assert_eq!(odd.data, Some(Raw(r#"{"status":"UNAVAILABLE"}"#.into())));
+    }
+}

@@ -1,0 +1,268 @@
+//! Facts in a tool's raw input, whose keys every agent names as it likes.
+//!
+//! Duty: find command, folder, path, query, address, description and changes. Pure; tables on top.
+//! Not its duty: the raw text itself, which stays beside the facts for whoever wants to see it.
+//! Invariant: a guess never replaces what the agent told by official fields.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{DiffChange, FileDiff, ToolInput, ToolKind};
+
+use super::patches;
+use super::value::{Object, first, first_text};
+
+const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
+const CWD: &[&str] = &[
+    "cwd",
+    "workdir",
+    "working_directory",
+    "workingDirectory",
+    "working_dir",
+    "workingDir",
+    "directory",
+    "dir_path",
+    "dir",
+];
+const PATH: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "filepath",
+    "absolute_path",
+    "absolutePath",
+    "target_file",
+    "targetFile",
+    "notebook_path",
+    "relative_workspace_path",
+    "filename",
+    "fileName",
+    "file",
+    "dir_path",
+    "directory",
+];
+const QUERY: &[&str] =
+    &["query", "pattern", "regex", "search", "search_term", "searchTerm", "glob_pattern", "glob", "q"];
+const URL: &[&str] = &["url", "uri", "href"];
+const DESCRIPTION: &[&str] = &["description", "explanation", "reason", "justification", "purpose"];
+const PATCH: &[&str] = &["patch", "input", "diff", "unified_diff", "unifiedDiff", "patchText", "patch_text"];
+const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldStr", "oldText", "old_text", "search"];
+const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText", "new_text", "replace"];
+const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];
+const EDITS: &[&str] = &["edits", "replacements", "changes"];
+
+/// Words that edit tools with one entry point put under `command`; they are no command lines.
+const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
+
+/// Shells that run the word behind `-c` or `-lc`.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish"];
+
+/// Reads the facts. `has_diff`: the content tells the change already.
+pub(super) fn read(raw: &Value, kind: Option<ToolKind>, has_diff: bool) -> ToolInput {
+    let mut facts = ToolInput::default();
+    match raw {
+        Value::Object(object) => read_object(object, kind, has_diff, &mut facts),
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            // Some write the arguments as JSON inside a string.
+            Ok(Value::Object(object)) => read_object(&object, kind, has_diff, &mut facts),
+            _ if patches::is_patch(text) && !has_diff => facts.diffs = patches::split(text, None),
+            _ if kind == Some(ToolKind::Execute) => facts.command = Some(text.clone()),
+            _ => {}
+        },
+        Value::Array(items) if kind == Some(ToolKind::Execute) => facts.command = command_of_list(items),
+        _ => {}
+    }
+    facts
+}
+
+fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &mut ToolInput) {
+    facts.command = command(object);
+    let is_command = facts.command.is_some();
+    facts.cwd = if is_command { first_text(object, CWD).map(PathBuf::from) } else { None };
+    facts.path = if is_command { None } else { first_text(object, PATH).map(PathBuf::from) };
+    facts.query = if is_command { None } else { first_text(object, QUERY) };
+    facts.url = first_text(object, URL).filter(|url| url.contains("://") && !url.starts_with("file:"));
+    facts.description = first_text(object, DESCRIPTION);
+    if !has_diff {
+        facts.diffs = diffs(object, kind);
+        if facts.path.is_none()
+            && let [only] = facts.diffs.as_slice()
+        {
+            facts.path = Some(only.path.clone());
+        }
+    }
+    if !facts.diffs.is_empty() {
+        // A text to search for is the old text of an edit then, or a patch that came as `command`.
+        facts.query = None;
+        if facts.command.as_deref().is_some_and(patches::is_patch) {
+            facts.command = None;
+        }
+    }
+}
+
+fn command(object: &Object) -> Option<String> {
+    match first(object, COMMAND)? {
+        Value::String(line) if line.is_empty() => None,
+        Value::String(line) if EDITOR_WORDS.contains(&line.as_str()) && first(object, PATH).is_some() => None,
+        Value::String(line) => match object.get("args").and_then(Value::as_array) {
+            Some(args) if !args.is_empty() => {
+                let words = std::iter::once(line.as_str()).chain(args.iter().filter_map(Value::as_str));
+                Some(shell_words::join(words))
+            }
+            _ => Some(line.clone()),
+        },
+        Value::Array(items) => command_of_list(items),
+        _ => None,
+    }
+}
+
+/// `["bash", "-lc", "make test"]` is `make test`; other lists are quoted as a shell would want them.
+fn command_of_list(items: &[Value]) -> Option<String> {
+    let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+    match words.as_slice() {
+        [] => None,
+        [shell, "-c" | "-lc" | "-ic", line]
+            if SHELLS.contains(&shell.rsplit('/').next().unwrap_or(shell)) =>
+        {
+            Some((*line).to_owned())
+        }
+        words => Some(shell_words::join(words)),
+    }
+}
+
+fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
+    let path = first_text(object, PATH);
+    if let Some(text) = PATCH
+        .iter()
+        .chain(COMMAND)
+        .filter_map(|key| object.get(*key)?.as_str())
+        .find(|text| patches::is_patch(text) || (path.is_some() && text.starts_with("@@")))
+    {
+        return patches::split(text, path.as_deref());
+    }
+    // `["apply_patch", "*** Begin Patch…"]`
+    if let Some(Value::Array(words)) = first(object, COMMAND)
+        && let Some(text) = words.iter().filter_map(Value::as_str).find(|word| patches::is_patch(word))
+    {
+        return patches::split(text, path.as_deref());
+    }
+    if let Some(Value::Object(changes)) = object.get("changes") {
+        return changes.iter().filter_map(|(path, change)| change_of(path, change)).collect();
+    }
+    let Some(path) = path else { return Vec::new() };
+    if let Some(diff) = replacement(&path, object) {
+        return vec![diff];
+    }
+    if let Some(Value::Array(edits)) = first(object, EDITS) {
+        return edits.iter().filter_map(|edit| replacement(&path, edit.as_object()?)).collect();
+    }
+    let may_write = matches!(kind, None | Some(ToolKind::Edit | ToolKind::Other));
+    match WHOLE.iter().find_map(|key| object.get(*key)?.as_str()) {
+        Some(text) if may_write => vec![texts(&path, None, text)],
+        _ => Vec::new(),
+    }
+}
+
+/// An old and a new text.
+fn replacement(path: &str, object: &Object) -> Option<FileDiff> {
+    let old = OLD.iter().find_map(|key| object.get(*key)?.as_str())?;
+    let new = NEW.iter().find_map(|key| object.get(*key)?.as_str())?;
+    let old = (!old.is_empty()).then_some(old);
+    Some(texts(path, old, new))
+}
+
+/// A row of `changes: {PATH: {type, content | unified_diff}}`.
+fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
+    let change = change.as_object()?;
+    let string = |keys: &[&str]| keys.iter().find_map(|key| change.get(*key)?.as_str());
+    if let Some(patch) = string(&["unified_diff", "diff", "patch"]) {
+        return Some(FileDiff { path: path.into(), change: DiffChange::Patch(Arc::from(patch)) });
+    }
+    let text = string(&["content", "new_content"])?;
+    match string(&["type"]) {
+        Some("delete") => Some(texts(path, Some(text), "")),
+        _ => Some(texts(path, string(&["old_content"]), text)),
+    }
+}
+
+fn texts(path: &str, old: Option<&str>, new: &str) -> FileDiff {
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn facts(raw: &Value) -> ToolInput {
+        read(raw, None, false)
+    }
+
+    #[test]
+    fn a_command_is_a_line_or_a_list() {
+        let line = facts(&json!({"command": "make test", "cwd": "/w", "description": "Run the tests"}));
+        assert_eq!(line.command.as_deref(), Some("make test"));
+        assert_eq!(line.cwd, Some("/w".into()));
+        assert_eq!(line.description.as_deref(), Some("Run the tests"));
+        assert_eq!(
+            facts(&json!({"command": ["/bin/bash", "-lc", "ls | wc"]})).command.as_deref(),
+            Some("ls | wc")
+        );
+        assert_eq!(facts(&json!({"cmd": ["git", "log", "a b"]})).command.as_deref(), Some("git log 'a b'"));
+        assert_eq!(
+            facts(&json!({"command": "git", "args": ["status"]})).command.as_deref(),
+            Some("git status")
+        );
+        assert_eq!(read(&json!("ls"), Some(ToolKind::Execute), false).command.as_deref(), Some("ls"));
+    }
+
+    #[test]
+    fn paths_queries_and_addresses_are_found_under_many_names() {
+        for key in ["path", "file_path", "filePath", "absolute_path", "target_file", "notebook_path"] {
+            assert_eq!(facts(&json!({key: "/w/a.rs"})).path, Some("/w/a.rs".into()), "{key}");
+        }
+        let search = facts(&json!({"pattern": "fn main", "path": "/w/src"}));
+        assert_eq!(search.query.as_deref(), Some("fn main"));
+        assert_eq!(search.path, Some("/w/src".into()));
+        assert_eq!(
+            facts(&json!({"url": "https://example.org/x"})).url.as_deref(),
+            Some("https://example.org/x")
+        );
+        assert_eq!(facts(&json!({"uri": "file:///w/a"})).url, None);
+    }
+
+    #[test]
+    fn changes_are_found_in_the_input() {
+        let whole = facts(&json!({"file_path": "/w/n.txt", "content": "new\n"}));
+        assert_eq!(whole.diffs, [texts("/w/n.txt", None, "new\n")]);
+        let snippet =
+            facts(&json!({"path": "/w/n.txt", "old_str": "a", "new_str": "b", "command": "str_replace"}));
+        assert_eq!(snippet.diffs, [texts("/w/n.txt", Some("a"), "b")]);
+        assert_eq!(snippet.command, None);
+        let several = facts(&json!({"file_path": "/w/n", "edits": [
+            {"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}]}));
+        assert_eq!(several.diffs, [texts("/w/n", Some("a"), "b"), texts("/w/n", Some("c"), "")]);
+        let patch =
+            facts(&json!({"input": "*** Begin Patch\n*** Update File: x.rs\n@@\n-a\n+b\n*** End Patch"}));
+        assert_eq!(patch.path, Some("x.rs".into()));
+        assert_eq!(patch.diffs.len(), 1);
+        let changes = facts(&json!({"changes": {
+            "/w/a": {"type": "add", "content": "1"},
+            "/w/b": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+2\n", "move_path": null},
+            "/w/c": {"type": "delete", "content": "gone"}}}));
+        assert_eq!(changes.diffs.len(), 3);
+        assert_eq!(changes.diffs.last(), Some(&texts("/w/c", Some("gone"), "")));
+    }
+
+    #[test]
+    fn what_the_content_tells_or_a_reader_reads_is_no_change() {
+        let raw = json!({"path": "/w/n.txt", "content": "text"});
+        assert!(read(&raw, Some(ToolKind::Read), false).diffs.is_empty());
+        assert!(read(&raw, Some(ToolKind::Edit), true).diffs.is_empty());
+        assert_eq!(facts(&json!({})), ToolInput::default());
+        assert_eq!(facts(&json!("{\"path\": \"/w/")), ToolInput::default());
+    }
+}

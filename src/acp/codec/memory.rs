@@ -1,0 +1,69 @@
+//! What a translator remembers between messages.
+//!
+//! Duty: share ids instead of allocating them anew, and fill in what some dialects leave out (the
+//! session, a tool's id, the other steps of a plan).
+//! Not its duty: the state of a session (`app`). Bounded: it holds the last of each, never a history.
+
+use crate::model::{MessageId, PlanEntry, Role, SessionId, ToolCallId};
+
+/// The last of everything.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    session: Option<SessionId>,
+    message: Option<MessageId>,
+    tool: Option<ToolCallId>,
+    made: u64,
+    /// Steps of the plan that one dialect tells step by step.
+    pub(super) steps: Option<(SessionId, Vec<PlanEntry>)>,
+    /// The last message between sessions: its role, and whether some of its content was told.
+    pub(super) letter: Option<(MessageId, Role, bool)>,
+}
+
+impl Memory {
+    /// The session of this name; from now on the one that a message without a session means.
+    pub(super) fn session(&mut self, name: &str) -> SessionId {
+        match &self.session {
+            Some(known) if known.as_str() == name => known.clone(),
+            _ => {
+                let session = SessionId::from(name);
+                self.session = Some(session.clone());
+                session
+            }
+        }
+    }
+
+    /// The session that a message without one means: the last one that was named.
+    pub(super) fn last_session(&self) -> Option<SessionId> {
+        self.session.clone()
+    }
+
+    /// The message of this name.
+    pub(super) fn message(&mut self, name: &str) -> MessageId {
+        match &self.message {
+            Some(known) if known.as_str() == name => known.clone(),
+            _ => {
+                let message = MessageId::from(name);
+                self.message = Some(message.clone());
+                message
+            }
+        }
+    }
+
+    /// The tool call of this name; from now on the one that an update without an id means.
+    pub(super) fn tool(&mut self, name: &str) -> ToolCallId {
+        let tool = ToolCallId::from(name);
+        self.tool = Some(tool.clone());
+        tool
+    }
+
+    /// The tool call that an update without an id means.
+    pub(super) fn last_tool(&self) -> Option<ToolCallId> {
+        self.tool.clone()
+    }
+
+    /// An id for something that came without one.
+    pub(super) fn make_id(&mut self, what: &str) -> String {
+        self.made += 1;
+        format!("parlor-{what}-{}", self.made)
+    }
+}

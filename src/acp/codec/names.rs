@@ -1,0 +1,254 @@
+//! Tables of the names that agents use, and the official ones for them.
+//!
+//! Duty: data, and one way to look things up. Not its duty: shapes.
+//! Invariant: an official name always maps to itself, so no table can harm an agent that is right.
+
+/// Rows of (what an agent may write, official name).
+pub(super) type Table = &'static [(&'static str, &'static str)];
+
+/// Update kinds of the dialects.
+pub(super) const UPDATES: Table = &[
+    ("agent_message", "agent_message_chunk"),
+    ("agent_message_delta", "agent_message_chunk"),
+    ("agent_message_text_update", "agent_message_chunk"),
+    ("text_delta", "agent_message_chunk"),
+    ("agent_thought", "agent_thought_chunk"),
+    ("agent_thought_text_update", "agent_thought_chunk"),
+    ("thinking_delta", "agent_thought_chunk"),
+    ("user_message", "user_message_chunk"),
+    ("tool_use", "tool_call"),
+    ("commands_update", "available_commands_update"),
+    ("mode_update", "current_mode_update"),
+    ("model_update", "current_model_update"),
+    ("config_options_update", "config_option_update"),
+];
+
+/// Keys that hold a session's id; `session.id` is looked at after them.
+pub(super) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
+/// Keys that hold the id of a new session.
+pub(super) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
+/// Keys that hold an update's kind.
+pub(super) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
+/// Keys that hold a message's id.
+pub(super) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
+/// Keys that hold a message's content.
+pub(super) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
+
+/// Keys that hold a tool call's id.
+pub(super) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
+/// Keys that hold a tool's programmatic name.
+pub(super) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
+/// Keys that hold a tool's input.
+pub(super) const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
+/// Keys that hold a tool's output.
+pub(super) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
+
+/// Kinds of tools.
+pub(super) const TOOL_KINDS: Table = &[
+    ("write", "edit"),
+    ("create", "edit"),
+    ("patch", "edit"),
+    ("remove", "delete"),
+    ("rename", "move"),
+    ("grep", "search"),
+    ("glob", "search"),
+    ("find", "search"),
+    ("bash", "execute"),
+    ("shell", "execute"),
+    ("command", "execute"),
+    ("terminal", "execute"),
+    ("run", "execute"),
+    ("thinking", "think"),
+    ("web", "fetch"),
+    ("web_search", "fetch"),
+    ("plan", "switch_mode"),
+];
+
+/// Parts of a tool's name that betray its kind, looked for in this order.
+pub(super) const TOOL_NAME_KINDS: Table = &[
+    ("bash", "execute"),
+    ("shell", "execute"),
+    ("exec", "execute"),
+    ("command", "execute"),
+    ("terminal", "execute"),
+    ("web", "fetch"),
+    ("fetch", "fetch"),
+    ("grep", "search"),
+    ("glob", "search"),
+    ("search", "search"),
+    ("find", "search"),
+    ("edit", "edit"),
+    ("write", "edit"),
+    ("patch", "edit"),
+    ("replace", "edit"),
+    ("delete", "delete"),
+    ("remove", "delete"),
+    ("rename", "move"),
+    ("move", "move"),
+    ("read", "read"),
+    ("view", "read"),
+    ("list", "read"),
+    ("think", "think"),
+];
+
+/// How far a tool call is.
+pub(super) const TOOL_STATUS: Table = &[
+    ("queued", "pending"),
+    ("waiting", "pending"),
+    ("running", "in_progress"),
+    ("started", "in_progress"),
+    ("active", "in_progress"),
+    ("success", "completed"),
+    ("succeeded", "completed"),
+    ("done", "completed"),
+    ("complete", "completed"),
+    ("finished", "completed"),
+    ("ok", "completed"),
+    ("error", "failed"),
+    ("errored", "failed"),
+    ("failure", "failed"),
+    ("rejected", "failed"),
+    ("denied", "failed"),
+    ("canceled", "cancelled"),
+    ("aborted", "cancelled"),
+    ("interrupted", "cancelled"),
+];
+
+/// How far a step of a plan is.
+pub(super) const PLAN_STATUS: Table = &[
+    ("todo", "pending"),
+    ("open", "pending"),
+    ("queued", "pending"),
+    ("running", "in_progress"),
+    ("active", "in_progress"),
+    ("current", "in_progress"),
+    ("doing", "in_progress"),
+    ("started", "in_progress"),
+    ("done", "completed"),
+    ("complete", "completed"),
+    ("finished", "completed"),
+    ("success", "completed"),
+    ("skipped", "completed"),
+    ("cancelled", "completed"),
+    ("canceled", "completed"),
+];
+
+/// How much a step of a plan matters.
+pub(super) const PLAN_PRIORITY: Table = &[
+    ("critical", "high"),
+    ("urgent", "high"),
+    ("normal", "medium"),
+    ("default", "medium"),
+    ("minor", "low"),
+];
+
+/// Why a turn ended.
+pub(super) const STOP_REASONS: Table = &[
+    ("stop", "end_turn"),
+    ("done", "end_turn"),
+    ("end", "end_turn"),
+    ("complete", "end_turn"),
+    ("completed", "end_turn"),
+    ("finished", "end_turn"),
+    ("success", "end_turn"),
+    ("length", "max_tokens"),
+    ("max_token", "max_tokens"),
+    ("max_turns", "max_turn_requests"),
+    ("max_requests", "max_turn_requests"),
+    ("refused", "refusal"),
+    ("canceled", "cancelled"),
+    ("cancel", "cancelled"),
+    ("aborted", "cancelled"),
+    ("interrupted", "cancelled"),
+];
+
+/// What a permission option means.
+pub(super) const PERMISSION_KINDS: Table = &[
+    ("allow", "allow_once"),
+    ("approve", "allow_once"),
+    ("accept", "allow_once"),
+    ("yes", "allow_once"),
+    ("allow_session", "allow_always"),
+    ("allow_for_session", "allow_always"),
+    ("always_allow", "allow_always"),
+    ("approve_always", "allow_always"),
+    ("reject", "reject_once"),
+    ("deny", "reject_once"),
+    ("decline", "reject_once"),
+    ("no", "reject_once"),
+    ("cancel", "reject_once"),
+    ("deny_always", "reject_always"),
+    ("always_reject", "reject_always"),
+    ("always_deny", "reject_always"),
+];
+
+/// The official name for a word in this table; a word that is not in it is taken as official.
+/// Case, dashes and spaces do not matter: `inProgress` and `In Progress` are `in_progress`.
+pub(super) fn official(table: Table, word: &str) -> String {
+    let word = snake(word);
+    table.iter().find(|(other, _)| *other == word).map_or(word, |(_, name)| (*name).to_owned())
+}
+
+/// The kind that a tool's name betrays.
+pub(super) fn kind_of_tool(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)
+}
+
+/// Lower case with underscores.
+fn snake(word: &str) -> String {
+    let mut snake = String::with_capacity(word.len() + 2);
+    let mut follows_small = false;
+    for letter in word.trim().chars() {
+        match letter {
+            '-' | ' ' | '_' => snake.push('_'),
+            _ if letter.is_uppercase() => {
+                if follows_small {
+                    snake.push('_');
+                }
+                snake.extend(letter.to_lowercase());
+            }
+            _ => snake.push(letter),
+        }
+        follows_small = letter.is_lowercase() || letter.is_ascii_digit();
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn official_names_stay_and_synonyms_are_found_whatever_their_case() {
+        for (table, words) in [
+            (TOOL_STATUS, &["pending", "in_progress", "completed", "failed"][..]),
+            (TOOL_KINDS, &["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]),
+            (PLAN_STATUS, &["pending", "in_progress", "completed"]),
+            (STOP_REASONS, &["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]),
+            (PERMISSION_KINDS, &["allow_once", "allow_always", "reject_once", "reject_always"]),
+            (UPDATES, &["plan", "tool_call", "tool_call_update", "usage_update", "current_mode_update"]),
+        ] {
+            for word in words {
+                assert_eq!(official(table, word), *word);
+            }
+        }
+        assert_eq!(official(TOOL_STATUS, "inProgress"), "in_progress");
+        assert_eq!(official(TOOL_STATUS, "Running"), "in_progress");
+        assert_eq!(official(STOP_REASONS, "endTurn"), "end_turn");
+        assert_eq!(official(STOP_REASONS, "EndTurn"), "end_turn");
+        assert_eq!(official(PERMISSION_KINDS, "allow-always"), "allow_always");
+    }
+
+    #[test]
+    fn every_row_leads_to_a_name_that_stays() {
+        for table in
+            [UPDATES, TOOL_KINDS, TOOL_STATUS, PLAN_STATUS, PLAN_PRIORITY, STOP_REASONS, PERMISSION_KINDS]
+        {
+            for (other, name) in table {
+                assert_ne!(other, name);
+                assert_eq!(official(table, name), *name, "{other} leads to another synonym");
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Facts in a tool's raw output: its text, its exit code, and failure told as success.
+//!
+//! Duty: find them, whatever the keys are called. Not its duty: the raw output itself.
+
+use serde_json::Value;
+
+use super::value::{Object, whole};
+
+/// Keys that hold the whole output, best first.
+const TEXT: &[&str] =
+    &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
+const EXIT_CODE: &[&str] =
+    &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
+
+/// Deepest nesting that is looked into.
+const DEPTH: u8 = 4;
+
+/// The text of an output: a string, the text under a usual key, or the texts of a list of blocks.
+pub(super) fn text(output: &Value) -> Option<String> {
+    text_within(output, DEPTH).filter(|text| !text.is_empty())
+}
+
+fn text_within(output: &Value, depth: u8) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match output {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(|item| text_within(item, depth)).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        Value::Object(object) => {
+            let found = |key: &&str| text_within(object.get(*key)?, depth).filter(|text| !text.is_empty());
+            // The two streams come before `output`, which may be a summary beside them.
+            let (whole, rest) = TEXT.split_at(2);
+            whole.iter().find_map(found).or_else(|| streams(object)).or_else(|| rest.iter().find_map(found))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// What the command wrote to both streams.
+fn streams(object: &Object) -> Option<String> {
+    let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (stream("stdout"), stream("stderr")) {
+        (None, None) => None,
+        (Some(only), None) | (None, Some(only)) => Some(only.to_owned()),
+        (Some(out), Some(err)) if out.ends_with('\n') => Some(format!("{out}{err}")),
+        (Some(out), Some(err)) => Some(format!("{out}\n{err}")),
+    }
+}
+
+/// The exit code of a command.
+pub(super) fn exit_code(output: &Value) -> Option<i32> {
+    let object = output.as_object()?;
+    let code = |object: &Object| {
+        let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
+        i32::try_from(found).ok()
+    };
+    code(object).or_else(|| {
+        ["metadata", "exitStatus", "exit_status"].iter().find_map(|key| code(object.get(*key)?.as_object()?))
+    })
+}
+
+/// Whether the output tells a failure although the call's status may not.
+pub(super) fn is_failure(output: &Value) -> bool {
+    let Some(object) = output.as_object() else { return false };
+    let has_error = object.get("error").is_some_and(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    });
+    object.get("success") == Some(&Value::Bool(false)) && has_error
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_text_is_found_wherever_it_is() {
+        for (output, expected) in [
+            (json!("plain"), Some("plain")),
+            (json!({"stdout": "a\n", "stderr": "b"}), Some("a\nb")),
+            (json!({"stdout": "a", "stderr": "b", "output": "short"}), Some("a\nb")),
+            (json!({"formatted_output": "f", "stdout": "raw"}), Some("f")),
+            (json!({"formatted_output": "", "aggregated_output": "agg"}), Some("agg")),
+            (json!({"output": {"text": "deep"}}), Some("deep")),
+            (json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), Some("one\ntwo")),
+            (json!([{"type": "content", "content": {"type": "text", "text": "in"}}]), Some("in")),
+            (json!({"error": {"message": "bad"}, "success": false}), Some("bad")),
+            (json!({"exit_code": 0}), None),
+            (json!({"stdout": "", "stderr": ""}), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(text(&output).as_deref(), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_and_hidden_failures_are_found() {
+        assert_eq!(exit_code(&json!({"exit_code": 3})), Some(3));
+        assert_eq!(exit_code(&json!({"exitCode": "1"})), Some(1));
+        assert_eq!(exit_code(&json!({"output": "x", "metadata": {"exit": 2}})), Some(2));
+        assert_eq!(exit_code(&json!({"exitStatus": {"exitCode": 7}})), Some(7));
+        assert_eq!(exit_code(&json!("exit_code 3")), None);
+        assert!(is_failure(&json!({"success": false, "error": "no such file"})));
+        assert!(!is_failure(&json!({"success": true, "error": null})));
+    }
+}

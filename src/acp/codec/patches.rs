@@ -1,0 +1,123 @@
+//! Changes of files told as patch texts or as odd objects.
+//!
+//! Duty: find the files of an `apply_patch` text or a unified diff and cut it into one part per file.
+//! Not its duty: applying or drawing a patch.
+//! Invariant: no line of the text is lost; what stands before the first file goes with that file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::{DiffChange, FileDiff};
+
+/// What begins a file in an `apply_patch` text.
+const SECTIONS: &[&str] = &["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+
+/// Whether a text is a patch.
+pub(super) fn is_patch(text: &str) -> bool {
+    let start = text.trim_start();
+    start.starts_with("*** Begin Patch")
+        || start.starts_with("diff --git ")
+        || (start.starts_with("--- ") && start.contains("\n+++ "))
+}
+
+/// The files of a patch, each with its part. `fallback` names the file of a text that names none.
+pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
+    let is_apply_patch = text.contains("*** Begin Patch");
+    let has_git_headers = text.starts_with("diff --git ") || text.contains("\ndiff --git ");
+    let mut parts: Vec<(Option<String>, String)> = Vec::new();
+    let mut head = String::new();
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_end();
+        let begun = if is_apply_patch {
+            if trimmed == "*** Begin Patch" || trimmed == "*** End Patch" {
+                continue;
+            }
+            SECTIONS
+                .iter()
+                .find_map(|section| trimmed.strip_prefix(section))
+                .map(|path| Some(path.to_owned()))
+        } else if has_git_headers {
+            trimmed.strip_prefix("diff --git ").map(git_path)
+        } else {
+            trimmed.strip_prefix("--- ").map(|_| None)
+        };
+        if let Some(path) = begun {
+            parts.push((path, std::mem::take(&mut head)));
+        }
+        let Some((path, part)) = parts.last_mut() else {
+            head.push_str(line);
+            continue;
+        };
+        if path.is_none() {
+            *path = named_path(trimmed);
+        }
+        part.push_str(line);
+    }
+    if parts.is_empty() {
+        parts.push((None, head));
+    }
+    parts
+        .into_iter()
+        .filter(|(_, part)| !part.trim().is_empty())
+        .filter_map(|(path, part)| {
+            let path = path.or_else(|| fallback.map(str::to_owned))?;
+            Some(FileDiff { path: PathBuf::from(path), change: DiffChange::Patch(Arc::from(part)) })
+        })
+        .collect()
+}
+
+/// The path behind `--- ` or `+++ `, unless it is the null device.
+fn named_path(line: &str) -> Option<String> {
+    let name = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ "))?;
+    // A time may follow behind a tab.
+    let name = name.split('\t').next().unwrap_or(name).trim();
+    if name == "/dev/null" || name.is_empty() {
+        return None;
+    }
+    let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    Some(bare.to_owned())
+}
+
+/// The path of `a/src/x b/src/x`.
+fn git_path(names: &str) -> Option<String> {
+    names.rfind(" b/").and_then(|at| names.get(at + 3..)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(text: &str, fallback: Option<&str>) -> Vec<String> {
+        split(text, fallback).iter().map(|diff| diff.path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn an_apply_patch_text_is_cut_by_file() {
+        let text =
+            "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+new\n*** End Patch\n";
+        let diffs = split(text, None);
+        assert_eq!(paths(text, None), ["a.rs", "b.rs"]);
+        assert_eq!(
+            diffs.first().map(|diff| diff.change.clone()),
+            Some(DiffChange::Patch("*** Update File: a.rs\n@@\n-x\n+y\n".into()))
+        );
+        assert!(is_patch(text));
+    }
+
+    #[test]
+    fn a_git_diff_is_cut_by_file_and_keeps_its_headers() {
+        let text = "diff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-1\n+2\ndiff --git a/n b/n\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+3\n";
+        assert_eq!(paths(text, None), ["x.c", "n"]);
+        assert!(is_patch(text));
+    }
+
+    #[test]
+    fn a_plain_diff_names_its_file_in_either_header() {
+        let text = "--- /dev/null\n+++ b/new.txt\t2026-01-01\n@@ -0,0 +1 @@\n+3\n";
+        assert_eq!(paths(text, None), ["new.txt"]);
+        assert!(is_patch(text));
+        assert_eq!(paths("@@ -1 +1 @@\n-1\n+2\n", Some("given.txt")), ["given.txt"]);
+        assert_eq!(paths("@@ -1 +1 @@\n-1\n+2\n", None), Vec::<String>::new());
+        assert!(!is_patch("--- not a diff"));
+    }
+}

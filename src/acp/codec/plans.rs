@@ -1,0 +1,133 @@
+//! Plans.
+//!
+//! Duty: whole plans, plans by id (unstable), and the steps that one dialect tells one by one.
+//! Invariant: a step without a priority is a medium one, never a lost one.
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus, SessionId};
+
+use super::memory::Memory;
+use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
+use super::value::{Object, fill, first, first_text, list, rename, take, take_text, typed_items, whole};
+
+const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
+const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
+
+/// `plan`: replaces the whole plan.
+pub(super) fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+    let entries = take(update, &["entries", "steps", "items", "plan"])?;
+    let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
+    Some(Plan { id, body: PlanBody::Entries(entries_of(entries, out)) })
+}
+
+/// `plan_update` (unstable): one of several plans.
+pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
+    let mut plan = match take(update, &["plan"]) {
+        Some(Value::Object(plan)) => plan,
+        _ => std::mem::take(update),
+    };
+    let id = take_text(&mut plan, PLAN_ID).map(PlanId::from);
+    let body = if let Some(entries) = take(&mut plan, &["entries", "steps", "items"]) {
+        PlanBody::Entries(entries_of(entries, out))
+    } else if let Some(content) = take_text(&mut plan, &["content", "markdown", "text"]) {
+        PlanBody::Markdown(content)
+    } else {
+        PlanBody::File(take_text(&mut plan, &["uri", "path", "file"])?)
+    };
+    Some(Plan { id, body })
+}
+
+/// `plan_removed` (unstable).
+pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
+    first_text(update, PLAN_ID).map(PlanId::from)
+}
+
+/// `plan_step`: one step; a new one without a position completes the one before it.
+pub(super) fn decode_step(update: &mut Object, session: &SessionId, memory: &mut Memory) -> Option<Plan> {
+    let position = first(update, &["index", "position"])
+        .or_else(|| first(update, &["step"]).filter(|step| step.is_number()))
+        .and_then(whole)
+        .and_then(|index| usize::try_from(index).ok());
+    let status = first_text(update, &["status", "state"]).map(|word| status(&word));
+    let content = ["content", "text", "description", "title", "step"]
+        .iter()
+        .find_map(|key| update.get(*key)?.as_str().map(str::to_owned));
+    let mut steps = match memory.steps.take() {
+        Some((of, steps)) if of == *session => steps,
+        _ => Vec::new(),
+    };
+    let known = match position {
+        Some(at) => steps.get_mut(at),
+        None => steps.iter_mut().find(|step| Some(&step.content) == content.as_ref()),
+    };
+    if let Some(step) = known {
+        step.status = status.unwrap_or(step.status);
+        if let Some(content) = content {
+            step.content = content;
+        }
+    } else if let Some(content) = content {
+        if position.is_none()
+            && let Some(last) = steps.last_mut()
+        {
+            last.status = PlanStatus::Completed;
+        }
+        let status = status.unwrap_or(PlanStatus::InProgress);
+        steps.push(PlanEntry { content, priority: PlanPriority::Medium, status });
+    } else {
+        memory.steps = Some((session.clone(), steps));
+        return None;
+    }
+    memory.steps = Some((session.clone(), steps.clone()));
+    Some(Plan { id: None, body: PlanBody::Entries(steps) })
+}
+
+fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {
+    typed_items::<schema::PlanEntry>(list(entries), "entries", out, shape)
+        .into_iter()
+        .map(|entry| PlanEntry {
+            content: entry.content,
+            priority: match entry.priority {
+                schema::PlanEntryPriority::High => PlanPriority::High,
+                schema::PlanEntryPriority::Low => PlanPriority::Low,
+                _ => PlanPriority::Medium,
+            },
+            status: match entry.status {
+                schema::PlanEntryStatus::InProgress => PlanStatus::InProgress,
+                schema::PlanEntryStatus::Completed => PlanStatus::Completed,
+                _ => PlanStatus::Pending,
+            },
+        })
+        .collect()
+}
+
+/// Brings a step into the official shape; words that no table knows read as the neutral ones.
+fn shape(step: Value) -> Value {
+    let mut step = match step {
+        Value::Object(step) => step,
+        Value::String(text) => return json!({"content": text, "priority": "medium", "status": "pending"}),
+        other => return other,
+    };
+    rename(&mut step, "content", STEP_TEXT);
+    for (key, table, words, neutral) in [
+        ("priority", PLAN_PRIORITY, ["high", "medium", "low"], "medium"),
+        ("status", PLAN_STATUS, ["pending", "in_progress", "completed"], "pending"),
+    ] {
+        if let Some(word) = step.get(key).and_then(Value::as_str) {
+            let word = official(table, word);
+            let word = if words.contains(&word.as_str()) { word } else { neutral.to_owned() };
+            step.insert(key.to_owned(), word.into());
+        }
+        fill(&mut step, key, || neutral.into());
+    }
+    Value::Object(step)
+}
+
+fn status(word: &str) -> PlanStatus {
+    match official(PLAN_STATUS, word).as_str() {
+        "in_progress" => PlanStatus::InProgress,
+        "completed" => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    }
+}

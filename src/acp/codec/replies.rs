@@ -1,0 +1,143 @@
+//! Results of our calls.
+//!
+//! Duty: read what each call is made for; tolerate `null` where a result has nothing to tell.
+//! Not its duty: errors (`errors`), matching ids (`peer`).
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{
+    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, StopReason, TurnUsage,
+};
+
+use super::memory::Memory;
+use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
+use super::options;
+use super::value::{
+    Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
+};
+
+/// Reads the result of `call`.
+pub(super) fn decode(
+    call: &Call,
+    result: &str,
+    memory: &mut Memory,
+    out: &mut Vec<AgentEvent>,
+) -> Result<Reply, CallError> {
+    let mut result = match parse(result) {
+        Some(Value::Object(result)) => result,
+        Some(Value::Array(items)) if matches!(call, Call::ListSessions { .. }) => {
+            Object::from_iter([("sessions".to_owned(), Value::Array(items))])
+        }
+        // `null` and odd scalars say the same as `{}`: nothing.
+        Some(_) => Object::new(),
+        None => return Err(malformed("it is no JSON")),
+    };
+    Ok(match call {
+        Call::NewSession(_) | Call::ForkSession(..) => {
+            let name = new_session_id(&result).ok_or_else(|| malformed("it names no session"))?;
+            let mut reply = options::decode_session(&mut result, out);
+            reply.id = Some(memory.session(&name));
+            Reply::Session(reply)
+        }
+        Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
+            memory.session(id.as_str());
+            Reply::Session(options::decode_session(&mut result, out))
+        }
+        Call::ListSessions { .. } => decode_list(&mut result, out),
+        Call::Prompt(..) => decode_turn(&mut result)?,
+        // An agent that tells no options has not lost them all.
+        Call::SetOption(..) => options::decode_options(&mut result, out).map_or(Reply::Done, Reply::Options),
+        Call::SetTitle(_, asked) => {
+            Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
+        }
+        Call::Authenticate { .. }
+        | Call::LogOut
+        | Call::DeleteSession(_)
+        | Call::CloseSession(_)
+        | Call::SetMode(..)
+        | Call::SetModel(..) => Reply::Done,
+    })
+}
+
+/// An answer that cannot be read.
+pub(super) fn malformed(why: &str) -> CallError {
+    CallError::Malformed { error: format!("The agent's answer could not be read: {why}.") }
+}
+
+fn new_session_id(result: &Object) -> Option<String> {
+    first_text(result, NEW_SESSION_ID).or_else(|| first_text(result.get("session")?.as_object()?, &["id"]))
+}
+
+fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
+    let items = take(result, &["sessions"]).map(list).unwrap_or_default();
+    let sessions = typed_items::<schema::SessionInfo>(items, "sessions", out, |item| match item {
+        Value::Object(mut session) => {
+            rename(&mut session, "sessionId", &["session_id", "id"]);
+            rename(&mut session, "cwd", &["workingDir", "working_dir", "directory"]);
+            rename(&mut session, "updatedAt", &["updated_at", "lastModified"]);
+            rename(&mut session, "title", &["name"]);
+            fill(&mut session, "cwd", || "".into());
+            Value::Object(session)
+        }
+        Value::String(id) => json!({"sessionId": id, "cwd": ""}),
+        other => other,
+    });
+    let sessions = sessions
+        .into_iter()
+        .map(|session| SessionInfo {
+            id: SessionId(session.session_id.0),
+            cwd: session.cwd,
+            title: session.title.filter(|title| !title.is_empty()),
+            updated_at: session.updated_at,
+        })
+        .collect();
+    let next_cursor = take_text(result, &["nextCursor", "next_cursor"]).filter(|cursor| !cursor.is_empty());
+    Reply::Sessions { sessions, next_cursor }
+}
+
+fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
+    let word = take_text(result, &["stopReason", "stop_reason", "reason"]).unwrap_or_default();
+    let name = official(STOP_REASONS, &word);
+    if name == "auth_required" {
+        return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent wants you to sign in.").into());
+    }
+    let reason = if name.is_empty() {
+        StopReason::EndTurn
+    } else {
+        match typed::<schema::StopReason>(name.into()) {
+            Ok(schema::StopReason::EndTurn) => StopReason::EndTurn,
+            Ok(schema::StopReason::MaxTokens) => StopReason::MaxTokens,
+            Ok(schema::StopReason::MaxTurnRequests) => StopReason::MaxTurnRequests,
+            Ok(schema::StopReason::Refusal) => StopReason::Refusal,
+            Ok(schema::StopReason::Cancelled) => StopReason::Cancelled,
+            _ => StopReason::Other(word),
+        }
+    };
+    Ok(Reply::TurnEnded { reason, usage: take(result, &["usage"]).and_then(decode_usage) })
+}
+
+fn decode_usage(usage: Value) -> Option<TurnUsage> {
+    let Value::Object(mut usage) = usage else { return None };
+    for (name, others) in [
+        ("totalTokens", &["total_tokens"][..]),
+        ("inputTokens", &["input_tokens", "prompt_tokens"]),
+        ("outputTokens", &["output_tokens", "completion_tokens"]),
+    ] {
+        rename(&mut usage, name, others);
+    }
+    if usage.get("totalTokens").is_none_or(Value::is_null) {
+        let part = |key: &str| usage.get(key).and_then(whole).unwrap_or(0);
+        let total = part("inputTokens").saturating_add(part("outputTokens"));
+        usage.insert("totalTokens".to_owned(), total.into());
+    }
+    let usage: schema::Usage = typed(Value::Object(usage)).ok()?;
+    Some(TurnUsage {
+        total_tokens: usage.total_tokens,
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        thought_tokens: usage.thought_tokens,
+        cached_read_tokens: usage.cached_read_tokens,
+        cached_write_tokens: usage.cached_write_tokens,
+    })
+}

@@ -1,0 +1,281 @@
+//! Requests of the agent.
+//!
+//! Duty: read each method's params, in official and in odd spelling, and remember how it was spelled.
+//! Not its duty: serving them (`services`), or answering (`answers`).
+//! Invariant: a request that cannot be read is answered with an error at once, and never half understood.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{
+    AgentEvent, Ask, Callbacks, PermissionAsk, PermissionKind, PermissionOption, RpcError, SessionId,
+    TerminalCommand, TerminalId, ToolCallId,
+};
+
+use super::memory::Memory;
+use super::names::{PERMISSION_KINDS, official};
+use super::quirks::{Quirk, Quirks};
+use super::updates::session_name;
+use super::value::{
+    Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
+};
+use super::{AskForm, AskKind, elicitation, tools};
+
+/// Reads a request.
+pub(super) fn decode(
+    method: &str,
+    params: Option<&str>,
+    offered: Callbacks,
+    memory: &mut Memory,
+    quirks: &mut Quirks,
+    out: &mut Vec<AgentEvent>,
+) -> Result<(Ask, AskForm), RpcError> {
+    let Some((kind, is_offered)) = kind_of(method, offered) else {
+        return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, format!("Method not found: {method}")));
+    };
+    if !is_offered {
+        return Err(RpcError::new(
+            RpcError::METHOD_NOT_FOUND,
+            format!("{method} was not offered to this agent. Use your own means instead."),
+        ));
+    }
+    let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
+        return Err(invalid(method, "params must be an object"));
+    };
+    let session = session_name(&params).map(|name| memory.session(&name));
+    if kind == AskKind::Permission {
+        let (ask, is_flat) = decode_permission(session, params, memory, quirks, out);
+        return Ok((Ask::Permission(ask), AskForm { kind, is_flat }));
+    }
+    if kind == AskKind::Elicitation {
+        let ask = elicitation::decode(session, params)?;
+        return Ok((Ask::Elicitation(ask), AskForm::official(kind)));
+    }
+    // The official types require a session; some agents name none, and it is not needed here.
+    let name = session.as_ref().map(|session| session.as_str().to_owned()).unwrap_or_default();
+    params.insert("sessionId".to_owned(), name.into());
+    let ask = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
+    Ok((ask, AskForm::official(kind)))
+}
+
+fn kind_of(method: &str, offered: Callbacks) -> Option<(AskKind, bool)> {
+    Some(match method {
+        "session/request_permission" => (AskKind::Permission, true),
+        "elicitation/create" => (AskKind::Elicitation, true),
+        "fs/read_text_file" => (AskKind::ReadFile, offered.fs_read),
+        "fs/write_text_file" => (AskKind::WriteFile, offered.fs_write),
+        "terminal/create" => (AskKind::TerminalCreate, offered.terminal),
+        "terminal/output" => (AskKind::TerminalOutput, offered.terminal),
+        "terminal/wait_for_exit" => (AskKind::TerminalWait, offered.terminal),
+        "terminal/kill" => (AskKind::TerminalKill, offered.terminal),
+        "terminal/release" => (AskKind::TerminalRelease, offered.terminal),
+        _ => return None,
+    })
+}
+
+/// An answer for params that cannot be read.
+pub(super) fn invalid(method: &str, error: &str) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
+}
+
+fn decode_callback(kind: AskKind, session: Option<SessionId>, mut params: Object) -> Result<Ask, String> {
+    match kind {
+        AskKind::ReadFile => {
+            rename(&mut params, "path", &["file_path", "filePath", "uri"]);
+            for key in ["line", "limit"] {
+                // Floats and texts are numbers, too; what is negative reads as the least.
+                if let Some(number) = params.get(key).and_then(whole) {
+                    params.insert(key.to_owned(), number.clamp(0, i64::from(u32::MAX)).into());
+                }
+            }
+            let request: schema::ReadTextFileRequest = typed(Value::Object(params))?;
+            Ok(Ask::ReadFile {
+                session,
+                path: file_path(request.path)?,
+                line: request.line,
+                limit: request.limit,
+            })
+        }
+        AskKind::WriteFile => {
+            rename(&mut params, "path", &["file_path", "filePath", "uri"]);
+            rename(&mut params, "content", &["text", "contents"]);
+            let request: schema::WriteTextFileRequest = typed(Value::Object(params))?;
+            Ok(Ask::WriteFile { session, path: file_path(request.path)?, content: request.content })
+        }
+        AskKind::TerminalCreate => {
+            let command = decode_command(params)?;
+            Ok(Ask::TerminalCreate { session, command })
+        }
+        AskKind::TerminalOutput => Ok(Ask::TerminalOutput(terminal(params)?)),
+        AskKind::TerminalWait => Ok(Ask::TerminalWait(terminal(params)?)),
+        AskKind::TerminalKill => Ok(Ask::TerminalKill(terminal(params)?)),
+        AskKind::TerminalRelease => Ok(Ask::TerminalRelease(terminal(params)?)),
+        AskKind::Permission | AskKind::Elicitation => Err("not a callback".to_owned()),
+    }
+}
+
+fn file_path(path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str().is_empty() {
+        return Err("`path` is empty".to_owned());
+    }
+    match path.to_str().and_then(|text| text.strip_prefix("file://")) {
+        Some(bare) => Ok(PathBuf::from(bare)),
+        None => Ok(path),
+    }
+}
+
+fn terminal(mut params: Object) -> Result<TerminalId, String> {
+    rename(&mut params, "terminalId", &["terminal_id", "id"]);
+    let request: schema::TerminalOutputRequest = typed(Value::Object(params))?;
+    Ok(TerminalId(request.terminal_id.0))
+}
+
+fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
+    if let Some(Value::Array(words)) = params.get_mut("command") {
+        // A list of words: the first is the program.
+        let mut words = std::mem::take(words);
+        let program = if words.is_empty() { Value::Null } else { words.remove(0) };
+        params.insert("command".to_owned(), program);
+        fill(&mut params, "args", || words.into());
+    }
+    if let Some(Value::Object(variables)) = params.get("env") {
+        let rows: Vec<Value> = variables
+            .iter()
+            .filter_map(|(name, value)| Some(json!({"name": name, "value": super::value::text(value)?})))
+            .collect();
+        params.insert("env".to_owned(), rows.into());
+    }
+    if let Some(limit) = params.get("outputByteLimit").and_then(whole) {
+        params.insert("outputByteLimit".to_owned(), limit.max(0).into());
+    }
+    let request: schema::CreateTerminalRequest = typed(Value::Object(params))?;
+    if request.command.trim().is_empty() {
+        return Err("`command` is empty".to_owned());
+    }
+    Ok(TerminalCommand {
+        command: request.command,
+        args: request.args,
+        env: request.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
+        cwd: request.cwd.filter(|cwd| !cwd.as_os_str().is_empty()),
+        output_limit_bytes: request.output_byte_limit,
+    })
+}
+
+/// A permission request; the `bool` says whether its options were keyed by `id`.
+fn decode_permission(
+    session: Option<SessionId>,
+    mut params: Object,
+    memory: &mut Memory,
+    quirks: &mut Quirks,
+    out: &mut Vec<AgentEvent>,
+) -> (PermissionAsk, bool) {
+    let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
+        Some(Value::Object(call)) => call,
+        // No call at all: what the request says must do.
+        other => {
+            let mut call = Object::new();
+            let title = match other {
+                Some(Value::String(title)) => Some(title),
+                _ => take_text(&mut params, &["title", "message", "description"]),
+            };
+            if let Some(title) = title {
+                call.insert("title".to_owned(), title.into());
+            }
+            rename(&mut params, "toolCallId", &["tool_call_id"]);
+            if let Some(id) = take(&mut params, &["toolCallId"]) {
+                call.insert("toolCallId".to_owned(), id);
+            }
+            call
+        }
+    };
+    let fallback = ToolCallId::from(memory.make_id("permission"));
+    let tool = tools::decode(call, false, fallback, memory, quirks, out);
+    let items = take(&mut params, &["options"]).map(list).unwrap_or_default();
+    let total = items.len();
+    let mut is_flat = false;
+    let options: Vec<PermissionOption> =
+        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).collect();
+    report_lost("options", total - options.len(), total, false, out);
+    if is_flat {
+        quirks.learn(Quirk::FlatPermissions, out);
+    }
+    (PermissionAsk { session, tool, options }, is_flat)
+}
+
+fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
+    let mut option = match item {
+        Value::Object(option) => option,
+        Value::String(id) => Object::from_iter([("optionId".to_owned(), Value::String(id))]),
+        _ => return None,
+    };
+    if first_text(&option, &["optionId", "option_id"]).is_none() && first_text(&option, &["id"]).is_some() {
+        *is_flat = true;
+    }
+    let id = take_text(&mut option, &["optionId", "option_id", "id"])?;
+    let name = take_text(&mut option, &["name", "label", "title"]).unwrap_or_else(|| id.clone());
+    let kind = match take_text(&mut option, &["kind"]).map(|word| official(PERMISSION_KINDS, &word)) {
+        Some(word) if is_permission_kind(&word) => word,
+        None => guess_kind(&id, &name).to_owned(),
+        // A kind of the agent's own: its words say whether it allows, but not for how long. It must never
+        // be anyone's default.
+        Some(_) if guess_kind(&id, &name).starts_with("allow") => "allow_always".to_owned(),
+        Some(_) => "reject_once".to_owned(),
+    };
+    let official: schema::PermissionOption =
+        typed(json!({"optionId": id, "name": name, "kind": kind})).ok()?;
+    let kind = match official.kind {
+        schema::PermissionOptionKind::AllowOnce => PermissionKind::AllowOnce,
+        schema::PermissionOptionKind::AllowAlways => PermissionKind::AllowAlways,
+        schema::PermissionOptionKind::RejectAlways => PermissionKind::RejectAlways,
+        _ => PermissionKind::RejectOnce,
+    };
+    Some(PermissionOption { id: official.option_id.to_string(), name: official.name, kind })
+}
+
+fn is_permission_kind(word: &str) -> bool {
+    matches!(word, "allow_once" | "allow_always" | "reject_once" | "reject_always")
+}
+
+/// What an option means by its words. Whole words only: "disallow" does not allow. When in doubt it
+/// rejects, so that no default can allow what was not understood.
+fn guess_kind(id: &str, name: &str) -> &'static str {
+    let words: Vec<String> = format!("{id} {name}")
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .map(str::to_lowercase)
+        .collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let rejects =
+        has(&["reject", "deny", "no", "don't", "not", "never", "cancel", "decline", "refuse", "abort"]);
+    let allows = has(&["allow", "approve", "yes", "accept", "ok", "proceed", "continue"]);
+    let lasts = has(&["always", "never", "session", "remember", "forever"]);
+    match (allows && !rejects, lasts) {
+        (true, false) => "allow_once",
+        (true, true) => "allow_always",
+        (false, false) => "reject_once",
+        (false, true) => "reject_always",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_without_a_kind_is_judged_by_whole_words_and_rejects_in_doubt() {
+        for (id, name, expected) in [
+            ("allow", "Allow", "allow_once"),
+            ("yes", "Yes, proceed", "allow_once"),
+            ("a", "Always allow", "allow_always"),
+            ("allow_session", "For this session", "allow_always"),
+            ("deny", "Deny", "reject_once"),
+            ("x", "Do not allow", "reject_once"),
+            ("disallow", "Disallow", "reject_once"),
+            ("never", "Never", "reject_always"),
+            ("1", "Whatever", "reject_once"),
+        ] {
+            assert_eq!(guess_kind(id, name), expected, "{id} {name}");
+        }
+    }
+}

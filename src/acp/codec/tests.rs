@@ -1,0 +1,231 @@
+//! Golden files: each message of `golden/*.json`, as it comes from an agent, and beside it in
+//! `golden/*.snap` what becomes of it. Further tests: `conformance` (what we send), `mutations`.
+
+mod conformance;
+mod mutations;
+
+use std::fmt::Debug;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::*;
+use crate::model::{ContentBlock, SessionPlace};
+
+/// The golden files; one snapshot each.
+pub(super) const GOLDEN: &[(&str, &str)] = &[
+    ("initialize", include_str!("golden/initialize.json")),
+    ("updates", include_str!("golden/updates.json")),
+    ("tools", include_str!("golden/tools.json")),
+    ("habits", include_str!("golden/habits.json")),
+    ("dialects", include_str!("golden/dialects.json")),
+    ("requests", include_str!("golden/requests.json")),
+    ("replies", include_str!("golden/replies.json")),
+];
+
+/// A case: what comes in, as one of `notify`, `ask`, `initialize`, or `reply` to a named call.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct Case {
+    /// What it shows.
+    name: String,
+    /// The method of a notification.
+    notify: Option<String>,
+    /// The method of a request.
+    ask: Option<String>,
+    /// The call that a result answers.
+    reply: Option<String>,
+    /// Whether it is the result of `initialize`.
+    #[serde(default)]
+    initialize: bool,
+    /// Params of each message, or results; several are read one after another.
+    json: Vec<Value>,
+}
+
+pub(super) fn cases(text: &str) -> Vec<Case> {
+    serde_json::from_str(text).unwrap()
+}
+
+pub(super) fn codec() -> Codec {
+    Codec::new(&AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() })
+}
+
+pub(super) fn call_named(name: &str) -> Call {
+    let session = SessionId::from("s1");
+    let place = SessionPlace { cwd: "/w".into(), ..SessionPlace::default() };
+    match name {
+        "new" => Call::NewSession(place),
+        "load" => Call::LoadSession(session, place),
+        "resume" => Call::ResumeSession(session, place),
+        "fork" => Call::ForkSession(session, place),
+        "list" => Call::ListSessions { cwd: None, cursor: None },
+        "prompt" => Call::Prompt(session, vec![ContentBlock::Text("hi".to_owned())]),
+        "set_option" => Call::SetOption(session, "o".to_owned(), crate::model::ConfigValue::Bool(true)),
+        "set_mode" => Call::SetMode(session, "m".into()),
+        "set_model" => Call::SetModel(session, "m".into()),
+        "set_title" => Call::SetTitle(session, "asked".to_owned()),
+        "close" => Call::CloseSession(session),
+        other => panic!("no call {other}"),
+    }
+}
+
+/// Debug text without the fields that say nothing, and with brackets around a single line closed up.
+fn digest(value: &impl Debug) -> String {
+    let pretty = format!("{value:#?}");
+    let mut lines: Vec<String> = Vec::new();
+    for line in pretty.lines() {
+        if [": Keep,", ": None,", ": [],", ": false,"].iter().any(|end| line.ends_with(end)) {
+            continue;
+        }
+        let closes = line.trim_start().starts_with([')', ']', '}']);
+        match lines.as_slice() {
+            [.., open, inner]
+                if closes && open.ends_with(['(', '[', '{']) && !inner.ends_with(['(', '[', '{']) =>
+            {
+                let one = format!("{open}{}{}", inner.trim().trim_end_matches(','), line.trim_start());
+                lines.truncate(lines.len() - 2);
+                lines.push(one);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+impl Case {
+    /// Reads the messages with a translator that is new, and tells what came out.
+    pub(super) fn run(&self, codec: &mut Codec) -> String {
+        let mut told = String::new();
+        let mut out = Vec::new();
+        for message in &self.json {
+            let text = message.to_string();
+            let result = if self.initialize {
+                Some(digest(&codec.on_initialize(&text)))
+            } else if let Some(method) = &self.notify {
+                (!codec.notification(method, Some(&text), &mut out)).then(|| "unknown method".to_owned())
+            } else if let Some(method) = &self.ask {
+                Some(digest(&codec.request(method, Some(&text), &mut out)))
+            } else {
+                let call = call_named(self.reply.as_deref().unwrap());
+                Some(digest(&codec.reply(&call, &text, &mut out)))
+            };
+            if let Some(result) = result {
+                writeln!(told, "{result}").unwrap();
+            }
+        }
+        for event in &out {
+            writeln!(told, "{}", digest(event)).unwrap();
+        }
+        told
+    }
+}
+
+#[test]
+fn golden_files() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("golden");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for (file, text) in GOLDEN {
+            let mut told = String::new();
+            for case in cases(text) {
+                write!(told, "=== {}\n{}\n", case.name, case.run(&mut codec())).unwrap();
+            }
+            insta::assert_snapshot!(*file, told);
+        }
+    });
+}
+
+#[test]
+fn the_fast_path_and_the_long_way_agree() {
+    for text in [
+        r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\n\"b\" ü"}}}"#,
+        r#"{"sessionId":"s","update":{"sessionUpdate":"agent_thought_chunk","messageId":"m","content":{"type":"text","text":"x"}}}"#,
+        r#"{"update":{"content":{"text":"x","type":"text","annotations":null},"sessionUpdate":"user_message_chunk","_meta":{"k":1}},"sessionId":"s","_meta":null}"#,
+        r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":""}}}"#,
+    ] {
+        let mut fast_out = Vec::new();
+        assert!(fast::decode(text, &mut Memory::default(), &mut fast_out), "{text}");
+        let mut long_out = Vec::new();
+        updates::decode(text, &mut Memory::default(), &mut Quirks::default(), &mut long_out);
+        assert_eq!(fast_out, long_out, "{text}");
+    }
+}
+
+#[test]
+fn chunks_of_one_message_are_joined_and_of_another_are_not() {
+    let chunk = |session: &str, kind: &str, message: &str, text: &str| {
+        format!(
+            r#"{{"sessionId":"{session}","update":{{"sessionUpdate":"{kind}","messageId":{message},"content":{{"type":"text","text":"{text}"}}}}}}"#
+        )
+    };
+    let mut codec = codec();
+    let mut out = Vec::new();
+    for params in [
+        chunk("s", "agent_message_chunk", r#""m1""#, "a"),
+        chunk("s", "agent_message_chunk", r#""m1""#, "b"),
+        chunk("s", "agent_message_chunk", r#""m2""#, "c"),
+        chunk("s", "agent_message_chunk", "null", "d"),
+        chunk("s", "agent_thought_chunk", "null", "e"),
+        chunk("t", "agent_thought_chunk", "null", "f"),
+        chunk("t", "agent_thought_chunk", "null", ""),
+        chunk("t", "agent_thought_chunk", "null", "g"),
+    ] {
+        assert!(codec.notification("session/update", Some(&params), &mut out));
+    }
+    let texts: Vec<String> = out
+        .iter()
+        .map(|event| match event {
+            AgentEvent::Update(_, crate::model::SessionUpdate::Chunk { text, .. }) => text.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(texts, ["ab", "c", "d", "e", "fg"]);
+}
+
+#[test]
+fn what_is_switched_off_is_neither_offered_nor_served() {
+    let spec = AgentSpec {
+        callbacks: Callbacks { fs_read: true, fs_write: false, terminal: false },
+        ..AgentSpec::default()
+    };
+    let mut codec = Codec::new(&spec);
+    let (_, params) = codec.initialize(0).unwrap();
+    let params: Value = serde_json::from_str(&params).unwrap();
+    let can = &params["clientCapabilities"];
+    assert_eq!(can["fs"], serde_json::json!({"readTextFile": true, "writeTextFile": false}));
+    assert_eq!(can["terminal"], serde_json::json!(false));
+    let mut out = Vec::new();
+    let params = Some(r#"{"sessionId":"s","path":"/w/a","content":"x"}"#);
+    let error = codec.request("fs/write_text_file", params, &mut out).unwrap_err();
+    assert_eq!(error.code, RpcError::METHOD_NOT_FOUND);
+    assert!(codec.request("fs/read_text_file", params, &mut out).is_ok());
+    let error = codec.request("terminal/create", Some(r#"{"command":"ls"}"#), &mut out).unwrap_err();
+    assert_eq!(error.code, RpcError::METHOD_NOT_FOUND);
+}
+
+#[test]
+fn a_flood_of_commands_is_read() {
+    let skill = "word ".repeat(12_000);
+    let commands: Vec<Value> = (0..10)
+        .map(|at| serde_json::json!({"name": format!("skill-{at}"), "description": "d", "_meta": {"text": skill}}))
+        .collect();
+    let params = serde_json::json!({"sessionId": "s", "update":
+        {"sessionUpdate": "available_commands_update", "availableCommands": commands}})
+    .to_string();
+    assert!(params.len() > 563_000);
+    let mut out = Vec::new();
+    assert!(codec().notification("session/update", Some(&params), &mut out));
+    let [AgentEvent::Update(_, crate::model::SessionUpdate::Commands(commands))] = out.as_slice() else {
+        panic!("one event, not {}", out.len());
+    };
+    assert_eq!(commands.len(), 10);
+}
+
+#[test]
+fn nesting_beyond_all_measure_is_an_anomaly_and_no_crash() {
+    let deep = format!(r#"{{"sessionId":"s","update":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    let mut out = Vec::new();
+    assert!(codec().notification("session/update", Some(&deep), &mut out));
+    assert!(matches!(out.as_slice(), [AgentEvent::Anomaly(_)]));
+}

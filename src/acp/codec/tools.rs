@@ -1,0 +1,297 @@
+//! Tool calls: announcements, updates, and the call inside a permission request.
+//!
+//! Duty: one patch from whatever an agent tells of a call, with the facts found in its raw input, its raw
+//! output and its `_meta`. Not its duty: merging with what is known of the call (`app`).
+//! ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! Invariant: content that is not understood is shown raw; keys that are not known end up in `extra`.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::Value;
+
+use crate::model::{
+    AgentEvent, ContentBlock, DiffChange, FileDiff, Location, Patch, TerminalId, ToolCallId, ToolCallPatch,
+    ToolContent, ToolKind, ToolStatus,
+};
+
+use super::content;
+use super::memory::Memory;
+use super::names::{
+    TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
+};
+use super::quirks::{Quirk, Quirks};
+use super::value::{
+    Object, fill, list, raw, rename, report_lost, take, take_text, typed, typed_items, whole,
+};
+use super::{input, output, patches, terminals};
+
+/// Reads a call. `fallback`: the id of a call that has none.
+pub(super) fn decode(
+    mut call: Object,
+    is_announcement: bool,
+    fallback: ToolCallId,
+    memory: &mut Memory,
+    quirks: &mut Quirks,
+    out: &mut Vec<AgentEvent>,
+) -> ToolCallPatch {
+    let id = take_text(&mut call, TOOL_ID).map_or(fallback, ToolCallId::from);
+    let mut patch = ToolCallPatch::new(memory.tool(id.as_str()));
+    patch.is_announcement = is_announcement;
+
+    decode_head(&mut call, &mut patch);
+    if let Some(items) = take(&mut call, &["content"]) {
+        patch.content = Patch::Set(decode_content(items, quirks, out));
+    }
+    if let Some(items) = take(&mut call, &["locations", "location"]) {
+        patch.locations = Patch::Set(decode_locations(items, out));
+    }
+    decode_input(&mut call, &mut patch);
+    decode_output(&mut call, &mut patch);
+    decode_meta(&mut call, &mut patch);
+    if is_announcement {
+        name_announcement(&mut patch);
+    }
+
+    call.retain(|_, value| !value.is_null());
+    if !call.is_empty() {
+        patch.extra = Some(raw(&Value::Object(call)));
+    }
+    patch
+}
+
+/// Title, name, kind and status, by the official type.
+fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
+    rename(call, "name", TOOL_NAME);
+    let mut head = Object::new();
+    head.insert("toolCallId".to_owned(), patch.id.as_str().into());
+    for key in ["title", "name"] {
+        if let Some(text) = take_text(call, &[key]) {
+            head.insert(key.to_owned(), text.into());
+        }
+    }
+    if let Some(word) = take_text(call, &["kind"]) {
+        head.insert("kind".to_owned(), official(TOOL_KINDS, &word).into());
+    }
+    if let Some(word) = take_text(call, &["status"]) {
+        let status = official(TOOL_STATUS, &word);
+        if status == "cancelled" {
+            // v2 has it, v1 does not.
+            patch.status = Patch::Set(ToolStatus::Cancelled);
+        } else if typed::<schema::ToolCallStatus>(status.clone().into()).is_ok() {
+            head.insert("status".to_owned(), status.into());
+        } else {
+            call.insert("status".to_owned(), word.into());
+        }
+    }
+    let Ok(head) = typed::<schema::ToolCallUpdate>(Value::Object(head)) else { return };
+    patch.title = Patch::from_option(head.fields.title);
+    patch.name = Patch::from_option(head.fields.name);
+    patch.kind = Patch::from_option(head.fields.kind.map(kind));
+    if let Some(status) = head.fields.status.and_then(status) {
+        patch.status = Patch::Set(status);
+    }
+}
+
+fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
+    let Some(value) = take(call, TOOL_INPUT) else { return };
+    let has_diff = patch
+        .content
+        .as_set()
+        .is_some_and(|content| content.iter().any(|item| matches!(item, ToolContent::Diff(_))));
+    let kind = patch.kind.as_set().copied();
+    patch.input = Patch::Set(input::read(&value, kind, has_diff));
+    patch.raw_input = Patch::Set(raw(&value));
+}
+
+fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
+    let Some(value) = take(call, TOOL_OUTPUT) else { return };
+    patch.output_text = Patch::from_option(output::text(&value));
+    patch.exit_code = Patch::from_option(output::exit_code(&value));
+    if patch.status == Patch::Set(ToolStatus::Completed) && output::is_failure(&value) {
+        patch.status = Patch::Set(ToolStatus::Failed);
+    }
+    patch.raw_output = Patch::Set(raw(&value));
+}
+
+/// The parent, terminals and the tool's name; the rest of `_meta` stays for `extra`.
+fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
+    let Some(Value::Object(meta)) = call.get_mut("_meta") else { return };
+    patch.terminals = terminals::take_news(meta, &patch.id);
+    for news in &patch.terminals {
+        if let crate::model::AgentTerminal::Exit { status, .. } = news
+            && let Some(code) = status.code
+        {
+            patch.exit_code = Patch::Set(code);
+        }
+    }
+    if let Some(Value::Object(claude)) = meta.get_mut("claudeCode") {
+        patch.parent = take_text(claude, &["parentToolUseId"]).map(ToolCallId::from);
+        if patch.name == Patch::Keep
+            && let Some(name) = claude.get("toolName").and_then(Value::as_str)
+        {
+            patch.name = Patch::Set(name.to_owned());
+        }
+    }
+    if patch.parent.is_none() {
+        patch.parent = take_text(meta, &["parentToolCallId", "parentToolUseId", "parent_tool_call_id"])
+            .map(ToolCallId::from);
+    }
+    if patch.exit_code == Patch::Keep {
+        let code = meta.get("exit_code").or_else(|| meta.get("exitCode")).and_then(whole);
+        patch.exit_code = Patch::from_option(code.and_then(|code| i32::try_from(code).ok()));
+    }
+    if meta.is_empty() {
+        call.shift_remove("_meta");
+    }
+}
+
+/// What an announcement must have: a title, and a kind where the name betrays it.
+fn name_announcement(patch: &mut ToolCallPatch) {
+    if patch.kind == Patch::Keep
+        && let Some(kind_word) = patch.name.as_set().and_then(|name| kind_of_tool(name))
+        && let Ok(guess) = typed::<schema::ToolKind>(kind_word.into())
+    {
+        patch.kind = Patch::Set(kind(guess));
+    }
+    if patch.title == Patch::Keep {
+        let title = patch.name.as_set().cloned().unwrap_or_else(|| patch.id.as_str().to_owned());
+        patch.title = Patch::Set(title);
+    }
+}
+
+/// Content items, each by itself.
+pub(super) fn decode_content(
+    items: Value,
+    quirks: &mut Quirks,
+    out: &mut Vec<AgentEvent>,
+) -> Vec<ToolContent> {
+    let items = list(items);
+    let total = items.len();
+    let mut unknown = 0;
+    let content: Vec<ToolContent> = items
+        .into_iter()
+        .flat_map(|item| {
+            let decoded = decode_item(item, quirks, out);
+            unknown += usize::from(decoded.iter().any(is_unknown));
+            decoded
+        })
+        .collect();
+    report_lost("content", unknown, total, true, out);
+    content
+}
+
+fn is_unknown(item: &ToolContent) -> bool {
+    matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
+}
+
+fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Vec<ToolContent> {
+    let mut item = match item {
+        Value::Object(item) => item,
+        Value::String(text) => {
+            quirks.learn(Quirk::BareToolContent, out);
+            return vec![ToolContent::Block(ContentBlock::Text(text))];
+        }
+        other => return vec![ToolContent::Unknown(raw(&other))],
+    };
+    let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match kind.as_str() {
+        "diff" => decode_diff(item),
+        "terminal" => {
+            rename(&mut item, "terminalId", &["terminal_id", "id"]);
+            vec![match typed::<schema::Terminal>(Value::Object(item.clone())) {
+                Ok(terminal) => ToolContent::Terminal(TerminalId(terminal.terminal_id.0)),
+                Err(_) => ToolContent::Unknown(raw(&Value::Object(item))),
+            }]
+        }
+        "content" => match take(&mut item, &["content"]) {
+            // Some wrap a list of blocks.
+            Some(inner) => content::decode_many(inner).into_iter().map(ToolContent::Block).collect(),
+            None => vec![ToolContent::Unknown(raw(&Value::Object(item)))],
+        },
+        kind => {
+            let is_bare = content::BLOCK_TYPES.contains(&kind);
+            match content::decode(Value::Object(item)) {
+                ContentBlock::Unknown(raw) if !is_bare => vec![ToolContent::Unknown(raw)],
+                block => {
+                    quirks.learn(Quirk::BareToolContent, out);
+                    vec![ToolContent::Block(block)]
+                }
+            }
+        }
+    }
+}
+
+/// A diff: two texts, or a unified diff.
+fn decode_diff(mut item: Object) -> Vec<ToolContent> {
+    rename(&mut item, "path", &["file_path", "filePath", "file"]);
+    rename(&mut item, "oldText", &["old_text", "oldString", "old"]);
+    rename(&mut item, "newText", &["new_text", "newString", "new"]);
+    if !item.get("newText").is_some_and(Value::is_string)
+        && let Some(Value::String(text)) = take(&mut item, &["unified_diff", "unifiedDiff", "diff", "patch"])
+    {
+        let path = item.get("path").and_then(Value::as_str);
+        if let Some(path) = path {
+            let change = DiffChange::Patch(text.into());
+            return vec![ToolContent::Diff(FileDiff { path: PathBuf::from(path), change })];
+        }
+        let files = patches::split(&text, None);
+        if !files.is_empty() {
+            return files.into_iter().map(ToolContent::Diff).collect();
+        }
+        item.insert("diff".to_owned(), text.into());
+    }
+    if item.get("oldText").is_some_and(Value::is_string) {
+        // A file that is emptied may come without its new text.
+        fill(&mut item, "newText", || "".into());
+    }
+    let value = Value::Object(item);
+    vec![match typed::<schema::Diff>(value.clone()) {
+        Ok(diff) => ToolContent::Diff(FileDiff {
+            path: diff.path,
+            change: DiffChange::Texts { old: diff.old_text.map(Into::into), new: diff.new_text.into() },
+        }),
+        Err(_) => ToolContent::Unknown(raw(&value)),
+    }]
+}
+
+fn decode_locations(items: Value, out: &mut Vec<AgentEvent>) -> Vec<Location> {
+    let shape = |item: Value| match item {
+        Value::Object(mut location) => {
+            rename(&mut location, "path", &["file_path", "filePath", "file", "uri"]);
+            rename(&mut location, "line", &["lineNumber", "line_number", "startLine"]);
+            Value::Object(location)
+        }
+        Value::String(path) => serde_json::json!({ "path": path }),
+        other => other,
+    };
+    typed_items::<schema::ToolCallLocation>(list(items), "locations", out, shape)
+        .into_iter()
+        .map(|location| Location { path: location.path, line: location.line.filter(|line| *line > 0) })
+        .collect()
+}
+
+fn kind(kind: schema::ToolKind) -> ToolKind {
+    match kind {
+        schema::ToolKind::Read => ToolKind::Read,
+        schema::ToolKind::Edit => ToolKind::Edit,
+        schema::ToolKind::Delete => ToolKind::Delete,
+        schema::ToolKind::Move => ToolKind::Move,
+        schema::ToolKind::Search => ToolKind::Search,
+        schema::ToolKind::Execute => ToolKind::Execute,
+        schema::ToolKind::Think => ToolKind::Think,
+        schema::ToolKind::Fetch => ToolKind::Fetch,
+        schema::ToolKind::SwitchMode => ToolKind::SwitchMode,
+        _ => ToolKind::Other,
+    }
+}
+
+fn status(status: schema::ToolCallStatus) -> Option<ToolStatus> {
+    Some(match status {
+        schema::ToolCallStatus::Pending => ToolStatus::Pending,
+        schema::ToolCallStatus::InProgress => ToolStatus::InProgress,
+        schema::ToolCallStatus::Completed => ToolStatus::Completed,
+        schema::ToolCallStatus::Failed => ToolStatus::Failed,
+        _ => return None,
+    })
+}

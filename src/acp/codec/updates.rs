@@ -1,0 +1,438 @@
+//! Updates of sessions, the long way: by a JSON tree.
+//!
+//! Duty: find the update and its session in whatever wrapper they came, bring the update under its
+//! official name, and hand it to the decoder of its kind.
+//! Not its duty: official text chunks (`fast`), parts of updates (`tools`, `plans`, `options`, `content`).
+//! Invariant: an update that no decoder understands comes out as `Unknown` with all of its JSON.
+
+use std::borrow::Cow;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{
+    AgentEvent, AnomalyKind, ContentBlock, Cost, MessageId, Patch, Raw, Role, SessionId, SessionUpdate,
+    Severity, SubagentPatch, ToolCallId, Usage,
+};
+
+use super::content;
+use super::fast::push_text;
+use super::memory::Memory;
+use super::names::{
+    MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, TOOL_OUTPUT, UPDATE_KIND, UPDATES, official,
+};
+use super::quirks::{Quirk, Quirks};
+use super::value::{
+    Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
+};
+use super::{options, plans, tools};
+
+/// Reads one `session/update`.
+pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+    let Some(mut params) = parse_object(text) else {
+        out.push(anomaly(AnomalyKind::BadMessage, "An update holds no object and was left out."));
+        return;
+    };
+    let named = session_name(&params);
+    let update = match take(&mut params, &["update", "event"]) {
+        Some(Value::Object(update)) => update,
+        Some(other) => {
+            // `event: "text_delta"` beside its fields
+            params.insert("event".to_owned(), other);
+            flat(params, quirks, out)
+        }
+        None => flat(params, quirks, out),
+    };
+    // The session inside a subagent's update is the child, not the one that tells of it.
+    let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
+    let named = named.or_else(|| session_name(&update).filter(|_| !tells_of_child));
+    let session = if let Some(name) = named {
+        memory.session(&name)
+    } else if let Some(session) = memory.last_session() {
+        quirks.learn(Quirk::NoSessionId, out);
+        session
+    } else {
+        out.push(anomaly(AnomalyKind::BadMessage, "An update belongs to no session and was left out."));
+        return;
+    };
+    Update { session, memory, quirks, out }.decode(update, text);
+}
+
+/// The params themselves are the update.
+fn flat(mut params: Object, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Object {
+    quirks.learn(Quirk::FlatUpdates, out);
+    take(&mut params, SESSION_ID);
+    params
+}
+
+/// The update as it came. Parsed again, because decoders take it apart, and this is rare.
+fn raw_update(text: &str) -> Raw {
+    let mut params = parse_object(text).unwrap_or_default();
+    match take(&mut params, &["update"]) {
+        Some(update) => raw(&update),
+        None => raw(&Value::Object(params)),
+    }
+}
+
+/// The name of the session that a message belongs to.
+pub(super) fn session_name(object: &Object) -> Option<String> {
+    first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
+}
+
+/// An update on its way through the decoders.
+struct Update<'a> {
+    session: SessionId,
+    memory: &'a mut Memory,
+    quirks: &'a mut Quirks,
+    out: &'a mut Vec<AgentEvent>,
+}
+
+impl Update<'_> {
+    fn decode(mut self, mut update: Object, text: &str) {
+        let spelled = UPDATE_KIND.iter().find_map(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
+        let name = official(UPDATES, &spelled);
+        if name != spelled && name != "?" {
+            self.quirks.learn(Quirk::OwnUpdateNames, self.out);
+        }
+        if matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
+            && first_text(&update, MESSAGE_ID).is_none()
+        {
+            // A whole message, not a part of one: the next must not be joined to it.
+            update.insert("messageId".to_owned(), self.memory.make_id("message").into());
+        }
+        if self.decode_kind(&name, &mut update).is_none() {
+            if name != "?" && is_known(&name) {
+                let text = format!("An update `{spelled}` was not understood and is shown as it came.");
+                self.out.push(anomaly(AnomalyKind::BadMessage, text));
+            }
+            self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });
+        }
+    }
+
+    fn push(&mut self, update: SessionUpdate) {
+        self.out.push(AgentEvent::Update(self.session.clone(), update));
+    }
+
+    /// `None`: not understood.
+    fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
+        match name {
+            "user_message_chunk" => self.message(Role::User, update),
+            "agent_message_chunk" => self.message(Role::Agent, update),
+            "agent_thought_chunk" => self.message(Role::Thought, update),
+            "tool_call" => self.tool(std::mem::take(update), true),
+            "tool_call_update" => self.tool(std::mem::take(update), false),
+            "tool_result" => {
+                let call = tool_result(std::mem::take(update));
+                self.tool(call, false)
+            }
+            "diff_block" => {
+                let call = diff_block(std::mem::take(update), self.memory)?;
+                self.tool(call, true)
+            }
+            "plan" => {
+                let plan = plans::decode(update, self.out)?;
+                self.push(SessionUpdate::Plan(plan));
+                Some(())
+            }
+            "plan_update" => {
+                let plan = plans::decode_one(update, self.out)?;
+                self.push(SessionUpdate::Plan(plan));
+                Some(())
+            }
+            "plan_step" => {
+                self.quirks.learn(Quirk::SingleSteps, self.out);
+                let plan = plans::decode_step(update, &self.session, self.memory)?;
+                self.push(SessionUpdate::Plan(plan));
+                Some(())
+            }
+            "plan_removed" => {
+                let id = plans::decode_removed(update)?;
+                self.push(SessionUpdate::PlanRemoved(id));
+                Some(())
+            }
+            "available_commands_update" => {
+                let items = take(update, &["availableCommands", "available_commands", "commands"])?;
+                let commands = options::decode_commands(list(items), self.out);
+                self.push(SessionUpdate::Commands(commands));
+                Some(())
+            }
+            "current_mode_update" => {
+                let mode = options::current_mode(update)?;
+                self.push(SessionUpdate::Mode(mode));
+                Some(())
+            }
+            "current_model_update" => {
+                let model = options::current_model(update)?;
+                self.push(SessionUpdate::Model(model));
+                Some(())
+            }
+            "config_option_update" => {
+                let options = options::decode_options(update, self.out)?;
+                self.push(SessionUpdate::Options(options));
+                Some(())
+            }
+            "session_info_update" => {
+                self.info(update);
+                Some(())
+            }
+            "usage_update" => self.usage(update),
+            "notice" => self.notice(update),
+            "compaction_update" => self.compaction(update),
+            "compaction_summary_chunk" => self.compaction_chunk(update),
+            "subagent_update" => self.subagent(update),
+            "session_message" => self.letter(update, true),
+            "session_message_chunk" => self.letter(update, false),
+            _ => None,
+        }
+    }
+
+    fn message(&mut self, role: Role, update: &mut Object) -> Option<()> {
+        let content = take(update, MESSAGE_CONTENT)?;
+        let message = take_text(update, MESSAGE_ID).map(|name| self.memory.message(&name));
+        // `delta: {text}` has no type, which a block may lack, too.
+        self.blocks(role, message.as_ref(), content::decode_many(content));
+        Some(())
+    }
+
+    fn blocks(&mut self, role: Role, message: Option<&MessageId>, blocks: Vec<ContentBlock>) {
+        let total = blocks.len();
+        let mut unknown = 0;
+        for block in blocks {
+            match block {
+                ContentBlock::Text(text) => {
+                    push_text(self.session.clone(), role, message.cloned(), Cow::Owned(text), self.out);
+                }
+                block => {
+                    unknown += usize::from(matches!(block, ContentBlock::Unknown(_)));
+                    self.push(SessionUpdate::Block { role, message: message.cloned(), block });
+                }
+            }
+        }
+        report_lost("content", unknown, total, true, self.out);
+    }
+
+    fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
+        for key in UPDATE_KIND {
+            call.shift_remove(*key);
+        }
+        let fallback = if first_text(&call, TOOL_ID).is_some() {
+            None
+        } else if is_announcement {
+            Some(ToolCallId::from(self.memory.make_id("tool")))
+        } else {
+            // A dialect tells results without ids: they belong to the last call. In the protocol's own
+            // updates the id is required, and there is nothing to patch without one.
+            Some(self.memory.last_tool()?)
+        };
+        let fallback = fallback.unwrap_or_else(|| ToolCallId::from(""));
+        let patch = tools::decode(call, is_announcement, fallback, self.memory, self.quirks, self.out);
+        self.push(SessionUpdate::Tool(Box::new(patch)));
+        Some(())
+    }
+
+    fn info(&mut self, update: &mut Object) {
+        let title = patch_text(update, "title");
+        rename(update, "updatedAt", &["updated_at"]);
+        let updated_at = patch_text(update, "updatedAt");
+        // Some send one for the sake of its `_meta` alone.
+        if title != Patch::Keep || updated_at != Patch::Keep {
+            self.push(SessionUpdate::Info { title, updated_at });
+        }
+    }
+
+    fn usage(&mut self, update: &mut Object) -> Option<()> {
+        rename(update, "used", &["usedTokens", "used_tokens"]);
+        rename(update, "size", &["sizeTokens", "size_tokens", "total", "limit"]);
+        if update.get("size").is_none_or(Value::is_null) {
+            update.insert("size".to_owned(), 0.into());
+        }
+        let usage: schema::UsageUpdate = typed(Value::Object(std::mem::take(update))).ok()?;
+        let cost = usage.cost.map(|cost| Cost { amount: cost.amount, currency: cost.currency });
+        self.push(SessionUpdate::Usage(Usage { used_tokens: usage.used, size_tokens: usage.size, cost }));
+        Some(())
+    }
+
+    fn notice(&mut self, update: &mut Object) -> Option<()> {
+        rename(update, "title", &["message", "text"]);
+        rename(update, "severity", &["level"]);
+        if update.get("severity").is_none_or(Value::is_null) {
+            update.insert("severity".to_owned(), "info".into());
+        }
+        let notice: schema::Notice = typed(Value::Object(std::mem::take(update))).ok()?;
+        let severity = match notice.severity {
+            schema::NoticeSeverity::Error => Severity::Error,
+            schema::NoticeSeverity::Warning => Severity::Warning,
+            schema::NoticeSeverity::Other(word) if word.starts_with("warn") => Severity::Warning,
+            schema::NoticeSeverity::Other(word) if word == "fatal" || word == "critical" => Severity::Error,
+            _ => Severity::Info,
+        };
+        self.push(SessionUpdate::Notice { severity, title: notice.title, description: notice.description });
+        Some(())
+    }
+
+    fn compaction(&mut self, update: &mut Object) -> Option<()> {
+        let summary = match update.get("summary") {
+            None => Patch::Keep,
+            Some(Value::Null) => Patch::Clear,
+            Some(_) => {
+                let blocks = content::decode_many(take(update, &["summary"])?);
+                let total = blocks.len();
+                let (text, others) = content::text_of_many(blocks);
+                report_lost("summary", others, total, false, self.out);
+                Patch::Set(text)
+            }
+        };
+        let error = patch_text(update, "error");
+        rename(update, "compactionId", &["compaction_id", "id"]);
+        let head = json!({"compactionId": update.get("compactionId"), "status": update.get("status")});
+        let head: schema::CompactionUpdate = typed(head).ok()?;
+        let Ok(Value::String(status)) = serde_json::to_value(&head.status) else { return None };
+        let id = head.compaction_id.to_string();
+        self.push(SessionUpdate::Compaction { id, status, summary, error });
+        Some(())
+    }
+
+    fn compaction_chunk(&mut self, update: &mut Object) -> Option<()> {
+        let id = first_text(update, &["compactionId", "compaction_id", "id"])?;
+        let blocks = content::decode_many(take(update, MESSAGE_CONTENT)?);
+        let total = blocks.len();
+        let (text, others) = content::text_of_many(blocks);
+        report_lost("content", others, total, false, self.out);
+        self.push(SessionUpdate::CompactionChunk { id, text });
+        Some(())
+    }
+
+    fn subagent(&mut self, update: &mut Object) -> Option<()> {
+        let session = SessionId::from(first_text(update, SESSION_ID)?);
+        let state = match update.get("state") {
+            // `{"state": "running"}` by the schema, a bare word elsewhere
+            Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
+            _ => patch_text(update, "state"),
+        };
+        let can_cancel = match update.get("capabilities") {
+            None => Patch::Keep,
+            Some(Value::Object(can)) => {
+                Patch::Set(first(can, &["cancel"]).is_some_and(|marker| *marker != Value::Bool(false)))
+            }
+            Some(_) => Patch::Clear,
+        };
+        let title = patch_text(update, "title");
+        let description = patch_text(update, "description");
+        self.push(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }));
+        Some(())
+    }
+
+    /// A message between sessions, in the transcript of the session it was told for. What the session
+    /// received reads as a user's message, what it sent as its own. A whole message repeats what its
+    /// chunks told, so its content counts only where no chunk came before.
+    fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
+        let message = MessageId::from(first_text(update, MESSAGE_ID)?);
+        let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
+        let sender = first_text(update, &["senderSessionId", "sender_session_id"]);
+        let recipient = first_text(update, &["recipientSessionId", "recipient_session_id"]);
+        let is_own = |name: &String| name == self.session.as_str();
+        let role = if recipient.as_ref().is_some_and(is_own) {
+            Role::User
+        } else if sender.as_ref().is_some_and(is_own) {
+            Role::Agent
+        } else {
+            known.as_ref().map_or(Role::User, |(_, role, _)| *role)
+        };
+        let was_told = known.is_some_and(|(.., was_told)| was_told);
+        let content = take(update, MESSAGE_CONTENT);
+        let has_content = content.is_some();
+        if let Some(content) = content
+            && !(is_whole && was_told)
+        {
+            self.blocks(role, Some(&message), content::decode_many(content));
+        }
+        self.memory.letter = Some((message, role, was_told || has_content));
+        (is_whole || has_content).then_some(())
+    }
+}
+
+/// Whether a decoder exists for updates of this name, so that one that is not understood is an anomaly.
+fn is_known(name: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call_update",
+        "tool_result",
+        "diff_block",
+        "plan",
+        "plan_update",
+        "plan_step",
+        "plan_removed",
+        "available_commands_update",
+        "current_mode_update",
+        "current_model_update",
+        "config_option_update",
+        "usage_update",
+        "notice",
+        "compaction_update",
+        "compaction_summary_chunk",
+        "subagent_update",
+        "session_message",
+        "session_message_chunk",
+    ];
+    KNOWN.contains(&name)
+}
+
+/// Three states: absent, `null`, a text.
+fn patch_text(object: &Object, key: &str) -> Patch<String> {
+    match object.get(key) {
+        None => Patch::Keep,
+        Some(Value::Null) => Patch::Clear,
+        Some(value) => Patch::from_option(super::value::text(value)),
+    }
+}
+
+/// `tool_result` of a dialect as a `tool_call_update`.
+fn tool_result(mut result: Object) -> Object {
+    let is_failed = result.get("is_error") == Some(&Value::Bool(true))
+        || result.get("isError") == Some(&Value::Bool(true))
+        || result.get("success") == Some(&Value::Bool(false))
+        || result.get("error").is_some_and(|error| !error.is_null() && *error != Value::Bool(false));
+    if result.get("status").is_none_or(Value::is_null) {
+        let status = if is_failed { "failed" } else { "completed" };
+        result.insert("status".to_owned(), status.into());
+    }
+    let payload = take(&mut result, &["content"])
+        .or_else(|| take(&mut result, TOOL_OUTPUT))
+        .or_else(|| take(&mut result, &["error"]));
+    match payload {
+        Some(Value::Array(items)) if items.iter().all(|item| item.get("type").is_some()) => {
+            result.insert("content".to_owned(), items.into());
+        }
+        Some(payload) => {
+            if let Some(text) = super::output::text(&payload) {
+                let item = json!({"type": "content", "content": {"type": "text", "text": text}});
+                result.insert("content".to_owned(), vec![item].into());
+            }
+            result.insert("rawOutput".to_owned(), payload);
+        }
+        None => {}
+    }
+    result
+}
+
+/// `diff_block` of a dialect as a finished edit. The change is already made; there is nothing to allow.
+fn diff_block(mut block: Object, memory: &mut Memory) -> Option<Object> {
+    rename(&mut block, "path", &["file_path", "file"]);
+    let path = first_text(&block, &["path"])?;
+    let diff = take(&mut block, &["unified_diff", "unifiedDiff", "diff", "patch"])?;
+    let id = take_text(&mut block, TOOL_ID).unwrap_or_else(|| memory.make_id("diff"));
+    let call = json!({
+        "toolCallId": id,
+        "title": format!("Edit {path}"),
+        "kind": "edit",
+        "status": "completed",
+        "content": [{"type": "diff", "path": path, "diff": diff}],
+        "locations": [{"path": path}],
+    });
+    match call {
+        Value::Object(call) => Some(call),
+        _ => None,
+    }
+}

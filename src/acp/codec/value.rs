@@ -1,0 +1,149 @@
+//! Small helpers over JSON values.
+//!
+//! Duty: take fields out of objects whatever their spelling, and report what a list lost.
+//! Not its duty: any name of the protocol (`names`) or shape (beside each decoder).
+//! Invariant: a `null` counts as absent, as the official decoders have it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
+
+/// A JSON object.
+pub(super) type Object = Map<String, Value>;
+
+/// Parses text; absent params and broken text are `None`.
+pub(super) fn parse(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+/// Parses text that must hold an object.
+pub(super) fn parse_object(text: &str) -> Option<Object> {
+    match parse(text)? {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// The value as compact JSON text.
+pub(super) fn raw(value: &Value) -> Raw {
+    Raw(value.to_string().into())
+}
+
+/// The first of these fields that is there.
+pub(super) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
+}
+
+/// Takes the first of these fields that is there.
+pub(super) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
+    keys.iter().find_map(|key| match object.get(*key) {
+        None | Some(Value::Null) => None,
+        Some(_) => object.shift_remove(*key),
+    })
+}
+
+/// Moves the first of the other spellings to the official one, unless that is there.
+pub(super) fn rename(object: &mut Object, official: &str, others: &[&str]) {
+    if object.get(official).is_some_and(|value| !value.is_null()) {
+        return;
+    }
+    if let Some(value) = take(object, others) {
+        object.insert(official.to_owned(), value);
+    }
+}
+
+/// Puts a value where nothing is.
+pub(super) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
+    if object.get(key).is_none_or(Value::is_null) {
+        object.insert(key.to_owned(), value());
+    }
+}
+
+/// A string, or a number or truth value spelled as one.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_true) => Some(is_true.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The first of these fields that is a text with something in it.
+pub(super) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
+    keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
+}
+
+/// Takes a text field.
+pub(super) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
+    match take(object, keys)? {
+        Value::String(text) => Some(text),
+        other => text(&other),
+    }
+}
+
+/// A list as it is; anything else but `null` as a list of one.
+pub(super) fn list(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        Value::Null => Vec::new(),
+        other => vec![other],
+    }
+}
+
+/// Whole number, also when it was written as a float or a string.
+pub(super) fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let float = number.as_f64()?;
+            // Beyond 2^53 a float names no whole number exactly.
+            #[allow(clippy::cast_possible_truncation, reason = "the range was checked")]
+            (float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0).then_some(float as i64)
+        }),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Decodes with the official types.
+pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// JSON text of an official type.
+pub(super) fn json<T: Serialize>(value: &T) -> String {
+    // The official types fail only for paths that are no UTF-8, and `calls` makes those lossy before.
+    serde_json::to_string(value).unwrap_or_else(|_| String::from("{}"))
+}
+
+/// An anomaly as an event.
+pub(super) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
+    AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
+}
+
+/// Decodes a list item by item with the official types, each brought into shape first. Those that do
+/// not fit are counted in one anomaly: the official decoders would drop them in silence.
+pub(super) fn typed_items<T: DeserializeOwned>(
+    items: Vec<Value>,
+    name: &str,
+    out: &mut Vec<AgentEvent>,
+    mut shape: impl FnMut(Value) -> Value,
+) -> Vec<T> {
+    let total = items.len();
+    let kept: Vec<T> = items.into_iter().filter_map(|item| typed(shape(item)).ok()).collect();
+    report_lost(name, total - kept.len(), total, false, out);
+    kept
+}
+
+/// Tells that a list lost items, if it did.
+pub(super) fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
+    if lost > 0 {
+        let end = if is_shown { "shown as they came" } else { "left out" };
+        out.push(anomaly(
+            AnomalyKind::LostItems,
+            format!("{lost} of {total} items of `{name}` were not understood and are {end}."),
+        ));
+    }
+}

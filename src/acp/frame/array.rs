@@ -1,0 +1,55 @@
+//! Splits an array of messages.
+//!
+//! Duty: the items of a JSON array as frames of their own, as slices of the array's bytes.
+//! Not its duty: what they mean. ACP v1 on stdio has no batches; some agents send them all the same.
+//! Invariant: all items or none come out, so that a failed split can be reported as a whole.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Form, Frame, Piece};
+
+/// More items than this are taken for something else than messages: each costs some hundred bytes.
+const MAX_ITEMS: usize = 100_000;
+
+/// Appends the items of an array; false, with nothing appended, when it is none or has none.
+pub fn split(bytes: &Bytes, out: &mut Vec<Piece>) -> bool {
+    let whole = Frame::new(bytes.clone(), Form::Array);
+    let count_before = out.len();
+    let mut reader = serde_json::Deserializer::from_str(whole.text());
+    let items = Items { whole: &whole, out };
+    let is_split = reader.deserialize_seq(items).and_then(|()| reader.end()).is_ok();
+    if !is_split {
+        out.truncate(count_before);
+    }
+    out.len() > count_before
+}
+
+struct Items<'a> {
+    whole: &'a Frame,
+    out: &'a mut Vec<Piece>,
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut count = 0;
+        while let Some(item) = items.next_element::<&'de RawValue>()? {
+            count += 1;
+            if count > MAX_ITEMS {
+                return Err(A::Error::custom("too many items"));
+            }
+            let bytes = self.whole.bytes.slice_ref(item.get().as_bytes());
+            self.out.push(Piece::Frame(Frame { bytes, is_lossy: self.whole.is_lossy, form: Form::Array }));
+        }
+        Ok(())
+    }
+}

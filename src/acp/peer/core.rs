@@ -1,0 +1,466 @@
+//! The state of a connection, without tasks or clocks.
+//!
+//! Duty: what each command and each message does: frames to write, events to tell, tables to keep.
+//! Not its duty: waiting for anything (`peer`).
+//! Invariants: every request of the agent is answered once; every call gets one reply; whatever cannot be
+//! understood becomes an anomaly.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+use super::asks::{Asks, OpenAsk};
+use super::calls::{Asked, Calls, Deadlines, Match, Pending};
+use super::envelope::{self, Message};
+use super::pen::Pen;
+use crate::acp::Command;
+use crate::acp::codec::Codec;
+use crate::acp::frame::{Form, Frame, Piece};
+use crate::acp::tap::{Direction, Tap};
+use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
+use crate::model::{
+    AgentCommand, AgentEvent, AgentSpec, Anomaly, AnomalyKind, Call, CallError, CallTag, CloseReason, Reply,
+    RpcError, SessionId,
+};
+
+/// Source: JSON-RPC 2.0, error codes.
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+
+/// How far the handshake is.
+#[derive(Debug)]
+enum Phase {
+    Starting,
+    Ready,
+    Failed(CallError),
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Peer {
+    codec: Codec,
+    tap: Tap,
+    calls: Calls,
+    asks: Asks,
+    phase: Phase,
+    /// Calls and cancels that came before the handshake was done, in order.
+    waiting: VecDeque<AgentCommand>,
+    pen: Pen,
+    is_stopping: bool,
+    events: Vec<AgentEvent>,
+    has_told_headers: bool,
+    has_told_arrays: bool,
+}
+
+impl Peer {
+    /// A connection that has not begun.
+    pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
+        Self {
+            codec: Codec::new(spec),
+            pen: Pen::new(tap.clone()),
+            tap,
+            calls: Calls::new(deadlines),
+            asks: Asks::default(),
+            phase: Phase::Starting,
+            waiting: VecDeque::new(),
+            is_stopping: false,
+            events: Vec::new(),
+            has_told_headers: false,
+            has_told_arrays: false,
+        }
+    }
+
+    /// The link runs: tells so and begins the handshake.
+    pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
+        self.pen.attach(outgoing, stopper);
+        self.events.push(AgentEvent::Started { pid });
+        if !self.initialize(0, now) {
+            let error = "There is no form of initialize for this agent.".to_owned();
+            self.fail(CallError::Malformed { error });
+        }
+    }
+
+    /// Does what the app says.
+    pub fn on_command(&mut self, command: Command, now: Instant) {
+        match command {
+            Command::Stop { force } => self.stop(force),
+            Command::Agent(AgentCommand::Answer(id, answer)) => {
+                // A second answer, or one to a request of an earlier life: nobody waits for it.
+                if let Some(ask) = self.asks.take(id) {
+                    let outcome = self.codec.answer(&ask.form, &answer);
+                    self.pen.respond(&ask.wire_id, outcome.as_deref().map_err(String::as_str));
+                }
+            }
+            Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
+            Command::Agent(command) => match &self.phase {
+                Phase::Starting => self.waiting.push_back(command),
+                Phase::Ready => self.write_command(command, now),
+                Phase::Failed(error) => {
+                    if let AgentCommand::Call(tag, _) = command {
+                        self.events.push(AgentEvent::Replied(tag, Err(error.clone())));
+                    }
+                }
+            },
+        }
+    }
+
+    /// Ends the link: every open request gets its answer first.
+    pub fn stop(&mut self, force: bool) {
+        self.is_stopping = true;
+        self.answer_all();
+        self.pen.stop(force);
+    }
+
+    /// Takes in one piece of what was read.
+    pub fn on_piece(&mut self, piece: Piece) {
+        match piece {
+            Piece::Frame(frame) => self.on_frame(&frame),
+            Piece::Noise(bytes) => {
+                self.tap.record(Direction::FromAgent, &bytes);
+                let text = String::from_utf8_lossy(&bytes);
+                self.anomaly(AnomalyKind::Noise, format!("A line that is no message: {}", excerpt(&text)));
+            }
+            Piece::Oversize { len_bytes, head } => {
+                self.tap.record(Direction::FromAgent, &head);
+                let head = String::from_utf8_lossy(&head);
+                let text = format!(
+                    "A message of {len_bytes} bytes is over the limit and was left out: {}",
+                    excerpt(&head)
+                );
+                self.anomaly(AnomalyKind::Oversize, text);
+            }
+        }
+    }
+
+    /// Gives up the calls whose time is over.
+    pub fn on_deadline(&mut self, now: Instant) {
+        for (pending, time) in self.calls.take_overdue(now) {
+            let error = CallError::TimedOut(time.as_secs());
+            match pending.asked {
+                Asked::Initialize { .. } => self.fail(error),
+                Asked::Call { tag, .. } => self.events.push(AgentEvent::Replied(tag, Err(error))),
+            }
+        }
+    }
+
+    /// The end: every call gets its reply, and `Closed` is told.
+    pub fn close(&mut self, reason: CloseReason) {
+        self.answer_all();
+        for pending in self.calls.take_all() {
+            // For `initialize`, `Closed` itself tells more than `Lost` would.
+            if let Asked::Call { tag, .. } = pending.asked {
+                self.events.push(AgentEvent::Replied(tag, Err(CallError::Lost)));
+            }
+        }
+        self.drop_waiting(&CallError::Lost);
+        self.events.push(AgentEvent::Closed(reason));
+        self.pen.detach();
+    }
+
+    /// What the end of the link means.
+    pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
+        match end {
+            _ if self.is_stopping => CloseReason::Stopped,
+            LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
+            LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
+            LinkEnd::Io(error) => CloseReason::Lost { error },
+        }
+    }
+
+    /// Whether there is something to tell.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// What there is to tell.
+    pub fn take_events(&mut self) -> Vec<AgentEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// When the next call is given up.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.calls.next_deadline()
+    }
+
+    /// Whether the agent leaves so much unread that it should not be read either.
+    pub fn is_outgoing_full(&self) -> bool {
+        self.pen.is_full()
+    }
+
+    /// Waits until that has changed.
+    pub async fn outgoing_drained(&self) {
+        self.pen.drained().await;
+    }
+
+    /// Brings the log file up to date.
+    pub fn flush(&self) {
+        self.tap.flush();
+    }
+
+    fn on_frame(&mut self, frame: &Frame) {
+        let text = frame.text();
+        self.tap.record(Direction::FromAgent, text.as_bytes());
+        if frame.is_lossy {
+            let text = format!("A message with bytes that are no UTF-8: {}", excerpt(text));
+            self.anomaly(AnomalyKind::BadUtf8, text);
+        }
+        // Once each: these agents do it with every message.
+        if frame.form == Form::Header && !std::mem::replace(&mut self.has_told_headers, true) {
+            self.anomaly(AnomalyKind::Dialect, "Messages come with Content-Length headers.".to_owned());
+        }
+        if frame.form == Form::Array && !std::mem::replace(&mut self.has_told_arrays, true) {
+            self.anomaly(AnomalyKind::Dialect, "Messages come in arrays.".to_owned());
+        }
+        match envelope::read(text) {
+            Ok(message) => self.on_message(message, text),
+            Err(error) => self.on_unreadable(&error.to_string(), text),
+        }
+    }
+
+    /// Perhaps several messages on one line, because the agent forgot a line end.
+    fn on_unreadable(&mut self, why: &str, text: &str) {
+        let Some(parts) = envelope::split_joined(text) else { return self.bad_frame(why, text) };
+        self.anomaly(AnomalyKind::Dialect, format!("{} messages came on one line.", parts.len()));
+        for part in parts {
+            match envelope::read(part) {
+                Ok(message) => self.on_message(message, part),
+                Err(error) => self.bad_frame(&error.to_string(), part),
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: Message<'_>, text: &str) {
+        match message {
+            Message::Notification { method, params } => {
+                if !self.on_notification(&method, params) {
+                    let text = format!("The notification {} is unknown.", excerpt(&method));
+                    self.anomaly(AnomalyKind::UnknownMethod, text);
+                }
+            }
+            Message::Request { id, method, params } => {
+                // An `id: null` on a notification is a habit of some hand-written agents.
+                if id != "null" || !self.on_notification(&method, params) {
+                    self.on_request(id, &method, params);
+                }
+            }
+            Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
+                Match::Waiting(pending) => self.on_outcome(*pending, outcome),
+                Match::Retired(method) => {
+                    let text =
+                        format!("A second or late answer to {method} (id {}) was ignored.", excerpt(id));
+                    self.anomaly(AnomalyKind::StrayResponse, text);
+                }
+                Match::Never => {
+                    let text = format!("An answer to nothing that was asked (id {}).", excerpt(id));
+                    self.anomaly(AnomalyKind::StrayResponse, text);
+                }
+            },
+            Message::LooseError(error) => self.on_loose_error(error),
+            Message::Odd(why) => self.bad_frame(why, text),
+        }
+    }
+
+    /// False when the method is unknown.
+    fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
+        if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            return self.codec.notification(method, params, &mut self.events);
+        }
+        if let Some(id) = params.and_then(envelope::withdrawn_id) {
+            // Withdrawing what was answered a moment ago is no anomaly: the two crossed.
+            self.events.extend(self.asks.withdraw(id).map(AgentEvent::AskWithdrawn));
+        } else {
+            self.anomaly(AnomalyKind::BadMessage, format!("A {method} names no request."));
+        }
+        true
+    }
+
+    fn on_request(&mut self, wire_id: &str, method: &str, params: Option<&str>) {
+        let count_before = self.events.len();
+        match self.codec.request(method, params, &mut self.events) {
+            Ok((ask, form)) => {
+                let id = self.asks.add(wire_id, form);
+                self.events.push(AgentEvent::Ask(id, ask));
+            }
+            Err(error) => {
+                if self.events.len() == count_before {
+                    let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
+                        (
+                            AnomalyKind::UnknownMethod,
+                            format!("The request {} is unknown and was refused.", excerpt(method)),
+                        )
+                    } else {
+                        (
+                            AnomalyKind::BadMessage,
+                            format!(
+                                "The request {} was refused: {}",
+                                excerpt(method),
+                                excerpt(&error.message)
+                            ),
+                        )
+                    };
+                    self.anomaly(kind, text);
+                }
+                self.pen.refuse(wire_id, &error);
+            }
+        }
+    }
+
+    fn on_outcome(&mut self, pending: Pending, outcome: Result<&str, &str>) {
+        let (tag, call) = match pending.asked {
+            Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
+            Asked::Call { tag, call } => (tag, call),
+        };
+        let reply: Result<Reply, CallError> = match outcome {
+            Ok(result) => self.codec.reply(&call, result, &mut self.events),
+            Err(error) => Err(CallError::Agent(self.codec.error(error))),
+        };
+        self.events.push(AgentEvent::Replied(tag, reply));
+    }
+
+    fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
+        let now = Instant::now();
+        let error = match outcome {
+            Ok(result) => match self.codec.on_initialize(result) {
+                Ok(info) => {
+                    self.events.push(AgentEvent::Ready(Box::new(info)));
+                    self.phase = Phase::Ready;
+                    for command in std::mem::take(&mut self.waiting) {
+                        self.write_command(command, now);
+                    }
+                    return;
+                }
+                Err(error) => error,
+            },
+            Err(error) => {
+                let error = self.codec.error(error);
+                if is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
+                    let text = format!(
+                        "Another form of initialize was tried after an error: {}",
+                        excerpt(&error.message)
+                    );
+                    self.anomaly(AnomalyKind::Dialect, text);
+                    return;
+                }
+                CallError::Agent(error)
+            }
+        };
+        self.fail(error);
+    }
+
+    /// An error without an id can only be told apart when one call waits.
+    fn on_loose_error(&mut self, error: &str) {
+        let rpc = self.codec.error(error);
+        let is_about_call =
+            matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
+        let only = if is_about_call { self.calls.take_only() } else { None };
+        let text = match &only {
+            Some(pending) => {
+                format!(
+                    "An error without an id, taken as the answer to {}: {}",
+                    pending.method,
+                    excerpt(&rpc.message)
+                )
+            }
+            None => format!("An error without an id: {}", excerpt(&rpc.message)),
+        };
+        self.anomaly(AnomalyKind::StrayResponse, text);
+        if let Some(pending) = only {
+            self.on_outcome(pending, Err(error));
+        }
+    }
+
+    /// Writes `initialize` in its form number `attempt`; false when there is none.
+    fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
+        let Some((method, params)) = self.codec.initialize(attempt) else { return false };
+        let id = self.calls.add(Asked::Initialize { attempt }, method, now);
+        self.pen.request(id, method, &params);
+        true
+    }
+
+    /// The handshake failed for good.
+    fn fail(&mut self, error: CallError) {
+        self.events.push(AgentEvent::InitializeFailed(error.clone()));
+        self.drop_waiting(&error);
+        self.phase = Phase::Failed(error);
+    }
+
+    fn drop_waiting(&mut self, error: &CallError) {
+        for command in std::mem::take(&mut self.waiting) {
+            if let AgentCommand::Call(tag, _) = command {
+                self.events.push(AgentEvent::Replied(tag, Err(error.clone())));
+            }
+        }
+    }
+
+    /// Writes a call or a cancel.
+    fn write_command(&mut self, command: AgentCommand, now: Instant) {
+        match command {
+            AgentCommand::Call(tag, call) => self.write_call(tag, call, now),
+            AgentCommand::Cancel(session) => self.write_cancel(&session),
+            // Taken care of by `on_command`; they never wait.
+            AgentCommand::Answer(..) | AgentCommand::CancelCall(_) => {}
+        }
+    }
+
+    fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
+        let (method, params) = self.codec.call(&call);
+        let id = self.calls.add(Asked::Call { tag, call }, method, now);
+        self.pen.request(id, method, &params);
+    }
+
+    fn write_cancel(&mut self, session: &SessionId) {
+        let (method, params) = self.codec.cancel(session);
+        self.pen.notify(method, &params);
+    }
+
+    fn cancel_call(&mut self, tag: &CallTag) {
+        if let Some(id) = self.calls.find(tag) {
+            self.pen.notify("$/cancel_request", &format!("{{\"requestId\":{id}}}"));
+            return;
+        }
+        let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);
+        if let Some(at) = self.waiting.iter().position(is_it) {
+            self.waiting.remove(at);
+            let error = RpcError::new(RpcError::CANCELLED, "Cancelled before it was sent.");
+            self.events.push(AgentEvent::Replied(tag.clone(), Err(CallError::Agent(error))));
+        }
+    }
+
+    /// Gives every open request the answer that fits when nobody answers any more.
+    fn answer_all(&mut self) {
+        for OpenAsk { wire_id, form, .. } in self.asks.take_all() {
+            let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
+            self.pen.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
+        }
+    }
+
+    fn bad_frame(&mut self, why: &str, text: &str) {
+        self.anomaly(
+            AnomalyKind::BadFrame,
+            format!("A message that cannot be read ({why}): {}", excerpt(text)),
+        );
+    }
+
+    fn anomaly(&mut self, kind: AnomalyKind, text: String) {
+        self.events.push(AgentEvent::Anomaly(Anomaly { kind, text }));
+    }
+}
+
+/// Whether another form of `initialize` may help.
+fn is_about_form(error: &RpcError) -> bool {
+    matches!(
+        error.code,
+        PARSE_ERROR | INVALID_REQUEST | RpcError::METHOD_NOT_FOUND | RpcError::INVALID_PARAMS
+    ) || error.message.to_ascii_lowercase().contains("version")
+}
+
+/// The beginning of a text, in one line.
+fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let mut short: String =
+        text.chars().take(MAX_CHARS).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,271 @@
+//! The JSON-RPC envelope, borrowed from the text.
+//!
+//! Duty: sort a message into request, notification or response, in one pass, without copying its parts.
+//! Tolerates what agents do: no `jsonrpc`, `error: null` beside a result, `result: null` beside an error,
+//! a key that comes twice (the last one counts), unknown keys.
+//! Not its duty: what params and results mean (`codec`), whether an id is known (`calls`).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A message by its kind; all texts are JSON but the method.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A request; the id may be `null`.
+    Request {
+        /// As the peer spelled it.
+        id: &'a str,
+        /// Its name.
+        method: Cow<'a, str>,
+        /// Its params, unless there are none.
+        params: Option<&'a str>,
+    },
+    /// A notification.
+    Notification {
+        /// Its name.
+        method: Cow<'a, str>,
+        /// Its params, unless there are none.
+        params: Option<&'a str>,
+    },
+    /// A response; a missing result reads as `null`.
+    Response {
+        /// As the peer spelled it.
+        id: &'a str,
+        /// Result or error.
+        outcome: Result<&'a str, &'a str>,
+    },
+    /// An error without an id: the peer could not even read the id.
+    LooseError(&'a str),
+    /// An object that is none of these.
+    Odd(&'static str),
+}
+
+/// Reads one message; fails when it is no JSON object.
+pub fn read(text: &str) -> Result<Message<'_>, serde_json::Error> {
+    serde_json::from_str(text).map(Fields::sort)
+}
+
+/// Several objects on one line, which happens when an agent forgets line ends; `None` if it is not that.
+pub fn split_joined(text: &str) -> Option<Vec<&str>> {
+    let parts: Vec<&RawValue> =
+        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()?;
+    (parts.len() > 1).then(|| parts.into_iter().map(RawValue::get).collect())
+}
+
+/// The number in an id of ours that came back: `7`, `"7"` and `7.0` are all 7.
+pub fn id_number(id: &str) -> Option<u64> {
+    let bare = id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or(id);
+    if let Ok(number) = bare.parse() {
+        return Some(number);
+    }
+    let number: f64 = bare.parse().ok()?;
+    let is_exact = number.fract() == 0.0 && (0.0..9e15).contains(&number);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+    is_exact.then_some(number as u64)
+}
+
+/// Which open request a `$/cancel_request` means; the id as it was spelled.
+/// Source: ACP v1 `CancelRequestNotification.requestId`; `$/cancelRequest` of LSP has `id`.
+pub fn withdrawn_id(params: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId", alias = "request_id", alias = "id")]
+        id: &'a RawValue,
+    }
+    serde_json::from_str::<Params<'_>>(params).ok().map(|params| params.id.get())
+}
+
+#[derive(Default)]
+struct Fields<'a> {
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Fields<'a> {
+    fn sort(self) -> Message<'a> {
+        let id = self.id.map(RawValue::get);
+        let error = present(self.error);
+        if let Some(method) = present(self.method) {
+            let Some(method) = string(method) else { return Message::Odd("its method is no string") };
+            let params = present(self.params);
+            return match id {
+                Some(id) => Message::Request { id, method, params },
+                None => Message::Notification { method, params },
+            };
+        }
+        match (id, error, self.result) {
+            (None | Some("null"), Some(error), _) => Message::LooseError(error),
+            (None | Some("null"), None, Some(_)) => Message::Odd("it is a result without an id"),
+            (None | Some("null"), None, None) => Message::Odd("it has no method, no result and no error"),
+            (Some(id), Some(error), _) => Message::Response { id, outcome: Err(error) },
+            (Some(id), None, result) => {
+                Message::Response { id, outcome: Ok(result.map_or("null", RawValue::get)) }
+            }
+        }
+    }
+}
+
+fn present(value: Option<&RawValue>) -> Option<&str> {
+    value.map(RawValue::get).filter(|text| *text != "null")
+}
+
+/// A JSON string; borrowed unless it has escapes.
+fn string(text: &str) -> Option<Cow<'_, str>> {
+    let bare = text.strip_prefix('"')?.strip_suffix('"')?;
+    if bare.contains('\\') {
+        serde_json::from_str(text).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(bare))
+    }
+}
+
+enum Key {
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+                Ok(match name {
+                    "id" => Key::Id,
+                    "method" => Key::Method,
+                    "params" => Key::Params,
+                    "result" => Key::Result,
+                    "error" => Key::Error,
+                    _ => Key::Other,
+                })
+            }
+        }
+
+        deserializer.deserialize_str(Name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC message")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Fields::default();
+                while let Some(key) = map.next_key()? {
+                    let value = Some(map.next_value::<&'de RawValue>()?);
+                    match key {
+                        Key::Id => fields.id = value,
+                        Key::Method => fields.method = value,
+                        Key::Params => fields.params = value,
+                        Key::Result => fields.result = value,
+                        Key::Error => fields.error = value,
+                        Key::Other => {}
+                    }
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Message, id_number, read, split_joined, withdrawn_id};
+
+    fn response<'a>(id: &'a str, outcome: Result<&'a str, &'a str>) -> Message<'a> {
+        Message::Response { id, outcome }
+    }
+
+    #[test]
+    fn responses_in_all_their_forms() {
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#, response("1", Ok(r#"{"a":1}"#))),
+            (r#"{"id":1,"result":{}}"#, response("1", Ok("{}"))),
+            (r#"{"id":1,"result":{},"error":null}"#, response("1", Ok("{}"))),
+            (r#"{"id":"1","result":null,"error":{"code":1}}"#, response("\"1\"", Err(r#"{"code":1}"#))),
+            (r#"{"id":1.0,"error":"no"}"#, response("1.0", Err("\"no\""))),
+            (r#"{"id":1}"#, response("1", Ok("null"))),
+            (r#"{"id":1,"result":1,"result":2}"#, response("1", Ok("2"))),
+            (r#"{"id":null,"error":{"code":-32700}}"#, Message::LooseError(r#"{"code":-32700}"#)),
+            (r#"{"error":{"code":-32700}}"#, Message::LooseError(r#"{"code":-32700}"#)),
+        ] {
+            assert_eq!(read(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn requests_and_notifications() {
+        let request = |id| Message::Request { id, method: "a/b".into(), params: None };
+        assert_eq!(read(r#"{"id":0,"method":"a/b"}"#).unwrap(), request("0"));
+        assert_eq!(read(r#"{"id":null,"method":"a\/b","params":null}"#).unwrap(), request("null"));
+        assert_eq!(
+            read(r#"{"method":"a","params":{"b":[1]},"extra":{}}"#).unwrap(),
+            Message::Notification { method: "a".into(), params: Some(r#"{"b":[1]}"#) }
+        );
+    }
+
+    #[test]
+    fn what_is_no_message_is_told() {
+        assert!(matches!(read("{}").unwrap(), Message::Odd(_)));
+        assert!(matches!(read(r#"{"result":1}"#).unwrap(), Message::Odd(_)));
+        assert!(matches!(read(r#"{"method":1}"#).unwrap(), Message::Odd(_)));
+        for text in ["", "{", "[]", "1", r#"{"id":1}}"#, r#"{"id":1,}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_matched_by_number() {
+        for (id, number) in [
+            ("7", Some(7)),
+            ("\"7\"", Some(7)),
+            ("7.0", Some(7)),
+            ("7e0", Some(7)),
+            ("7.5", None),
+            ("-1", None),
+        ] {
+            assert_eq!(id_number(id), number, "{id}");
+        }
+        assert_eq!(id_number("\"x\""), None);
+    }
+
+    #[test]
+    fn joined_objects_are_split() {
+        assert_eq!(split_joined(r#"{"a":1} {"b":2}"#).unwrap(), [r#"{"a":1}"#, r#"{"b":2}"#]);
+        assert!(split_joined(r#"{"a":1}"#).is_none());
+        assert!(split_joined(r#"{"a":1}{"b""#).is_none());
+    }
+
+    #[test]
+    fn a_withdrawn_request_is_named_in_three_ways() {
+        assert_eq!(withdrawn_id(r#"{"requestId":"x"}"#), Some("\"x\""));
+        assert_eq!(withdrawn_id(r#"{"id":3}"#), Some("3"));
+        assert_eq!(withdrawn_id("[]"), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Calls and asks: each has one answer.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{permission, read_file, ready, session, start_with};
+use crate::acp::peer::{Deadlines, Limits};
+use crate::model::{
+    AgentCommand, AgentEvent, AnomalyKind, Answer, CallError, CallTag, Purpose, Reply, RpcError, SessionKey,
+};
+
+#[tokio::test]
+async fn commands_wait_for_the_handshake_and_answers_do_not() {
+    let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
+    app.new_session(10);
+    app.send(AgentCommand::Cancel(session()));
+    assert_eq!(agent.hear().await["method"], "initialize");
+    agent.say(read_file(&json!(1))).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { pid: None }));
+    let (id, _) = app.ask().await;
+    app.send(AgentCommand::Answer(id, Answer::FileContent("text".into())));
+    let answer = agent.hear().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"]), (&json!(1), &json!("text")));
+    agent.say(json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Ready(_)));
+    let new = agent.hear().await;
+    assert_eq!(
+        (&new["id"], &new["method"], &new["jsonrpc"]),
+        (&json!(2), &json!("session/new"), &json!("2.0"))
+    );
+    let cancel = agent.hear().await;
+    assert_eq!((&cancel["method"], cancel.get("id")), (&json!("session/cancel"), None));
+    agent.say(json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s1"}})).await;
+    let (number, reply) = app.reply().await;
+    let Ok(Reply::Session(reply)) = reply else { panic!("{reply:?}") };
+    assert_eq!((number, reply.id), (10, Some(session())));
+}
+
+#[tokio::test]
+async fn each_request_is_answered_once_with_its_own_id_byte_for_byte() {
+    let (mut app, mut agent) = ready().await;
+    let mut asks = Vec::new();
+    // Two open requests with one id, and ids that collide with ours.
+    for id in ["0", "1", "1", "1.50e0", "\"a\\u0041/:\""] {
+        let message = permission(&json!("ID")).to_string().replace("\"ID\"", id);
+        agent.write(&format!("{message}\n")).await;
+        asks.push((app.ask().await.0, id));
+    }
+    for (id, wire_id) in &asks {
+        for _ in 0..2 {
+            app.send(AgentCommand::Answer(*id, Answer::Selected("yes".into())));
+        }
+        let line = agent.hear_line().await.unwrap();
+        assert!(line.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{wire_id},\"result\":")), "{line}");
+    }
+    app.send(AgentCommand::Cancel(session()));
+    assert_eq!(agent.hear().await["method"], "session/cancel", "the second answers were dropped");
+}
+
+#[tokio::test]
+async fn unknown_and_unreadable_requests_are_answered_with_errors() {
+    let (mut app, mut agent) = ready().await;
+    agent.say(json!({"jsonrpc": "2.0", "id": "q", "method": "craft/drain", "params": {}})).await;
+    let answer = agent.hear().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("q"), &json!(-32601)));
+    assert_eq!(app.anomaly().await, AnomalyKind::UnknownMethod);
+    agent.say(json!({"jsonrpc": "2.0", "id": 8, "method": "fs/read_text_file", "params": {}})).await;
+    let answer = agent.hear().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(8), &json!(-32602)));
+    assert!(matches!(app.next().await, AgentEvent::Anomaly(_)));
+}
+
+#[tokio::test]
+async fn a_withdrawn_request_is_told_and_stays_open_for_its_answer() {
+    let (mut app, mut agent) = ready().await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        agent.say(permission(&json!(5))).await;
+        ids.push(app.ask().await.0);
+    }
+    agent.say(json!({"method": "$/cancel_request", "params": {"requestId": 5}})).await;
+    assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[0]));
+    agent.say(json!({"method": "$/cancelRequest", "params": {"id": 5}})).await;
+    assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[1]));
+    app.send(AgentCommand::Answer(ids[0], Answer::PermissionCancelled));
+    assert_eq!(agent.hear().await["result"]["outcome"]["outcome"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_call_of_ours_can_be_withdrawn_before_and_after_it_was_sent() {
+    let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
+    app.prompt(7);
+    let tag = CallTag { number: 7, purpose: Purpose::Prompt(SessionKey(1)) };
+    app.send(AgentCommand::CancelCall(tag.clone()));
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    let (number, reply) = app.reply().await;
+    assert!(matches!(reply, Err(CallError::Agent(RpcError { code: RpcError::CANCELLED, .. }))));
+    assert_eq!(number, 7);
+    agent.answer_initialize().await;
+    assert!(matches!(app.next().await, AgentEvent::Ready(_)));
+    app.prompt(7);
+    app.send(AgentCommand::CancelCall(tag));
+    assert_eq!(agent.hear().await["method"], "session/prompt");
+    let cancel = agent.hear().await;
+    assert_eq!((&cancel["method"], &cancel["params"]["requestId"]), (&json!("$/cancel_request"), &json!(2)));
+}
+
+#[tokio::test]
+async fn an_overdue_call_is_given_up_and_its_late_answer_ignored() {
+    let short = Deadlines { other: Duration::from_millis(60), ..Deadlines::default() };
+    let (mut app, mut agent) = start_with(Limits { deadlines: short, ..Limits::default() }, 64 << 10);
+    agent.answer_initialize().await;
+    app.ready().await;
+    app.prompt(1);
+    app.set_mode(2);
+    assert_eq!(app.reply().await, (2, Err(CallError::TimedOut(0))));
+    agent.say(json!({"id": 3, "result": {}})).await;
+    assert_eq!(app.anomaly().await, AnomalyKind::StrayResponse);
+    agent.say(json!({"id": 2, "result": {"stopReason": "end_turn"}})).await;
+    assert_eq!(app.reply().await.0, 1);
+}

@@ -1,0 +1,179 @@
+//! Hides secrets in a raw line.
+//!
+//! Duty: values of secret keys, all values inside `env` and `headers`, bearer tokens and well-known key
+//! forms, in JSON and in plain text.
+//! Not its duty: to understand the line. It may be cut in the middle or be no JSON at all, so this reads
+//! tokens, not a tree.
+//! Invariant: a text without secrets comes back as it was.
+
+use std::borrow::Cow;
+
+/// What stands in a secret's place.
+const HIDDEN: &str = "[hidden]";
+
+/// Words one of which any line with a secret holds, in lower case.
+const TRIGGERS: [&str; 14] = [
+    "env",
+    "headers",
+    "authorization",
+    "cookie",
+    "key",
+    "token",
+    "secret",
+    "passw",
+    "bearer",
+    "sk-",
+    "ghp_",
+    "github_pat_",
+    "xox",
+    "aiza",
+];
+
+/// How secrets of well-known services begin.
+const PREFIXES: [&str; 8] = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AIza", "glpat-"];
+
+/// Shorter words behind such a prefix are no secrets.
+const MIN_SECRET_CHARS: usize = 16;
+
+/// The text with all secrets hidden.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let lower = text.to_ascii_lowercase();
+    if !TRIGGERS.iter().any(|word| memchr::memmem::find(lower.as_bytes(), word.as_bytes()).is_some()) {
+        return Cow::Borrowed(text);
+    }
+    let hidden =
+        if text.trim_start().starts_with(['{', '[']) { redact_json(text) } else { redact_plain(text) };
+    if hidden == text { Cow::Borrowed(text) } else { Cow::Owned(hidden) }
+}
+
+/// Goes through the strings of a JSON text, which may end anywhere.
+fn redact_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut key = "";
+    let mut depth = 0_usize;
+    // Depth of the outermost `env` or `headers` that is open.
+    let mut secret_depth: Option<usize> = None;
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        if let Some(string) = from.strip_prefix('"') {
+            let (content, behind, is_closed) = split_string(string);
+            rest = behind;
+            out.push('"');
+            if rest.trim_start().starts_with(':') {
+                key = content;
+                out.push_str(content);
+            } else if is_secret_key(key) || (secret_depth.is_some() && key != "name" && key != "type") {
+                out.push_str(HIDDEN);
+            } else {
+                out.push_str(&redact_plain(content));
+            }
+            if is_closed {
+                out.push('"');
+            }
+            continue;
+        }
+        let (bracket, behind) = from.split_at(1);
+        out.push_str(bracket);
+        rest = behind;
+        if matches!(bracket, "{" | "[") {
+            depth += 1;
+            if secret_depth.is_none() && is_secret_container(key) {
+                secret_depth = Some(depth);
+            }
+            if bracket == "{" && secret_depth.is_none() {
+                key = "";
+            }
+        } else {
+            if secret_depth == Some(depth) {
+                secret_depth = None;
+            }
+            depth = depth.saturating_sub(1);
+            key = "";
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The content of a string up to its quote, what follows, and whether the quote was there.
+fn split_string(text: &str) -> (&str, &str, bool) {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return (&text[..at], &text[at + 1..], true),
+            _ => {}
+        }
+    }
+    (text, "", false)
+}
+
+fn is_secret_container(key: &str) -> bool {
+    ["env", "headers"].iter().any(|name| key.eq_ignore_ascii_case(name))
+}
+
+fn is_secret_key(key: &str) -> bool {
+    let name: String =
+        key.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    matches!(name.as_str(), "authorization" | "proxyauthorization" | "cookie" | "setcookie" | "passwd")
+        || ["apikey", "token", "secret", "password", "privatekey"].iter().any(|end| name.ends_with(end))
+}
+
+/// Hides `Bearer TOKEN`, `Authorization: …`, `api_key=…` and well-known key forms, word by word.
+fn redact_plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_next_secret = false;
+    for word in text.split_inclusive(|letter: char| letter.is_whitespace()) {
+        let bare = word.trim_end();
+        let space = &word[bare.len()..];
+        let name = bare.trim_end_matches(':');
+        if bare.is_empty() {
+            out.push_str(word);
+            continue;
+        }
+        if bare.eq_ignore_ascii_case("bearer") || bare.eq_ignore_ascii_case("basic") {
+            // After `Authorization:` the secret is the word behind this one; alone, `basic` is a word.
+            is_next_secret |= bare.eq_ignore_ascii_case("bearer");
+            out.push_str(word);
+        } else if is_next_secret {
+            is_next_secret = false;
+            out.push_str(HIDDEN);
+            out.push_str(space);
+        } else if name.len() < bare.len() && is_secret_key(name) {
+            is_next_secret = true;
+            out.push_str(word);
+        } else {
+            out.push_str(&redact_word(bare));
+            out.push_str(space);
+        }
+    }
+    out
+}
+
+/// Hides the value of `NAME=VALUE` with a secret name, and keys of well-known forms.
+fn redact_word(word: &str) -> Cow<'_, str> {
+    if let Some((name, value)) = word.split_once('=') {
+        let start = name.rfind(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
+        let name_only = start.and_then(|at| name.get(at + 1..)).unwrap_or(name);
+        if is_secret_key(name_only) && !value.is_empty() {
+            return Cow::Owned(format!("{name}={HIDDEN}"));
+        }
+    }
+    for prefix in PREFIXES {
+        let Some(at) = word.find(prefix) else { continue };
+        let (before, key) = word.split_at(at);
+        if before.ends_with(|letter: char| letter.is_alphanumeric()) {
+            continue;
+        }
+        let end = key
+            .find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)))
+            .unwrap_or(key.len());
+        if end >= prefix.len() + MIN_SECRET_CHARS {
+            return Cow::Owned(format!("{before}{prefix}{HIDDEN}{}", &key[end..]));
+        }
+    }
+    Cow::Borrowed(word)
+}

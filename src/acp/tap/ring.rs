@@ -1,0 +1,86 @@
+//! The ring: lines in one queue of bytes.
+//!
+//! Duty: keep the newest lines within a number of bytes and of lines, without an allocation per line.
+//! Not its duty: locks, text.
+//! Invariant: the lengths of the entries add up to the length of the bytes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Direction, LINE_BYTES};
+
+const MAX_BYTES: usize = 4 << 20;
+const MAX_LINES: usize = 4000;
+
+/// The newest lines.
+#[derive(Debug, Default)]
+pub struct Ring {
+    entries: VecDeque<Entry>,
+    bytes: VecDeque<u8>,
+    last_sequence: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Duration,
+    direction: Direction,
+    kept_bytes: usize,
+    len_bytes: usize,
+}
+
+/// One line out of the ring.
+#[derive(Debug)]
+pub struct Copy {
+    pub sequence: u64,
+    pub at: Duration,
+    pub direction: Direction,
+    pub bytes: Vec<u8>,
+    pub len_bytes: usize,
+}
+
+impl Ring {
+    /// Appends a line, drops old ones as needed, and returns the new line's number.
+    pub fn push(&mut self, at: Duration, direction: Direction, line: &[u8]) -> u64 {
+        let kept = line.get(..LINE_BYTES).unwrap_or(line);
+        while self.entries.len() >= MAX_LINES || self.bytes.len() + kept.len() > MAX_BYTES {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes.drain(..oldest.kept_bytes.min(self.bytes.len()));
+        }
+        self.bytes.extend(kept);
+        self.entries.push_back(Entry { at, direction, kept_bytes: kept.len(), len_bytes: line.len() });
+        self.last_sequence += 1;
+        self.last_sequence
+    }
+
+    /// Copies the lines after a number that are wanted, oldest first.
+    pub fn copy(&self, after: u64, wants: impl Fn(Direction) -> bool) -> Vec<Copy> {
+        let first = self.last_sequence - self.entries.len() as u64 + 1;
+        let mut begin = 0;
+        let mut copies = Vec::new();
+        for (sequence, entry) in (first..).zip(&self.entries) {
+            let end = begin + entry.kept_bytes;
+            if sequence > after && wants(entry.direction) {
+                copies.push(Copy {
+                    sequence,
+                    at: entry.at,
+                    direction: entry.direction,
+                    bytes: self.slice(begin, end),
+                    len_bytes: entry.len_bytes,
+                });
+            }
+            begin = end;
+        }
+        copies
+    }
+
+    /// A part of the bytes, which lie in two pieces; joining them would move megabytes under the lock.
+    fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
+        let (front, back) = self.bytes.as_slices();
+        let cut = front.len();
+        let mut bytes = Vec::with_capacity(end - begin);
+        bytes.extend_from_slice(front.get(begin.min(cut)..end.min(cut)).unwrap_or_default());
+        let (begin, end) = (begin.saturating_sub(cut), end.saturating_sub(cut));
+        bytes.extend_from_slice(back.get(begin..end).unwrap_or_default());
+        bytes
+    }
+}

@@ -1,0 +1,63 @@
+//! The file of the tap.
+//!
+//! Duty: one JSON object a line: `{"n":1,"ms":12.345,"dir":"from","text":"…"}`, appended and buffered.
+//! Not its duty: when to flush (the connection does after each batch).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Direction, redact};
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// An open file.
+#[derive(Debug)]
+pub struct Sink {
+    file: BufWriter<File>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    n: u64,
+    ms: f64,
+    dir: &'a str,
+    text: &'a str,
+}
+
+impl Sink {
+    /// Opens a file for appending; fails as opening does.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, options.open(path)?) })
+    }
+
+    /// Appends a line; fails as writing does.
+    pub fn append(
+        &mut self,
+        sequence: u64,
+        at: Duration,
+        direction: Direction,
+        line: &[u8],
+    ) -> io::Result<()> {
+        let text = String::from_utf8_lossy(line);
+        let text = redact(&text);
+        let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
+        serde_json::to_writer(&mut self.file, &Line { n: sequence, ms, dir: direction.word(), text: &text })?;
+        self.file.write_all(b"\n")
+    }
+
+    /// Hands all to the system; fails as writing does.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,123 @@
+//! Tests of the tap.
+
+use super::{Direction, LINE_BYTES, Tap, TapFilter, redact};
+
+#[test]
+fn lines_come_back_in_order_with_their_direction() {
+    let tap = Tap::default();
+    assert_eq!(tap.version(), 0);
+    tap.record(Direction::ToAgent, b"{\"id\":1}");
+    tap.record(Direction::FromAgent, b"{\"id\":1,\"result\":{}}");
+    tap.record(Direction::Stderr, b"warming up");
+    let lines = tap.snapshot(&TapFilter::default());
+    let texts: Vec<_> =
+        lines.iter().map(|line| (line.sequence, line.direction, line.text.as_str())).collect();
+    assert_eq!(
+        texts,
+        [
+            (1, Direction::ToAgent, "{\"id\":1}"),
+            (2, Direction::FromAgent, "{\"id\":1,\"result\":{}}"),
+            (3, Direction::Stderr, "warming up"),
+        ]
+    );
+    assert_eq!(tap.version(), 3);
+}
+
+#[test]
+fn a_filter_takes_direction_text_and_the_newest() {
+    let tap = Tap::default();
+    for number in 0..10 {
+        tap.record(Direction::FromAgent, format!("Line {number}").as_bytes());
+        tap.record(Direction::Stderr, b"line of stderr");
+    }
+    let filter = TapFilter { stderr: false, text: "line".into(), max_lines: 2, ..TapFilter::default() };
+    let texts: Vec<_> = tap.snapshot(&filter).into_iter().map(|line| line.text).collect();
+    assert_eq!(texts, ["Line 8", "Line 9"]);
+    let newer = TapFilter { after: 18, ..TapFilter::default() };
+    assert_eq!(tap.snapshot(&newer).len(), 2);
+}
+
+#[test]
+fn a_long_line_keeps_its_head_and_its_length() {
+    let tap = Tap::default();
+    tap.record(Direction::FromAgent, &vec![b'x'; LINE_BYTES * 3]);
+    let lines = tap.snapshot(&TapFilter::default());
+    assert_eq!((lines[0].text.len(), lines[0].len_bytes), (LINE_BYTES, LINE_BYTES * 3));
+}
+
+#[test]
+fn the_ring_stays_within_its_limits() {
+    let tap = Tap::default();
+    for number in 0..10_000_u32 {
+        tap.record(Direction::FromAgent, format!("{number}").as_bytes());
+    }
+    let lines = tap.snapshot(&TapFilter::default());
+    assert_eq!((lines.len(), lines[0].sequence, lines[0].text.as_str()), (4000, 6001, "6000"));
+    for _ in 0..1000 {
+        tap.record(Direction::FromAgent, &[b'y'; LINE_BYTES]);
+    }
+    let bytes: usize = tap.snapshot(&TapFilter::default()).iter().map(|line| line.text.len()).sum();
+    assert!(bytes <= 4 << 20, "{bytes} bytes");
+    assert_eq!(tap.version(), 11_000);
+    for number in 0..2000_u32 {
+        // Lines across the ring's seam come back whole.
+        tap.record(Direction::FromAgent, format!("{number}:").repeat(900).as_bytes());
+        let line = tap.snapshot(&TapFilter { after: tap.version() - 1, ..TapFilter::default() });
+        assert_eq!(line[0].text, format!("{number}:").repeat(900));
+    }
+}
+
+#[test]
+fn secrets_are_hidden() {
+    for (text, expected) in [
+        (
+            r#"{"env":[{"name":"KEY","value":"abc"}],"cwd":"/w"}"#,
+            r#"{"env":[{"name":"KEY","value":"[hidden]"}],"cwd":"/w"}"#,
+        ),
+        (r#"{"env":{"A":"b\"c"},"x":"y"}"#, r#"{"env":{"A":"[hidden]"},"x":"y"}"#),
+        (r#"{"env":["A=b"],"args":["c"]}"#, r#"{"env":["[hidden]"],"args":["c"]}"#),
+        (
+            r#"{"headers":[{"name":"Authorization","value":"Bearer abc"}]}"#,
+            r#"{"headers":[{"name":"Authorization","value":"[hidden]"}]}"#,
+        ),
+        (r#"{"Authorization": "Bearer abc"}"#, r#"{"Authorization": "[hidden]"}"#),
+        (r#"{"api_key":"k","maxTokens":5}"#, r#"{"api_key":"[hidden]","maxTokens":5}"#),
+        (r#"{"accessToken":"cut in the mid"#, r#"{"accessToken":"[hidden]"#),
+        ("Authorization: Bearer abc.def done", "Authorization: Bearer [hidden] done"),
+        ("curl -H x-api-key: abc", "curl -H x-api-key: [hidden]"),
+        ("OPENAI_API_KEY=abc run", "OPENAI_API_KEY=[hidden] run"),
+        (r#"{"text":"use sk-abcdefghijklmnopqrstuvwx now"}"#, r#"{"text":"use sk-[hidden] now"}"#),
+    ] {
+        assert_eq!(redact(text), expected);
+    }
+}
+
+#[test]
+fn text_without_secrets_stays_as_it_is() {
+    for text in [
+        r#"{"text":"the tokens of the environment: key, token and secret","used":3}"#,
+        r#"{"sessionUpdate":"agent_message_chunk","content":{"text":"basic ask-me a \"quote\" \\"}}"#,
+        "a task-force of disk-shaped risk-takers",
+        r#"["env","headers"]"#,
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn a_file_gets_whole_lines_without_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wire.jsonl");
+    let tap = Tap::default();
+    tap.log_to(&path).unwrap();
+    tap.record(Direction::ToAgent, br#"{"token":"abc"}"#);
+    tap.record(Direction::FromAgent, &vec![b'x'; LINE_BYTES * 2]);
+    tap.flush();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["dir"], "to");
+    assert_eq!(lines[0]["text"], r#"{"token":"[hidden]"}"#);
+    assert_eq!(lines[1]["text"].as_str().unwrap().len(), LINE_BYTES * 2);
+    assert_eq!(lines[1]["n"], 2);
+}

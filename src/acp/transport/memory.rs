@@ -1,0 +1,47 @@
+//! A transport within the process, for tests and for agents that live in it.
+//!
+//! Duty: the same reading and writing as with a process, over an in-memory pipe.
+//! The other side is a [`DuplexStream`]: what an agent would see as its stdin and stdout.
+
+use std::sync::Arc;
+
+use tokio::io::{DuplexStream, split};
+use tokio::sync::mpsc;
+
+use super::pump::{HeaderWish, ReadEnd, read_frames, write_frames};
+use super::queue::queue;
+use super::{INCOMING_READS, In, Link, LinkEnd, Setup, Stopper, Transport};
+use crate::acp::frame::FrameReader;
+use crate::model::CloseReason;
+
+/// One side of an in-memory pipe.
+#[derive(Debug)]
+pub struct Memory {
+    stream: DuplexStream,
+}
+
+/// A transport and the agent's side of it, with pipes of so many bytes.
+pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
+    let (stream, agent) = tokio::io::duplex(pipe_bytes);
+    (Memory { stream }, agent)
+}
+
+impl Transport for Memory {
+    fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
+        let (input, output) = split(self.stream);
+        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        let (outgoing, frames) = queue();
+        let (stopper, mut signal) = Stopper::new();
+        let wish = HeaderWish::default();
+        tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
+        tokio::spawn(async move {
+            let reader = FrameReader::new(setup.max_frame_bytes);
+            let end = match read_frames(input, reader, &sender, wish, signal.wanted()).await {
+                ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
+                ReadEnd::Eof | ReadEnd::Enough | ReadEnd::Unheard => LinkEnd::Eof,
+            };
+            let _ = sender.send(In::Closed(end)).await;
+        });
+        Ok(Link { pid: None, incoming, outgoing, stopper })
+    }
+}

@@ -1,0 +1,103 @@
+//! What is unix about agents' processes: groups, signals, the spelling of an exit.
+//!
+//! Duty: start a command in a group of its own, signal the group, read an exit status.
+//! Not its duty: when to do so (`stdio`).
+//! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills what is left of it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::Command;
+
+use crate::model::ExitInfo;
+
+/// How often a group is looked at while it is expected to end.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Lets a command begin a group of its own, so that all it starts can be signalled together, and a
+/// Ctrl+C in the terminal does not reach it.
+pub fn give_own_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// The processes that an agent is made of.
+#[derive(Debug)]
+pub struct Group {
+    id: Option<Pid>,
+}
+
+impl Group {
+    /// The group of a child that was started with [`give_own_group`].
+    pub fn of(pid: Option<u32>) -> Self {
+        Self { id: pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) }
+    }
+
+    /// Asks all to end.
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends all.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Waits until none is left. Call it only when the first process was waited for: it counts else.
+    pub async fn gone(&mut self) {
+        while let Some(id) = self.id {
+            if test_kill_process_group(id).is_err() {
+                // From now on the number may belong to others.
+                self.id = None;
+                return;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(id) = self.id {
+            // It fails when none is left, which is what was wanted.
+            let _ = kill_process_group(id, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// An exit status as the model has it.
+pub fn exit_info(status: ExitStatus) -> ExitInfo {
+    ExitInfo { code: status.code(), signal: status.signal().map(signal_name) }
+}
+
+fn signal_name(number: i32) -> String {
+    let known = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    known
+        .iter()
+        .find(|(signal, _)| signal.as_raw() == number)
+        .map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+}

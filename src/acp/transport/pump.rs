@@ -1,0 +1,124 @@
+//! Moves bytes between a stream and the queues.
+//!
+//! Duty: read, cut into pieces, send one batch per read; write frames, several at once where they wait.
+//! Not its duty: how a process ends (`stdio`).
+//! Invariants: the reader waits for the peer and so the agent waits for the reader; the writer waits only
+//! for the stream.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::In;
+use super::queue::OutgoingFrames;
+use crate::acp::frame::FrameReader;
+
+/// After the process has ended, at most so much is still read: more than any pipe holds.
+const LAST_WORDS_BYTES: usize = 8 << 20;
+
+/// A write buffer that grew beyond this is given back.
+const KEPT_BUFFER_BYTES: usize = 1 << 20;
+
+/// Whether the agent wants frames with headers, learned from its first message.
+pub type HeaderWish = Arc<AtomicBool>;
+
+/// How reading came to its end.
+#[derive(Debug)]
+pub enum ReadEnd {
+    /// The stream ended.
+    Eof,
+    /// The stream broke.
+    Broken(io::Error),
+    /// `enough` was there first.
+    Enough,
+    /// Nobody listens any more.
+    Unheard,
+}
+
+/// Reads until the end, or until `enough` comes while nothing is to be read.
+pub async fn read_frames(
+    mut input: impl AsyncRead + Unpin,
+    mut frames: FrameReader,
+    incoming: &mpsc::Sender<In>,
+    wish: HeaderWish,
+    enough: impl Future<Output = ()>,
+) -> ReadEnd {
+    tokio::pin!(enough);
+    let mut is_enough = false;
+    let mut last_words_bytes = 0;
+    let mut pieces = Vec::new();
+    let end = loop {
+        // What is there is read first: the last words of a process that has ended already.
+        let read = tokio::select! {
+            biased;
+            read = input.read_buf(frames.space()) => read,
+            () = &mut enough, if !is_enough => break ReadEnd::Enough,
+            () = std::future::ready(()), if is_enough => break ReadEnd::Enough,
+        };
+        match read {
+            Ok(0) => break ReadEnd::Eof,
+            Ok(count) => {
+                // Somebody else may hold the pipe and write for ever.
+                is_enough = is_enough || (&mut enough).now_or_never().is_some();
+                last_words_bytes += if is_enough { count } else { 0 };
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => break ReadEnd::Broken(error),
+        }
+        frames.cut(&mut pieces);
+        wish.fetch_or(frames.began_with_header(), Ordering::Relaxed);
+        if !pieces.is_empty() && incoming.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
+            return ReadEnd::Unheard;
+        }
+        if last_words_bytes > LAST_WORDS_BYTES {
+            break ReadEnd::Enough;
+        }
+    };
+    frames.finish(&mut pieces);
+    if !pieces.is_empty() && incoming.send(In::Pieces(pieces)).await.is_err() {
+        return ReadEnd::Unheard;
+    }
+    end
+}
+
+/// Writes frames until the queue ends or the stream breaks; then the stream is closed.
+pub async fn write_frames(
+    mut output: impl AsyncWrite + Unpin,
+    mut queue: OutgoingFrames,
+    wish: HeaderWish,
+) -> io::Result<()> {
+    let mut frames = Vec::new();
+    let mut bytes = Vec::new();
+    loop {
+        frames.clear();
+        let count = queue.take(&mut frames).await;
+        if count == 0 {
+            return output.shutdown().await;
+        }
+        bytes.clear();
+        for frame in &frames {
+            append_frame(&mut bytes, frame, wish.load(Ordering::Relaxed));
+        }
+        output.write_all(&bytes).await?;
+        output.flush().await?;
+        queue.written(count);
+        if bytes.capacity() > KEPT_BUFFER_BYTES {
+            bytes = Vec::new();
+        }
+    }
+}
+
+fn append_frame(bytes: &mut Vec<u8>, frame: &Bytes, has_header: bool) {
+    if has_header {
+        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", frame.len()).as_bytes());
+    }
+    bytes.extend_from_slice(frame);
+    if !has_header {
+        bytes.push(b'\n');
+    }
+}

@@ -1,0 +1,121 @@
+//! The agent's stderr.
+//!
+//! Duty: read it always and at once, so that the agent never waits for us; keep the newest part, write a
+//! log file where one is wanted, show it to the tap line by line.
+//! Not its duty: painting it anywhere.
+//! Invariant: memory and file are bounded; a file that cannot be written is given up.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::acp::tap::{Direction, LINE_BYTES, Tap};
+
+const RING_BYTES: usize = 256 << 10;
+const LOG_BYTES: usize = 32 << 20;
+const READ_BYTES: usize = 16 << 10;
+/// How many last lines are told when the agent ends.
+const TAIL_LINES: usize = 20;
+/// Of a last line at most so much is told.
+const TAIL_LINE_CHARS: usize = 2000;
+
+/// The newest part of an agent's stderr; a clone is the same.
+#[derive(Debug, Clone, Default)]
+pub struct StderrTail {
+    ring: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl StderrTail {
+    /// Reads to the end of the stream.
+    pub async fn read(self, mut input: impl AsyncRead + Unpin, log: Option<&Path>, tap: Tap) {
+        let mut log = log.and_then(|path| Log::open(path, &tap));
+        let mut buffer = vec![0; READ_BYTES];
+        let mut line = Vec::new();
+        while let Ok(count @ 1..) = input.read(&mut buffer).await {
+            let bytes = buffer.get(..count).unwrap_or_default();
+            self.push(bytes);
+            if let Some(open) = &mut log
+                && !open.append(bytes)
+            {
+                log = None;
+            }
+            tell(&tap, &mut line, bytes);
+        }
+        if !line.is_empty() {
+            tap.record(Direction::Stderr, &line);
+        }
+    }
+
+    /// The last lines, oldest first.
+    pub fn last_lines(&self) -> Vec<String> {
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(ring.make_contiguous());
+        let mut lines: Vec<String> = text
+            .lines()
+            .rev()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .take(TAIL_LINES)
+            .map(|line| line.chars().take(TAIL_LINE_CHARS).collect())
+            .collect();
+        lines.reverse();
+        lines
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.extend(bytes);
+        let surplus = ring.len().saturating_sub(RING_BYTES);
+        ring.drain(..surplus);
+    }
+}
+
+/// Gives whole lines to the tap and keeps the rest; a very long line is given in parts.
+fn tell(tap: &Tap, line: &mut Vec<u8>, bytes: &[u8]) {
+    for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        line.extend_from_slice(part);
+        if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
+            if !line.trim_ascii().is_empty() {
+                tap.record(Direction::Stderr, line.trim_ascii_end());
+            }
+            line.clear();
+        }
+    }
+}
+
+/// The log file. Writing is not awaited: it goes to the system's cache.
+struct Log {
+    file: File,
+    left_bytes: usize,
+}
+
+impl Log {
+    fn open(path: &Path, tap: &Tap) -> Option<Self> {
+        match OpenOptions::new().create(true).append(true).open(path) {
+            Ok(file) => Some(Self { file, left_bytes: LOG_BYTES }),
+            Err(error) => {
+                let note = format!("stderr is not logged to {}: {error}", path.display());
+                tap.record(Direction::Stderr, note.as_bytes());
+                None
+            }
+        }
+    }
+
+    /// False when nothing more can be written.
+    fn append(&mut self, bytes: &[u8]) -> bool {
+        let bytes = bytes.get(..self.left_bytes).unwrap_or(bytes);
+        self.left_bytes -= bytes.len();
+        if self.file.write_all(bytes).is_err() {
+            return false;
+        }
+        if self.left_bytes == 0 {
+            let _ = self.file.write_all(b"\n[parlor: the log is full, the rest is left out]\n");
+            return false;
+        }
+        true
+    }
+}
