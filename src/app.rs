@@ -3,15 +3,32 @@
 //! Duty: decides what every event means (`update`), and holds all that must survive a redraw.
 //! Not its duty: drawing, IO, clocks, the wire.
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
+//! The user's side is `user` and the dialogs (`modal`); the agent's side is `conn` and `open` (processes and
+//! sessions), `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
+//! the agent), `auth` and `choices`. `flow` is what the one may ask of the other.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
+mod asks;
+mod auth;
+mod call;
+mod callbacks;
+mod choices;
+mod conn;
 pub mod effect;
 pub mod flow;
+mod messages;
 pub mod modal;
+mod open;
+mod replies;
 pub mod session;
 pub mod state;
+mod terminals;
+mod tools;
 pub mod transcript;
+mod turn;
+mod updates;
 pub mod user;
+pub mod words;
 
 pub use effect::*;
 pub use modal::*;
@@ -21,9 +38,10 @@ pub use transcript::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AgentEvent, ConnId, LineEdit, ServiceEvent};
+use crate::model::{Action, AgentEvent, Anomaly, AnomalyKind, ConnId, LineEdit, ServiceEvent};
 
 /// Everything that can happen.
+#[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A connection tells something.
@@ -46,8 +64,92 @@ pub enum Event {
     Terminate,
 }
 
+/// Most lines of noise that a connection remembers for its last words.
+const MOST_NOISE_LINES: usize = 5;
+
 /// Applies an event to the state and says what is to be done.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
-    let _ = (state, event, now);
-    Vec::new()
+    let mut fx = Vec::new();
+    match event {
+        Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
+        Event::Act(action) => user::on_action(state, action, now, &mut fx),
+        Event::Draft(text) => user::on_draft(state, text, now, &mut fx),
+        Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
+        Event::Input => user::on_input(state, now),
+        Event::Service(event) => on_service(state, event, now, &mut fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
+        Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
+        Event::Timer(TimerId::Flash) => state.flash = None,
+        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Terminate => conn::quit(state, now, &mut fx),
+    }
+    user::settle(state, now);
+    fx
 }
+
+fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
+    match event {
+        AgentEvent::Update(session, update) => updates::on_update(state, conn, session, update, now, fx),
+        AgentEvent::Ask(ask, request) => asks::on_ask(state, conn, ask, request, now, fx),
+        AgentEvent::AskWithdrawn(ask) => asks::on_withdrawn(state, conn, ask, now, fx),
+        AgentEvent::Replied(tag, result) => replies::on_replied(state, conn, &tag, result, now, fx),
+        AgentEvent::ElicitationComplete(id) => asks::on_page_done(state, conn, &id, fx),
+        AgentEvent::Started { pid } => conn::on_started(state, conn, pid),
+        AgentEvent::Ready(info) => conn::on_ready(state, conn, *info, now, fx),
+        AgentEvent::InitializeFailed(error) => conn::on_initialize_failed(state, conn, &error, now, fx),
+        AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
+        AgentEvent::Closed(reason) => conn::on_closed(state, conn, &reason, now, fx),
+    }
+}
+
+fn on_anomaly(state: &mut State, conn: ConnId, anomaly: Anomaly) {
+    state.anomaly_count = state.anomaly_count.saturating_add(1);
+    // A program that is no agent says so on stdout, and ends.
+    if anomaly.kind == AnomalyKind::Noise
+        && let Some(conn) = state.conns.get_mut(&conn)
+    {
+        if conn.noise.len() >= MOST_NOISE_LINES {
+            conn.noise.remove(0);
+        }
+        conn.noise.push(anomaly.text);
+    }
+}
+
+fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
+    match event {
+        ServiceEvent::FileDone { conn, ask, result } => {
+            callbacks::on_file_done(state, conn, ask, result, fx);
+        }
+        ServiceEvent::OutsideRoots { job, resolved } => asks::on_outside_file(state, job, resolved, now, fx),
+        ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
+            callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
+        }
+        ServiceEvent::TerminalOutput { terminal, bytes } => {
+            callbacks::on_terminal_output(state, &terminal, &bytes);
+        }
+        ServiceEvent::TerminalEnded { terminal, exit } => {
+            callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
+        }
+        ServiceEvent::TerminalRead { conn, ask, result } => {
+            callbacks::on_terminal_read(state, conn, ask, result, fx);
+        }
+        ServiceEvent::Git(key, git) => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.git = git;
+            }
+        }
+        ServiceEvent::History(key, history) => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                // What was typed before the file was read comes after it.
+                let typed = std::mem::replace(&mut session.history, history);
+                session.history.extend(typed);
+            }
+        }
+        ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
+        ServiceEvent::Trouble(text) => call::flash(state, text, fx),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,14 @@
 //! Dialogs as plain data. The top one takes the keys; below all of them is the first open ask.
 
+mod form;
+mod line;
+
+pub use form::*;
+pub use line::*;
+
 use std::time::Instant;
 
-use crate::model::{Action, AuthVar, ConnId, FieldValue, FormField, SessionKey};
+use crate::model::{Action, AskId, AuthVar, ConnId, SessionKey};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +55,12 @@ pub struct Picker {
     pub selected: usize,
     /// A line at the foot: why it is empty, how many are hidden, that it loads.
     pub note: Option<String>,
+    /// For a sign-in: to which agent.
+    pub conn: Option<ConnId>,
+    /// Whether it opened by itself (then the grace period holds).
+    pub is_by_itself: bool,
+    /// When it appeared; filled in by `user::settle`.
+    pub shown_at: Option<Instant>,
 }
 
 /// What a picker picks.
@@ -150,6 +162,8 @@ pub struct LineDialog {
     pub input: LineInput,
     /// Whether it must not be shown.
     pub is_secret: bool,
+    /// Why it cannot be taken yet.
+    pub problem: Option<String>,
     /// What it is for.
     pub purpose: LinePurpose,
 }
@@ -163,22 +177,20 @@ pub enum LinePurpose {
     AuthVars {
         /// For this connection.
         conn: ConnId,
+        /// For this method.
+        method: String,
         /// Given.
         given: Vec<(String, String)>,
         /// Asked for now, then the rest.
         missing: Vec<AuthVar>,
     },
-    /// A queued prompt, by its place.
-    QueuedPrompt(usize),
-}
-
-/// A line of text with a cursor. Positions are bytes at grapheme boundaries.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LineInput {
-    /// The text; no line breaks.
-    pub text: String,
-    /// Where the cursor is, in bytes.
-    pub cursor: usize,
+    /// A queued prompt. The queue may move on meanwhile, so the text from before tells where it is now.
+    QueuedPrompt {
+        /// Its place when the dialog opened.
+        place: usize,
+        /// The text from before.
+        before: String,
+    },
 }
 
 /// How the shown ask is looked at; reset when another one comes to the front.
@@ -192,29 +204,26 @@ pub struct AskView {
     pub shown_at: Option<Instant>,
     /// The form as filled in so far.
     pub form: Option<FormState>,
+    /// The ask that this belongs to; `user::settle` makes it fresh for another one.
+    pub ask: Option<AskId>,
 }
 
-/// A form being filled in.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FormState {
-    /// The fields, each with what is in it.
-    pub fields: Vec<FieldState>,
-}
+/// The ways to answer for a file outside the session's folders, in the dialog's order.
+/// `flow::answer_first_ask` takes the place: 0 allows this once, 1 rejects.
+pub const OUTSIDE_FILE_OPTIONS: [&str; 2] = ["Allow this once", "Reject"];
 
-/// A field being filled in.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FieldState {
-    /// The field.
-    pub field: FormField,
-    /// Text and numbers as typed.
-    pub input: LineInput,
-    /// The marked choice.
-    pub choice: usize,
-    /// Chosen choices, or `[true]` for a boolean that is on.
-    pub checked: Vec<bool>,
-    /// Why it cannot be sent yet.
-    pub problem: Option<String>,
-}
+/// The ways to answer for a page that the agent wants visited, in the dialog's order.
+pub const URL_OPTIONS: [&str; 2] = ["Open in the browser", "Decline"];
 
-/// A form's values, ready to send.
-pub type FormValues = Vec<(String, FieldValue)>;
+/// What the user's side remembers between keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserView {
+    /// The appearance time of the dialog whose grace period is over.
+    pub unlocked: Option<Instant>,
+    /// When Escape last rejected a request; another Escape soon after cancels the turn.
+    pub last_reject: Option<Instant>,
+    /// The marked completion, a place in `user::completions`.
+    pub completion: usize,
+    /// The draft for which the offered completions were closed.
+    pub dismissed: Option<String>,
+}

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    AskId, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, GitInfo, ItemId, Models, Modes,
-    PermissionAsk, Plan, SessionId, SessionKey, SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
+    AskId, CallError, ConfigOption, ConfigValue, ConnId, ElicitationAsk, FileJob, GitInfo, ItemId, ModeId,
+    ModelId, Models, Modes, PermissionAsk, Plan, SessionId, SessionKey, SessionPlace, SlashCommand,
+    TerminalId, TurnUsage, Usage,
 };
 
 use super::{TerminalView, ToolIndex, Transcript};
@@ -73,6 +74,127 @@ pub struct Session {
     pub git: Option<GitInfo>,
     /// Whether something came outside a turn since the last prompt.
     pub has_background_news: bool,
+    /// What the reducer must remember between events; nobody draws it.
+    pub ledger: Ledger,
+}
+
+impl Session {
+    /// A session that nothing has happened to.
+    pub fn new(key: SessionKey, place: SessionPlace) -> Self {
+        Self {
+            key,
+            id: None,
+            conn: None,
+            place,
+            title: None,
+            parent: None,
+            phase: SessionPhase::NoAgent,
+            turn: Turn::Idle,
+            turn_count: 0,
+            transcript: Transcript::default(),
+            tools: ToolIndex::new(),
+            terminals: BTreeMap::new(),
+            terminal_waits: Vec::new(),
+            plans: Vec::new(),
+            is_plan_folded: false,
+            modes: None,
+            models: None,
+            options: Vec::new(),
+            commands: Vec::new(),
+            usage: None,
+            turn_usage: None,
+            asks: VecDeque::new(),
+            queue: VecDeque::new(),
+            draft: String::new(),
+            history: Vec::new(),
+            history_index: None,
+            history_stash: String::new(),
+            selected: None,
+            git: None,
+            has_background_news: false,
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Forgets where items are, after the transcript was replaced.
+    pub(super) fn forget_places(&mut self) {
+        self.tools.clear();
+        self.selected = None;
+        let ledger = &mut self.ledger;
+        ledger.open_message = None;
+        ledger.former_tools.clear();
+        ledger.shown_by.clear();
+        ledger.compactions.clear();
+        ledger.subagents.clear();
+    }
+
+    /// Whether a prompt would be sent at once.
+    pub fn can_prompt(&self) -> bool {
+        self.phase == SessionPhase::Ready && !self.turn.is_running() && self.id.is_some()
+    }
+}
+
+/// What the reducer must remember of a session between events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ledger {
+    /// The message that chunks are appended to.
+    pub open_message: Option<ItemId>,
+    /// Tool calls of the turn before: late updates still find them.
+    pub former_tools: ToolIndex,
+    /// The item that shows a terminal: its revision is bumped when the terminal writes.
+    pub shown_by: BTreeMap<TerminalId, ItemId>,
+    /// Where compactions are, by id.
+    pub compactions: BTreeMap<String, ItemId>,
+    /// Where child sessions are, by id.
+    pub subagents: BTreeMap<SessionId, ItemId>,
+    /// Number and text of the prompt call whose reply ends the turn.
+    pub prompt: Option<(u64, String)>,
+    /// Our own prompt, and how many of its bytes the agent has echoed.
+    pub echo: Option<(String, usize)>,
+    /// How far a replay of the history is.
+    pub replay: Replay,
+    /// Whether the session is being reopened after its agent was lost (else: opened anew).
+    pub is_reopening: bool,
+    /// Whether the queue goes on by itself as soon as the session is open.
+    pub sends_when_ready: bool,
+    /// How many of the queue's last prompts were typed after the running turn was cancelled.
+    pub queued_since_cancel: usize,
+    /// Whether the session was opened from the agent's list and its history has not come yet.
+    pub wants_history: bool,
+    /// The session that this one is being copied from.
+    pub copied_from: Option<SessionKey>,
+    /// A prompt that the agent refused for want of a sign-in; sent again without a new item.
+    pub unsent: Option<String>,
+    /// What was asked to be set, by the number of the call.
+    pub wanted: BTreeMap<u64, Wanted>,
+}
+
+/// A replay of the history: it replaces the transcript when its first update comes, not sooner, so that a
+/// failed replay loses nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Replay {
+    /// None is expected.
+    #[default]
+    None,
+    /// Nothing came yet.
+    Armed,
+    /// It has begun; the items from before, to be restored if it fails.
+    Running(Box<Transcript>),
+    /// The reply came before any item: one agent replays only then, beginning with a user's message.
+    Late,
+}
+
+/// A value that was asked to be set; it holds once the agent says so.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// A mode.
+    Mode(ModeId),
+    /// A model.
+    Model(ModelId),
+    /// A config option.
+    Option(String, ConfigValue),
+    /// A title.
+    Title(String),
 }
 
 /// How far a session is.
@@ -150,6 +272,7 @@ pub struct OpenAsk {
 }
 
 /// What waits for the user.
+#[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum OpenAskKind {
     /// A permission. The tool call itself is the item `tool`.

@@ -1,12 +1,15 @@
 //! The whole state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::model::{AgentInfo, AgentSpec, CallTag, CloseReason, ConnId, McpServer, SessionInfo, SessionKey};
+use crate::model::{
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, McpServer, SessionId,
+    SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
+};
 
-use super::{AskView, Modal, Session};
+use super::{AskView, Effect, ItemBody, Modal, Session, UserView, flow, user};
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,10 +42,82 @@ pub struct State {
     pub last_input: Option<Instant>,
     /// When Ctrl+C was last pressed on an empty prompt.
     pub last_interrupt: Option<Instant>,
+    /// What the user's side remembers between keys.
+    pub user: UserView,
     /// Whether parlor is leaving.
     pub is_quitting: bool,
     /// The next numbers to be given.
     pub next: Counters,
+}
+
+impl State {
+    /// The first state: one session in the folder of the setup, its agent starting or about to be picked.
+    pub fn new(setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
+        let start_with = setup.start_with.clone();
+        let mut state = Self {
+            setup,
+            conns: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            active: SessionKey(0),
+            modals: Vec::new(),
+            ask_view: AskView::default(),
+            flash: None,
+            anomaly_count: 0,
+            listed: Vec::new(),
+            diff_layout: DiffLayout::Auto,
+            shows_thoughts: false,
+            has_focus: true,
+            last_input: None,
+            last_interrupt: None,
+            user: UserView::default(),
+            is_quitting: false,
+            next: Counters::default(),
+        };
+        let mut fx = Vec::new();
+        let key = state.add_session();
+        state.active = key;
+        state.tell_problems(key);
+        let folder = state.setup.folder.clone();
+        fx.push(Effect::ReadGit { session: key, folder });
+        match start_with {
+            Some(spec) => flow::start_agent(&mut state, key, spec, now, &mut fx),
+            None => user::open_agents(&mut state),
+        }
+        (state, fx)
+    }
+
+    /// What is wrong with the configuration stands at the top of the first session.
+    fn tell_problems(&mut self, key: SessionKey) {
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        for problem in &self.setup.problems {
+            let notice =
+                ItemBody::Notice { severity: Severity::Warning, title: problem.clone(), detail: None };
+            session.transcript.push(0, notice);
+        }
+    }
+
+    /// Adds a session in the folder of the setup, without an agent.
+    pub fn add_session(&mut self) -> SessionKey {
+        let place = SessionPlace {
+            cwd: self.setup.folder.clone(),
+            additional_directories: self.setup.additional_directories.clone(),
+            mcp_servers: self.setup.mcp_servers.clone(),
+        };
+        self.next.session += 1;
+        let key = SessionKey(self.next.session);
+        self.sessions.insert(key, Session::new(key, place));
+        key
+    }
+
+    /// The session on the screen.
+    pub fn active_session(&self) -> Option<&Session> {
+        self.sessions.get(&self.active)
+    }
+
+    /// The connection of a session, dead or alive.
+    pub fn conn_of(&self, key: SessionKey) -> Option<&Conn> {
+        self.sessions.get(&key).and_then(|session| session.conn).and_then(|conn| self.conns.get(&conn))
+    }
 }
 
 /// What was given at the start: configuration, command line and what was found on this machine.
@@ -98,6 +173,70 @@ pub struct Conn {
     pub open_calls: BTreeMap<u64, CallTag>,
     /// When agents of this session crashed lately, oldest first; handed on to the next connection.
     pub crashes: Vec<Instant>,
+    /// Requests of the agent without an answer yet. Whatever answers one takes it out: that is what makes
+    /// "exactly one answer" hold.
+    pub open_asks: BTreeMap<AskId, AskClass>,
+    /// Commands that run, or ran, for the agent and were not released, with their session.
+    pub terminals: BTreeMap<TerminalId, SessionKey>,
+    /// Updates of sessions that are not known yet.
+    pub early: Early,
+    /// The last lines of its stdout that were no protocol, shown when it dies.
+    pub noise: Vec<String>,
+}
+
+impl Conn {
+    /// A connection whose process is about to start.
+    pub fn new(id: ConnId, spec: AgentSpec, now: Instant) -> Self {
+        Self {
+            id,
+            spec,
+            phase: ConnPhase::Starting { since: now },
+            info: None,
+            pid: None,
+            open_calls: BTreeMap::new(),
+            crashes: Vec::new(),
+            open_asks: BTreeMap::new(),
+            terminals: BTreeMap::new(),
+            early: Early::default(),
+            noise: Vec::new(),
+        }
+    }
+
+    /// Whether commands can reach the agent.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.phase, ConnPhase::Starting { .. } | ConnPhase::Ready)
+    }
+
+    /// What it can do; nothing before `initialize` was answered.
+    pub fn capabilities(&self) -> AgentCapabilities {
+        self.info.as_ref().map(|info| info.capabilities).unwrap_or_default()
+    }
+}
+
+/// What kind of answer an open request takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskClass {
+    /// A permission.
+    Permission,
+    /// A question or a page.
+    Elicitation,
+    /// A file, for this session.
+    File(SessionKey),
+    /// A command that is being started in this folder.
+    TerminalCreate(PathBuf),
+    /// Output that is being read.
+    TerminalOutput,
+    /// The end of a command.
+    TerminalWait,
+}
+
+/// Updates of sessions that are not known yet, in wire order and bounded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Early {
+    /// The updates.
+    pub updates: VecDeque<(SessionId, SessionUpdate)>,
+    /// How many the bound cost.
+    pub dropped_count: u64,
 }
 
 /// How far a connection is.

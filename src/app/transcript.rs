@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    ContentBlock, ExitInfo, ItemId, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity,
-    StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+    ContentBlock, ExitInfo, FileDiff, ItemId, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey,
+    Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
 
 /// All items of a session.
@@ -17,6 +17,9 @@ pub struct Transcript {
     items: Vec<Item>,
     /// Bumped on each change of any item, so that a view knows at a glance whether to look.
     revision: u64,
+    /// Revision that new items begin with. Ids begin anew after [`Transcript::clear`], revisions do not, so a
+    /// drawing kept by (id, revision) is never taken for another item's.
+    first_rev: u32,
 }
 
 /// One item.
@@ -111,6 +114,16 @@ pub struct Message {
     pub is_local: bool,
 }
 
+impl Item {
+    /// Whether nothing is drawn for it: a call that only a permission request made is gone once answered.
+    pub fn is_hidden(&self) -> bool {
+        match &self.body {
+            ItemBody::Tool(tool) => tool.from_ask_only && tool.decision.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessagePart {
@@ -155,6 +168,8 @@ pub struct ToolCall {
     pub decision: Option<Decision>,
     /// Whether only a permission request made it so far.
     pub from_ask_only: bool,
+    /// Whether the status is parlor's guess: the agent left the call open when its turn ended.
+    pub is_status_assumed: bool,
     /// When it was first seen.
     pub began: Instant,
     /// How long it took, once final.
@@ -248,7 +263,7 @@ impl Transcript {
     pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
         let id = ItemId(self.items.len() as u64);
         self.revision += 1;
-        self.items.push(Item { id, rev: 0, turn, is_open: None, body });
+        self.items.push(Item { id, rev: self.first_rev, turn, is_open: None, body });
         id
     }
 
@@ -264,8 +279,27 @@ impl Transcript {
 
     /// Forgets all items (before a history is replayed).
     pub fn clear(&mut self) {
-        self.items.clear();
+        drop(self.take());
+    }
+
+    /// Takes all items out, leaving an empty transcript in which no (id, revision) comes again.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
+        let items = std::mem::take(&mut self.items);
+        let former = Self { items, ..*self };
+        self.first_rev = highest.wrapping_add(1);
         self.revision += 1;
+        former
+    }
+
+    /// Puts items back that were taken out; each counts as changed.
+    pub fn restore(&mut self, former: Self) {
+        self.clear();
+        self.items = former.items;
+        for item in &mut self.items {
+            item.rev = self.first_rev;
+        }
     }
 }
 
@@ -289,16 +323,25 @@ impl ToolCall {
             extra: None,
             decision: None,
             from_ask_only: false,
+            is_status_assumed: false,
             began: now,
             took: None,
         }
     }
 
     /// Applies the plain fields of a patch; status is the caller's, because it has rules of its own.
-    pub fn apply(&mut self, patch: crate::model::ToolCallPatch) {
-        patch.title.apply_or_default(&mut self.title);
+    pub fn apply(&mut self, mut patch: crate::model::ToolCallPatch) {
+        // An empty title tells nothing; the known one stays.
+        if let Patch::Set(title) = patch.title
+            && !title.is_empty()
+        {
+            self.title = title;
+        }
         patch.name.apply(&mut self.name);
         patch.kind.apply_or_default(&mut self.kind);
+        if let Patch::Set(content) = &mut patch.content {
+            keep_diffs_once(content);
+        }
         patch.content.apply_or_default(&mut self.content);
         patch.locations.apply_or_default(&mut self.locations);
         patch.raw_input.apply(&mut self.raw_input);
@@ -310,5 +353,32 @@ impl ToolCall {
             self.parent = patch.parent;
         }
         Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+
+    /// The changes of files that it tells: those of its content, else those of its input.
+    pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
+        let in_content = self.content.iter().filter_map(|content| match content {
+            ToolContent::Diff(diff) => Some(diff),
+            _ => None,
+        });
+        let has_any = in_content.clone().next().is_some();
+        in_content.chain(self.input.diffs.iter().filter(move |_| !has_any))
+    }
+}
+
+/// Some agents list one diff twice in one content.
+fn keep_diffs_once(content: &mut Vec<ToolContent>) {
+    let mut index = 0;
+    while index < content.len() {
+        let (before, rest) = content.split_at(index);
+        let is_repeated = match rest.first() {
+            Some(piece @ ToolContent::Diff(_)) => before.contains(piece),
+            _ => false,
+        };
+        if is_repeated {
+            content.remove(index);
+        } else {
+            index += 1;
+        }
     }
 }

@@ -1,27 +1,152 @@
-//! The user's side of the app: actions, dialogs, pickers, forms, history, queue.
+//! The user's side of the app: what a wish means, seen from the layer that has the keys.
+//!
+//! Duty: actions, dialogs, pickers, forms, completion, history, queue. Not its duty: what the agent does
+//! (`app::flow`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
+//! An action means something else on each layer: the top dialog, else the shown request of the agent, else
+//! prompt and transcript. The layer is derived by [`focus`], never stored.
+//! Invariants: a dialog that opened by itself takes no key before input was quiet ([`takes_input`]); what
+//! closes a dialog never also cancels; what allows is never chosen by default for good.
 
-use std::time::Instant;
+mod asks;
+mod commands;
+mod composer;
+mod dialogs;
+mod focus;
+mod form;
+mod fuzzy;
+mod grace;
+mod items;
+mod leave;
+mod line_dialog;
+mod picker;
+mod queue;
+mod rows;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+mod url;
+mod validate;
+
+pub use asks::on_ask_shown;
+pub use commands::obstacle;
+pub use composer::{Completion, completions, on_draft, selected_completion};
+pub use focus::{Focus, focus, line_input};
+pub use grace::{on_input, settle, takes_input};
+pub use items::is_item_open;
+pub use picker::{on_sessions_listed, open_agents, open_sign_in};
+pub use url::{UrlFacts, inspect_url};
+pub use validate::{field_hint, shown_value};
+
+use std::time::{Duration, Instant};
 
 use crate::model::{Action, LineEdit};
 
-use super::{Effect, State};
+use super::{Effect, Modal, OpenAsk, State, TimerId, ViewCommand};
+
+/// How long a short message stays in the status line.
+const FLASH: Duration = Duration::from_secs(4);
 
 /// A wish of the user.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    let _ = (state, action, now, fx);
-}
-
-/// The prompt's text changed.
-pub fn on_draft(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let _ = (state, text, now, fx);
+    settle(state, now);
+    let shown = state.active;
+    match action {
+        Action::Redraw => fx.push(Effect::View(ViewCommand::Redraw)),
+        _ if state.is_quitting => {}
+        Action::Suspend => fx.push(Effect::Suspend),
+        Action::Quit => leave::quit(state, now, fx),
+        Action::ClearOrQuit => leave::interrupt(state, now, fx),
+        Action::Escape => leave::escape(state, now, fx),
+        // The wheel is no key: it moves what is looked at, at any time.
+        Action::Scroll(lines) if !takes_input(state, now) => dialogs::scroll(i32::from(lines), fx),
+        _ if !takes_input(state, now) => {}
+        _ => route(state, action, now, fx),
+    }
+    if state.active != shown {
+        // Each session has a draft of its own; the composer must not keep that of another one.
+        composer::show_draft(state, fx);
+    }
+    settle(state, now);
 }
 
 /// A line of text in the top dialog, or in the shown form, changes.
+#[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
 pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Effect>) {
-    let _ = (state, edit, now, fx);
+    settle(state, now);
+    if state.is_quitting || !takes_input(state, now) {
+        return;
+    }
+    match state.modals.last_mut() {
+        Some(Modal::Picker(_)) => picker::on_filter(state, &edit, fx),
+        Some(Modal::Help { filter } | Modal::Log { filter }) => {
+            filter.apply(&edit);
+        }
+        Some(Modal::Line(dialog)) => {
+            if dialog.input.apply(&edit) {
+                dialog.problem = None;
+            }
+        }
+        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) => {}
+        None => form::on_line(state, &edit),
+    }
 }
 
-/// A key or click arrived, whatever it does.
-pub fn on_input(state: &mut State, now: Instant) {
-    state.last_input = Some(now);
+/// Gives the action to the layer that has the keys; what that layer does not know may still be a command.
+fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let top = focus(state);
+    if top == Focus::Main {
+        if !composer::on_action(state, action, now, fx) && !items::on_action(state, action, fx) {
+            commands::on_action(state, action, now, fx);
+        }
+        return;
+    }
+    let said = in_a_dialog(action);
+    let is_done = match top {
+        Focus::Picker => picker::on_action(state, said, now, fx),
+        Focus::Choice => dialogs::on_choice(state, said, now, fx),
+        Focus::Queue => queue::on_action(state, said, fx),
+        Focus::Help | Focus::Log | Focus::Connection => dialogs::on_page(state, said, fx),
+        Focus::Line => line_dialog::on_action(state, said, now, fx),
+        Focus::Permission | Focus::OutsideFile => asks::on_options(state, said, now, fx),
+        Focus::Url => asks::on_url(state, said, now, fx),
+        Focus::Form => form::on_action(state, said, now, fx),
+        Focus::Main => true,
+    };
+    if !is_done {
+        commands::on_action(state, action, now, fx);
+    }
+}
+
+/// The main screen's words for the keys that dialogs know under another name.
+fn in_a_dialog(action: Action) -> Action {
+    match action {
+        Action::Submit => Action::Accept,
+        Action::HistoryPrevious | Action::SelectPrevious => Action::Up,
+        Action::HistoryNext | Action::SelectNext => Action::Down,
+        Action::Complete => Action::NextField,
+        Action::ScrollPageUp => Action::PageUp,
+        Action::ScrollPageDown => Action::PageDown,
+        Action::ScrollTop => Action::First,
+        Action::ScrollEnd => Action::Last,
+        Action::ScrollLineUp => Action::Scroll(-1),
+        Action::ScrollLineDown => Action::Scroll(1),
+        other => other,
+    }
+}
+
+/// Says something in the status line for a while.
+fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
+    state.flash = Some(text.into());
+    fx.push(Effect::Timer(TimerId::Flash, FLASH));
+}
+
+/// The request that is shown when no dialog is above it.
+fn first_ask(state: &State) -> Option<&OpenAsk> {
+    state.active_session().and_then(|session| session.asks.front())
+}
+
+/// A place in a list after a move by so many rows, kept inside.
+fn moved(place: usize, by: isize, count: usize) -> usize {
+    place.saturating_add_signed(by).min(count.saturating_sub(1))
 }

@@ -1,0 +1,435 @@
+//! Requests of the agent that wait for the user: permissions, questions, files outside.
+//!
+//! Duty: the queue of each session, and the answers. `Conn::open_asks` holds every request without an answer;
+//! [`answer`] is the only way to answer one and takes it out, so no request is ever answered twice.
+//! Not its duty: files and commands (`callbacks`), how an ask is shown and filled in (`user`).
+//! A subagent's asks stand in the queue of the session that it works for: there the user sees them.
+
+use std::time::Instant;
+
+use crate::model::{
+    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, FileJob, ItemId,
+    PermissionAsk, PermissionKind, RpcError, SessionId, SessionKey,
+};
+
+use super::flow::ElicitationOutcome;
+use super::{
+    AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
+    tools,
+};
+
+/// Answers a request, once.
+pub(super) fn answer(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    answer: Answer,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let was_open = state.conns.get_mut(&conn).is_some_and(|conn| conn.open_asks.remove(&ask).is_some());
+    if was_open {
+        fx.push(Effect::Send(conn, AgentCommand::Answer(ask, answer)));
+    }
+    was_open
+}
+
+/// A request came.
+pub(super) fn on_ask(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: Ask,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_quitting = state.is_quitting;
+    let Some(open) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if open.open_asks.contains_key(&ask) {
+        return;
+    }
+    open.open_asks.insert(ask, class_of(&request));
+    if is_quitting || !open.is_alive() {
+        let class = class_of(&request);
+        answer(state, conn, ask, going_away(&class), fx);
+        return;
+    }
+    match request {
+        Ask::Permission(request) => on_permission(state, conn, ask, request, now, fx),
+        Ask::Elicitation(request) => on_elicitation(state, conn, ask, request, now, fx),
+        other => callbacks::on_ask(state, conn, ask, other, now, fx),
+    }
+}
+
+fn class_of(request: &Ask) -> AskClass {
+    match request {
+        Ask::Permission(_) => AskClass::Permission,
+        Ask::Elicitation(_) => AskClass::Elicitation,
+        Ask::ReadFile { .. } | Ask::WriteFile { .. } => AskClass::File(SessionKey::default()),
+        Ask::TerminalCreate { .. } => AskClass::TerminalCreate(std::path::PathBuf::new()),
+        Ask::TerminalWait(_) => AskClass::TerminalWait,
+        Ask::TerminalOutput(_) | Ask::TerminalKill(_) | Ask::TerminalRelease(_) => AskClass::TerminalOutput,
+    }
+}
+
+/// What a request is answered with when nobody will deal with it.
+fn going_away(class: &AskClass) -> Answer {
+    match class {
+        AskClass::Permission => Answer::PermissionCancelled,
+        AskClass::Elicitation => Answer::ElicitationCancelled,
+        _ => {
+            Answer::Error(RpcError::new(RpcError::INTERNAL, "parlor is leaving and serves no more requests"))
+        }
+    }
+}
+
+fn cancelled(class: &AskClass) -> Answer {
+    match class {
+        AskClass::Permission => Answer::PermissionCancelled,
+        AskClass::Elicitation => Answer::ElicitationCancelled,
+        _ => Answer::Error(RpcError::new(RpcError::CANCELLED, "the request was cancelled")),
+    }
+}
+
+/// The session that a request belongs to. Some agents leave it out: then the one that runs a turn, that is
+/// being opened, that is shown, or any other of the connection.
+pub(super) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Option<SessionKey> {
+    if let Some(key) = id.and_then(|id| call::session_by_id(state, conn, id)) {
+        return Some(key);
+    }
+    let all = call::sessions_of(state, conn, false);
+    let find = |is_it: &dyn Fn(&super::Session) -> bool| {
+        all.iter().copied().find(|key| state.sessions.get(key).is_some_and(is_it))
+    };
+    find(&|session| session.turn.is_running())
+        .or_else(|| find(&|session| matches!(session.phase, SessionPhase::Opening { .. })))
+        .or_else(|| find(&|session| session.key == state.active))
+        .or_else(|| all.first().copied())
+}
+
+fn is_cancelling(state: &State, key: SessionKey) -> bool {
+    let root = call::root_of(state, key);
+    state.sessions.get(&root).is_some_and(|session| matches!(session.turn, Turn::Cancelling { .. }))
+}
+
+fn on_permission(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: PermissionAsk,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(key) = route(state, conn, request.session.as_ref()) else {
+        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        return;
+    };
+    let is_cancelled = is_cancelling(state, key);
+    let Some(tool) = place_call(state, key, &request, now) else {
+        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        return;
+    };
+    let kind = OpenAskKind::Permission { request, tool };
+    if is_cancelled {
+        // Source: ACP v1 prompt-turn, Cancellation. One agent asks 25 ms after the cancel.
+        note_decision(state, call::root_of(state, key), &kind, &Decision::Cancelled, now);
+        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        return;
+    }
+    enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+}
+
+/// Merges the request's call with the known one. A subagent's call is shown to the user as a copy in the
+/// transcript where the question stands; the copy is gone once it is answered.
+fn place_call(state: &mut State, key: SessionKey, request: &PermissionAsk, now: Instant) -> Option<ItemId> {
+    let root = call::root_of(state, key);
+    let session = state.sessions.get_mut(&key)?;
+    let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
+    if root == key {
+        return Some(place);
+    }
+    let mut copy = tools::get(session, place)?.clone();
+    copy.from_ask_only = true;
+    copy.decision = None;
+    let session = state.sessions.get_mut(&root)?;
+    Some(session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy))))
+}
+
+fn on_elicitation(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: ElicitationAsk,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match route(state, conn, request.session.as_ref()) {
+        Some(key) if !is_cancelling(state, key) => {
+            let kind = OpenAskKind::Elicitation(request);
+            enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+        }
+        _ => {
+            answer(state, conn, ask, Answer::ElicitationCancelled, fx);
+        }
+    }
+}
+
+/// A file request leads out of the session's folders.
+pub(super) fn on_outside_file(
+    state: &mut State,
+    job: FileJob,
+    resolved: std::path::PathBuf,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let (conn, ask) = (job.conn, job.ask);
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
+    let Some(AskClass::File(key)) = class.cloned() else {
+        return;
+    };
+    if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
+        answer(state, conn, ask, cancelled(&AskClass::File(key)), fx);
+        return;
+    }
+    let kind = OpenAskKind::OutsideFile { job, resolved };
+    enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+}
+
+fn enqueue(state: &mut State, key: SessionKey, ask: OpenAsk, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, key);
+    let is_shown = state.active == root;
+    let Some(session) = state.sessions.get_mut(&root) else {
+        return;
+    };
+    session.asks.push_back(ask);
+    if !is_shown {
+        let name = session.title.clone().unwrap_or_else(|| format!("Session {root}"));
+        call::flash(state, format!("{name} waits for your answer."), fx);
+    }
+}
+
+/// The agent does not want the answer any more; it gets one all the same. A file or command that is being
+/// dealt with answers by its own result.
+pub(super) fn on_withdrawn(state: &mut State, conn: ConnId, ask: AskId, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(class) = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned() else {
+        return;
+    };
+    let taken = take(state, conn, ask);
+    let was_waiting = taken.is_some();
+    if let Some((key, kind)) = taken {
+        note_decision(state, key, &kind, &Decision::Cancelled, now);
+    }
+    for session in state.sessions.values_mut() {
+        session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, ask));
+    }
+    if was_waiting || class == AskClass::TerminalWait {
+        answer(state, conn, ask, cancelled(&class), fx);
+    }
+}
+
+/// The page of an elicitation was dealt with elsewhere.
+pub(super) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut Vec<Effect>) {
+    let is_it = |open: &&OpenAsk| {
+        open.conn == conn
+            && matches!(&open.kind, OpenAskKind::Elicitation(request)
+                if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
+    };
+    let waiting = state.sessions.values().flat_map(|session| &session.asks).find(is_it).map(|open| open.ask);
+    if let Some(ask) = waiting {
+        // Nobody agreed to it here, so it is no `accept`.
+        take(state, conn, ask);
+        answer(state, conn, ask, Answer::ElicitationCancelled, fx);
+        call::flash(state, "The page was dealt with elsewhere.", fx);
+    }
+}
+
+fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, OpenAskKind)> {
+    state.sessions.values_mut().find_map(|session| {
+        let place = session.asks.iter().position(|open| open.conn == conn && open.ask == ask)?;
+        session.asks.remove(place).map(|open| (session.key, open.kind))
+    })
+}
+
+/// Answers everything that waits for the user in this session: its turn was cancelled.
+pub(super) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let open = std::mem::take(&mut session.asks);
+    for OpenAsk { conn, ask, kind, .. } in open {
+        let class = match &kind {
+            OpenAskKind::Permission { .. } => AskClass::Permission,
+            OpenAskKind::Elicitation(_) => AskClass::Elicitation,
+            OpenAskKind::OutsideFile { .. } => AskClass::File(key),
+        };
+        note_decision(state, key, &kind, &Decision::Cancelled, now);
+        answer(state, conn, ask, cancelled(&class), fx);
+    }
+}
+
+/// A session is taken away: nothing may wait in it for an answer.
+pub(super) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    cancel_all(state, key, now, fx);
+    let waits = state
+        .sessions
+        .get_mut(&key)
+        .map(|session| std::mem::take(&mut session.terminal_waits))
+        .unwrap_or_default();
+    for (conn, ask, _) in waits {
+        answer(state, conn, ask, cancelled(&AskClass::TerminalWait), fx);
+    }
+}
+
+/// Answers everything that a connection asked, because we let it go.
+pub(super) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    for session in state.sessions.values_mut() {
+        session.asks.retain(|open| open.conn != conn);
+        session.terminal_waits.retain(|(of, _, _)| *of != conn);
+    }
+    let open: Vec<(AskId, AskClass)> = state
+        .conns
+        .get(&conn)
+        .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
+        .unwrap_or_default();
+    for (ask, class) in open {
+        answer(state, conn, ask, going_away(&class), fx);
+    }
+}
+
+fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decision: &Decision, now: Instant) {
+    let OpenAskKind::Permission { request, tool } = kind else {
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        tools::decide(session, *tool, decision, now);
+    }
+    // The subagent's own call, of which `tool` is a copy.
+    let conn = state.sessions.get(&key).and_then(|session| session.conn);
+    let child = conn
+        .zip(request.session.as_ref())
+        .and_then(|(conn, id)| call::session_by_id(state, conn, id))
+        .filter(|child| *child != key);
+    if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
+        && let Some(place) = tools::by_id(session, &request.tool.id)
+    {
+        tools::decide(session, place, decision, now);
+    }
+}
+
+/// Answers the first open ask, a permission or an outside file, with the option at this place; `None`
+/// rejects (the agent's `reject_once` option where it has one, else `cancelled`).
+pub fn answer_first_ask(
+    state: &mut State,
+    key: SessionKey,
+    option: Option<usize>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(first) = state.sessions.get(&key).and_then(|session| session.asks.front()).cloned() else {
+        return;
+    };
+    let OpenAsk { conn, ask, kind, .. } = first;
+    match &kind {
+        OpenAskKind::Permission { request, .. } => {
+            let chosen = match option {
+                Some(place) => match request.options.get(place) {
+                    Some(chosen) => Some(chosen),
+                    None => return,
+                },
+                None => request.options.iter().find(|option| option.kind == PermissionKind::RejectOnce),
+            };
+            let (decision, reply) = match chosen {
+                Some(chosen) => (
+                    Decision::Chosen { name: chosen.name.clone(), is_allow: chosen.kind.is_allow() },
+                    Answer::Selected(chosen.id.clone()),
+                ),
+                None => (Decision::Cancelled, Answer::PermissionCancelled),
+            };
+            take(state, conn, ask);
+            note_decision(state, key, &kind, &decision, now);
+            answer(state, conn, ask, reply, fx);
+        }
+        OpenAskKind::OutsideFile { job, resolved } => {
+            take(state, conn, ask);
+            if option == Some(0) {
+                fx.push(Effect::File(FileJob { outside_allowed: true, ..job.clone() }));
+            } else {
+                let text = format!(
+                    "the user did not allow access to {}, which is outside the session's folders",
+                    resolved.display()
+                );
+                answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, text)), fx);
+            }
+        }
+        OpenAskKind::Elicitation(_) => {}
+    }
+}
+
+/// Answers the first open ask, an elicitation.
+pub fn answer_elicitation(
+    state: &mut State,
+    key: SessionKey,
+    outcome: ElicitationOutcome,
+    _now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let Some(OpenAsk { conn, ask, kind: OpenAskKind::Elicitation(request), .. }) =
+        session.asks.front().cloned()
+    else {
+        return;
+    };
+    session.asks.pop_front();
+    let (reply, words) = match outcome {
+        ElicitationOutcome::Accept(values) => match &request.mode {
+            ElicitationMode::Url { url, .. } => {
+                fx.push(Effect::OpenUrl(url.clone()));
+                (Answer::ElicitationAccepted(None), format!("opened {url}"))
+            }
+            ElicitationMode::Form { .. } => {
+                let values = values.unwrap_or_default();
+                let words = values_text(&request, &values);
+                (Answer::ElicitationAccepted(Some(values)), words)
+            }
+        },
+        ElicitationOutcome::Decline => (Answer::ElicitationDeclined, "declined".to_owned()),
+        ElicitationOutcome::Cancel => (Answer::ElicitationCancelled, "cancelled".to_owned()),
+    };
+    let body = ItemBody::Answered { question: request.message, answer: words };
+    session.transcript.push(session.turn_count, body);
+    answer(state, conn, ask, reply, fx);
+}
+
+/// What was said, for the transcript: a single value by itself, several with their labels.
+fn values_text(request: &ElicitationAsk, values: &[(String, FieldValue)]) -> String {
+    let fields = match &request.mode {
+        ElicitationMode::Form { fields, .. } => fields.as_slice(),
+        ElicitationMode::Url { .. } => &[],
+    };
+    let said: Vec<String> = values
+        .iter()
+        .map(|(key, value)| {
+            let label = fields.iter().find(|field| field.key == *key).map_or(key, |field| &field.title);
+            format!("{label}: {}", value_text(value))
+        })
+        .collect();
+    match (values, said.as_slice()) {
+        ([], _) => "accepted".to_owned(),
+        ([(_, only)], _) => format!("accepted: {}", value_text(only)),
+        _ => format!("accepted: {}", said.join(", ")),
+    }
+}
+
+fn value_text(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Text(text) => text.clone(),
+        FieldValue::Texts(texts) => texts.join(", "),
+        FieldValue::Integer(number) => number.to_string(),
+        FieldValue::Number(number) => number.to_string(),
+        FieldValue::Bool(true) => "yes".to_owned(),
+        FieldValue::Bool(false) => "no".to_owned(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What the agent lets the user choose: modes, models, config options, titles.
+//!
+//! Duty: asks the agent to set a value, and takes it as set once the agent says so. A mode or model may be
+//! told twice, as a list of its own and as a config option: both are kept in agreement.
+//! Invariant: a value that was not offered is not sent.
+
+use std::time::Instant;
+
+use crate::model::{
+    Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
+};
+
+use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, words};
+
+/// Sets the mode.
+pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let is_offered = state
+        .sessions
+        .get(&key)
+        .and_then(|session| session.modes.as_ref())
+        .is_some_and(|modes| modes.available.iter().any(|known| known.id == mode));
+    if !is_offered {
+        call::flash(state, "This agent does not offer that mode.", fx);
+        return;
+    }
+    let request = Call::SetMode(id, mode.clone());
+    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Mode(mode), fx);
+}
+
+/// Sets the model of the legacy list.
+pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let is_offered = state
+        .sessions
+        .get(&key)
+        .and_then(|session| session.models.as_ref())
+        .is_some_and(|models| models.available.iter().any(|known| known.id == model));
+    if !is_offered {
+        call::flash(state, "This agent does not offer that model.", fx);
+        return;
+    }
+    let request = Call::SetModel(id, model.clone());
+    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Model(model), fx);
+}
+
+/// Sets a config option.
+pub fn set_option(
+    state: &mut State,
+    key: SessionKey,
+    option: String,
+    value: ConfigValue,
+    _now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let known =
+        state.sessions.get(&key).and_then(|session| session.options.iter().find(|known| known.id == option));
+    let is_offered = match (known.map(|known| &known.kind), &value) {
+        (Some(ConfigKind::Select { choices, .. }), ConfigValue::Text(text)) => {
+            choices.iter().any(|choice| choice.value == *text)
+        }
+        (Some(ConfigKind::Boolean { .. }), ConfigValue::Bool(_)) => true,
+        _ => false,
+    };
+    if !is_offered {
+        call::flash(state, "This agent does not offer that choice.", fx);
+        return;
+    }
+    let request = Call::SetOption(id, option.clone(), value.clone());
+    ask(state, conn, key, Purpose::SetOption(key), request, Wanted::Option(option, value), fx);
+}
+
+/// Gives the session a title, if the agent can.
+#[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
+pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    if !state.conns.get(&conn).is_some_and(|conn| conn.capabilities().can_set_title) {
+        call::flash(state, "This agent cannot rename sessions.", fx);
+        return;
+    }
+    let title = title.trim().to_owned();
+    if title.is_empty() {
+        call::flash(state, "A title needs at least one character.", fx);
+        return;
+    }
+    let request = Call::SetTitle(id, title.clone());
+    ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
+}
+
+fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option<(ConnId, SessionId)> {
+    let found = state
+        .sessions
+        .get(&key)
+        .filter(|session| session.phase == SessionPhase::Ready)
+        .and_then(|session| Some((session.conn?, session.id.clone()?)))
+        .filter(|(conn, _)| state.conns.get(conn).is_some_and(|conn| conn.phase == ConnPhase::Ready));
+    if found.is_none() {
+        call::flash(state, "The session is not open yet. Try again when it is.", fx);
+    }
+    found
+}
+
+fn ask(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: Purpose,
+    request: Call,
+    wanted: Wanted,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(number) = call::call(state, conn, purpose, request, fx)
+        && let Some(session) = state.sessions.get_mut(&key)
+    {
+        session.ledger.wanted.insert(number, wanted);
+    }
+}
+
+/// The agent answered; what it says of the values is the truth.
+pub(super) fn on_set(
+    state: &mut State,
+    key: SessionKey,
+    number: u64,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let Some(wanted) = session.ledger.wanted.remove(&number) else {
+        return;
+    };
+    let error = match (result, wanted) {
+        (Ok(Reply::Options(options)), _) => {
+            session.options = options;
+            agree(session);
+            return;
+        }
+        (Ok(Reply::Title(title)), _) => {
+            session.title = Some(title);
+            return;
+        }
+        (Ok(Reply::Done), wanted) => {
+            take(session, wanted);
+            return;
+        }
+        (Ok(_), _) => CallError::Malformed { error: "it does not fit what was asked to be set".to_owned() },
+        (Err(error), _) => error,
+    };
+    call::flash(state, format!("Not changed: {}", words::error_text(&error)), fx);
+}
+
+fn take(session: &mut Session, wanted: Wanted) {
+    match wanted {
+        Wanted::Mode(mode) => {
+            set_option_of(session, "mode", mode.as_str());
+            if let Some(modes) = &mut session.modes {
+                modes.current = mode;
+            }
+        }
+        Wanted::Model(model) => {
+            set_option_of(session, "model", model.as_str());
+            if let Some(models) = &mut session.models {
+                models.current = model;
+            }
+        }
+        Wanted::Option(id, value) => {
+            if let Some(option) = session.options.iter_mut().find(|option| option.id == id) {
+                match (&mut option.kind, value) {
+                    (ConfigKind::Select { current, .. }, ConfigValue::Text(text)) => *current = text,
+                    (ConfigKind::Boolean { current }, ConfigValue::Bool(is_on)) => *current = is_on,
+                    _ => {}
+                }
+            }
+            agree(session);
+        }
+        Wanted::Title(title) => session.title = Some(title),
+    }
+}
+
+/// The options are in force: modes and models that are told beside them follow.
+/// Source: ACP v1 session-config-options: options come before modes where both are told.
+pub(super) fn agree(session: &mut Session) {
+    for option in &session.options {
+        let ConfigKind::Select { current, .. } = &option.kind else {
+            continue;
+        };
+        match option.category.as_deref() {
+            Some("mode") => {
+                if let Some(modes) = &mut session.modes
+                    && let Some(known) = modes.available.iter().find(|known| known.id.as_str() == current)
+                {
+                    modes.current = known.id.clone();
+                }
+            }
+            Some("model") => {
+                if let Some(models) = &mut session.models
+                    && let Some(known) = models.available.iter().find(|known| known.id.as_str() == current)
+                {
+                    models.current = known.id.clone();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A mode or model was told by itself: the option of that category follows, if it has the value.
+pub(super) fn set_option_of(session: &mut Session, category: &str, value: &str) {
+    for option in &mut session.options {
+        if option.category.as_deref() == Some(category)
+            && let ConfigKind::Select { current, choices } = &mut option.kind
+            && choices.iter().any(|choice| choice.value == value)
+        {
+            value.clone_into(current);
+        }
+    }
+}

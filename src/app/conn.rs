@@ -1,0 +1,386 @@
+//! The life of a connection: start, handshake, crash, restart, stop.
+//!
+//! Duty: which process serves which sessions, and what a process's end means for them.
+//! Not its duty: opening sessions (`open`), running turns (`turn`).
+//! A dead connection stays in the state while a session points to it: its spec is what a restart needs.
+//! Invariants: a connection that we stop is never taken for a crash; a session's turn never outlives its
+//! connection; three crashes within a minute end the attempts.
+
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, SessionKey, Severity,
+    TerminalJob,
+};
+
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, Modal, SessionPhase, State, asks, call,
+    open, terminals, turn, user, words,
+};
+
+/// Crashes that are further apart than this do not count together.
+const CRASH_WINDOW: Duration = Duration::from_secs(60);
+/// So many crashes within the window end the attempts.
+const MOST_CRASHES: usize = 3;
+/// The wait before the first and the second attempt.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+
+/// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
+/// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
+pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let former = session.conn;
+    let is_same_program = former
+        .and_then(|conn| state.conns.get(&conn))
+        .is_some_and(|conn| conn.spec.command == spec.command && conn.spec.args == spec.args);
+    if let Some(former) = former {
+        turn::abandon(state, key, now, fx);
+        let is_shared = call::sessions_of(state, former, false).iter().any(|other| *other != key);
+        if !is_shared {
+            retire(state, former, false, now, fx);
+        }
+    }
+    if !is_same_program {
+        open::forget_agent(state, key);
+    }
+    connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
+}
+
+/// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
+/// process move along.
+pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, key);
+    let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
+        user::open_agents(state);
+        return;
+    };
+    reconnect(state, conn, spec, now, fx);
+}
+
+/// Replaces a connection, alive or dead, by a new one for all of its sessions.
+pub(super) fn reconnect(
+    state: &mut State,
+    conn: ConnId,
+    spec: AgentSpec,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let keys = call::sessions_of(state, conn, false);
+    retire(state, conn, false, now, fx);
+    connect(state, &keys, spec, Duration::ZERO, Vec::new(), now, fx);
+}
+
+/// Ends an agent's process at once.
+pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = call::sessions_of(state, conn, true);
+    retire(state, conn, true, now, fx);
+    for key in keys {
+        set_ended(state, key, "The agent was stopped. Restart it to go on.");
+    }
+}
+
+fn connect(
+    state: &mut State,
+    keys: &[SessionKey],
+    spec: AgentSpec,
+    delay: Duration,
+    crashes: Vec<Instant>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    // On the way out nothing is started any more.
+    if state.is_quitting {
+        return;
+    }
+    let Some(cwd) =
+        keys.first().and_then(|key| state.sessions.get(key)).map(|session| session.place.cwd.clone())
+    else {
+        return;
+    };
+    state.next.conn += 1;
+    let id = ConnId(state.next.conn);
+    for key in keys {
+        if let Some(session) = state.sessions.get_mut(key) {
+            session.conn = Some(id);
+            session.phase = SessionPhase::Starting { since: now };
+            session.ledger.is_reopening = session.id.is_some() || session.turn_count > 0;
+        }
+    }
+    state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
+    drop_unused(state);
+    close_dialogs(state, |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)));
+    fx.push(Effect::Connect { conn: id, spec, cwd, delay });
+}
+
+/// Forgets dead connections that no session points to.
+fn drop_unused(state: &mut State) {
+    let used: Vec<ConnId> = state.sessions.values().filter_map(|session| session.conn).collect();
+    state.conns.retain(|id, conn| !matches!(conn.phase, ConnPhase::Closed(_)) || used.contains(id));
+}
+
+/// Lets go of a living connection: turns end, every request gets its answer, then the process is stopped.
+pub(super) fn retire(state: &mut State, conn: ConnId, force: bool, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(phase) = state.conns.get(&conn).map(|conn| conn.phase.clone()) else {
+        return;
+    };
+    if matches!(phase, ConnPhase::Closed(_)) {
+        return;
+    }
+    for key in call::sessions_of(state, conn, false) {
+        turn::abandon(state, key, now, fx);
+    }
+    asks::answer_all(state, conn, fx);
+    for key in call::sessions_of(state, conn, true) {
+        let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
+        if is_child {
+            set_ended(state, key, "The agent was stopped.");
+        }
+    }
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.phase = ConnPhase::Stopping;
+        conn.open_calls.clear();
+    }
+    close_dialogs_of(state, conn);
+    fx.push(Effect::Disconnect { conn, force });
+}
+
+/// The process runs; `initialize` was written.
+pub(super) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.pid = pid;
+    }
+}
+
+/// `initialize` was answered: the sessions of this connection are opened.
+pub(super) fn on_ready(state: &mut State, conn: ConnId, info: AgentInfo, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(open_conn) =
+        state.conns.get_mut(&conn).filter(|conn| matches!(conn.phase, ConnPhase::Starting { .. }))
+    else {
+        return;
+    };
+    open_conn.phase = ConnPhase::Ready;
+    open_conn.info = Some(info);
+    let agent = open_conn.spec.name.clone();
+    if open_conn.crashes.is_empty() && !agent.is_empty() {
+        fx.push(Effect::SaveAgentChoice { folder: state.setup.folder.clone(), agent });
+    }
+    for key in call::sessions_of(state, conn, false) {
+        open::open(state, key, now, fx);
+    }
+}
+
+/// `initialize` failed for good: the sessions say why, and the process is let go.
+pub(super) fn on_initialize_failed(
+    state: &mut State,
+    conn: ConnId,
+    error: &CallError,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_starting =
+        state.conns.get(&conn).is_some_and(|conn| matches!(conn.phase, ConnPhase::Starting { .. }));
+    // With the stream gone, `Closed` follows and knows more: exit status and stderr.
+    if !is_starting || *error == CallError::Lost {
+        return;
+    }
+    retire(state, conn, false, now, fx);
+    for key in call::sessions_of(state, conn, false) {
+        let detail = words::error_text(error);
+        call::notice(state, key, Severity::Error, "The agent could not be set up.", Some(detail));
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.phase = SessionPhase::Failed(error.clone());
+        }
+    }
+}
+
+/// The end of a connection. Its requests need no answer any more; what ran for it is ended.
+pub(super) fn on_closed(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(closing) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if matches!(closing.phase, ConnPhase::Closed(_)) {
+        return;
+    }
+    let before = std::mem::replace(&mut closing.phase, ConnPhase::Closed(reason.clone()));
+    closing.open_calls.clear();
+    closing.open_asks.clear();
+    closing.early = super::Early::default();
+    let spec = closing.spec.clone();
+    let mut crashes = std::mem::take(&mut closing.crashes);
+    let noise = std::mem::take(&mut closing.noise);
+    end_terminals(state, conn, now, fx);
+    for session in state.sessions.values_mut() {
+        session.asks.retain(|ask| ask.conn != conn);
+        session.terminal_waits.retain(|(of, _, _)| *of != conn);
+    }
+    close_dialogs_of(state, conn);
+    // A connection that we stopped was dealt with when it was let go.
+    let is_ours = before == ConnPhase::Stopping;
+    if is_ours {
+        tell_last_words(state, conn, reason, &noise);
+    } else {
+        let was_ready = before == ConnPhase::Ready;
+        tell_end(state, conn, reason, &noise, now, fx);
+        let is_crash = matches!(reason, CloseReason::Exited { .. } | CloseReason::Lost { .. });
+        // A process that never got through its first handshake would fail again the same way.
+        let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
+        crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
+        crashes.push(now);
+        let keys = call::sessions_of(state, conn, false);
+        if is_worth_a_try && crashes.len() < MOST_CRASHES {
+            let delay = BACK_OFF.get(crashes.len() - 1).copied().unwrap_or(BACK_OFF[1]);
+            connect(state, &keys, spec, delay, crashes, now, fx);
+        } else if is_worth_a_try {
+            give_up(state, conn, reason, &keys, now);
+        }
+    }
+    drop_unused(state);
+}
+
+/// Ends turns and sessions of a connection that died, and says in each transcript how.
+fn tell_end(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    noise: &[String],
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
+    let cause = words::close_cause(reason, &command);
+    let mut lines: Vec<String> = noise.to_vec();
+    lines.extend_from_slice(words::stderr_tail(reason));
+    for key in call::sessions_of(state, conn, true) {
+        let Some(session) = state.sessions.get(&key) else {
+            continue;
+        };
+        let is_child = session.parent.is_some();
+        if session.turn.is_running() {
+            let end = turn::Ending::AgentDied { cause: cause.clone(), stderr_tail: lines.clone() };
+            turn::end(state, key, end, now, fx);
+        } else {
+            turn::settle(state, key, now);
+            if !is_child {
+                let detail = (!lines.is_empty()).then(|| lines.join("\n"));
+                call::notice(state, key, Severity::Error, cause.clone(), detail);
+            }
+        }
+        let hint = match reason {
+            CloseReason::NotStarted { .. } => cause.clone(),
+            _ => format!("{cause} Restart it to go on."),
+        };
+        open::drop_replay(state, key);
+        set_ended(state, key, &hint);
+    }
+}
+
+/// What a process that could not be set up wrote before it ended is often the only clue.
+fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
+    let mut lines: Vec<String> = noise.to_vec();
+    lines.extend_from_slice(words::stderr_tail(reason));
+    for key in call::sessions_of(state, conn, false) {
+        let has_failed =
+            state.sessions.get(&key).is_some_and(|session| matches!(session.phase, SessionPhase::Failed(_)));
+        if has_failed && !lines.is_empty() {
+            call::notice(state, key, Severity::Info, "The agent's last words.", Some(lines.join("\n")));
+        }
+    }
+}
+
+/// Three crashes within a minute: the user decides.
+fn give_up(state: &mut State, conn: ConnId, reason: &CloseReason, keys: &[SessionKey], now: Instant) {
+    let Some(first) = keys.first().copied() else {
+        return;
+    };
+    let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
+    let mut body = vec![
+        words::close_cause(reason, &command),
+        format!("It ended {MOST_CRASHES} times within a minute, so it is not started again by itself."),
+        "The conversation stays on the screen. Look at its last words before you go on:".to_owned(),
+    ];
+    body.extend_from_slice(words::stderr_tail(reason));
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "The agent keeps ending".to_owned(),
+        body,
+        choices: vec![
+            Choice { label: "Start it again".to_owned(), outcome: ChoiceOutcome::Restart(first) },
+            Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    }));
+}
+
+fn set_ended(state: &mut State, key: SessionKey, cause: &str) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::Ended { cause: cause.to_owned() };
+    }
+}
+
+/// Commands of a dead connection are ended with all that they started.
+fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+    let live = state.conns.get_mut(&conn).map(|conn| std::mem::take(&mut conn.terminals)).unwrap_or_default();
+    if live.is_empty() {
+        return;
+    }
+    fx.push(Effect::Terminal(TerminalJob::ReleaseAll(conn)));
+    for (terminal, key) in live {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
+            terminals::end_if_running(session, &terminal, exit, now);
+        }
+    }
+}
+
+/// Dialogs that opened by themselves and offer to stop this connection have nothing to offer any more.
+pub(super) fn close_dialogs_of(state: &mut State, conn: ConnId) {
+    close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
+}
+
+fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
+    state.modals.retain(|modal| match modal {
+        Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {
+            !dialog.choices.iter().any(|choice| is_moot(&choice.outcome))
+        }
+        _ => true,
+    });
+}
+
+/// Leaves: cancels turns, answers all asks, stops all agents, ends the program.
+pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_impatient = state.is_quitting;
+    state.is_quitting = true;
+    let conns: Vec<ConnId> = state.conns.keys().copied().collect();
+    for conn in conns {
+        let phase = state.conns.get(&conn).map(|conn| conn.phase.clone());
+        match phase {
+            Some(ConnPhase::Starting { .. } | ConnPhase::Ready) => retire(state, conn, false, now, fx),
+            Some(ConnPhase::Stopping) if is_impatient => {
+                fx.push(Effect::Disconnect { conn, force: true });
+            }
+            _ => {}
+        }
+    }
+    fx.push(Effect::Quit);
+}
+
+/// What a cancel of a turn is, on the wire.
+pub(super) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    if let (Some(conn), Some(id)) = (session.conn, session.id.clone())
+        && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready)
+    {
+        fx.push(Effect::Send(conn, AgentCommand::Cancel(id)));
+    }
+}

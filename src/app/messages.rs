@@ -1,0 +1,126 @@
+//! Messages: chunks and blocks become items.
+//!
+//! Duty: which item a chunk belongs to. A change of speaker or of message id, or a tool call in between,
+//! begins a new one. Source: ACP v1 prompt-turn and the message-id rule.
+//! Invariant: a chunk costs the same however long its message is.
+
+use std::time::Instant;
+
+use crate::model::{ContentBlock, MessageId, Role};
+
+use super::{ItemBody, Message, MessagePart, Replay, Session, turn};
+
+/// Appends text to a message.
+pub(super) fn on_chunk(
+    session: &mut Session,
+    role: Role,
+    message: Option<MessageId>,
+    text: String,
+    now: Instant,
+) {
+    // Some agents send empty chunks to keep a line busy.
+    if text.is_empty() {
+        return;
+    }
+    let text = if role == Role::User {
+        match strip_echo(session, text) {
+            Some(text) => text,
+            None => return,
+        }
+    } else {
+        text
+    };
+    append(session, role, message, MessagePart::Text(text), now);
+}
+
+/// Appends a block that is no text to a message.
+pub(super) fn on_block(
+    session: &mut Session,
+    role: Role,
+    message: Option<MessageId>,
+    block: ContentBlock,
+    now: Instant,
+) {
+    let part = match block {
+        ContentBlock::Text(text) if text.is_empty() => return,
+        ContentBlock::Text(text) => MessagePart::Text(text),
+        other => MessagePart::Block(other),
+    };
+    append(session, role, message, part, now);
+}
+
+fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: MessagePart, now: Instant) {
+    if let Some(id) = session.ledger.open_message
+        && continues(session, id, role, message.as_ref())
+    {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Message(open) = &mut item.body {
+                match (open.parts.last_mut(), part) {
+                    (Some(MessagePart::Text(text)), MessagePart::Text(more)) => text.push_str(&more),
+                    (_, part) => open.parts.push(part),
+                }
+            }
+        });
+        return;
+    }
+    if role == Role::User && !session.turn.is_running() {
+        // A replayed history: each message of the user begins a turn.
+        turn::next_turn(session, now);
+    } else {
+        close(session, now);
+    }
+    let body =
+        Message { role, message, parts: vec![part], is_open: true, began: now, took: None, is_local: false };
+    let id = session.transcript.push(session.turn_count, ItemBody::Message(body));
+    session.ledger.open_message = Some(id);
+}
+
+fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: Option<&MessageId>) -> bool {
+    let Some(ItemBody::Message(open)) = session.transcript.get(id).map(|item| &item.body) else {
+        return false;
+    };
+    open.role == role && (message.is_none() || message == open.message.as_ref())
+}
+
+/// Closes the open message: nothing more is appended to it.
+pub(super) fn close(session: &mut Session, now: Instant) {
+    let Some(id) = session.ledger.open_message.take() else {
+        return;
+    };
+    // In a replay all chunks come at once; how long they took means nothing.
+    let is_live = session.turn.is_running() || matches!(session.ledger.replay, Replay::None);
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Message(open) = &mut item.body {
+            open.is_open = false;
+            open.took = is_live.then(|| now.saturating_duration_since(open.began));
+        }
+    });
+}
+
+/// Some agents send our own prompt back within the turn. What continues exactly the text that we sent is
+/// dropped; anything else the user did not type here is shown, with what was held back for it.
+fn strip_echo(session: &mut Session, text: String) -> Option<String> {
+    if !session.turn.is_running() {
+        return Some(text);
+    }
+    let Some((sent, matched)) = &mut session.ledger.echo else {
+        return Some(text);
+    };
+    let rest = sent.get(*matched..).unwrap_or_default();
+    if rest.starts_with(text.as_str()) {
+        *matched += text.len();
+        return None;
+    }
+    // An echo may end with white space that was not sent.
+    if let Some(tail) = text.strip_prefix(rest)
+        && tail.trim().is_empty()
+    {
+        *matched = sent.len();
+        return None;
+    }
+    let is_complete = rest.is_empty();
+    let held_back = sent.get(..*matched).unwrap_or_default();
+    let shown = if is_complete { text } else { format!("{held_back}{text}") };
+    session.ledger.echo = None;
+    Some(shown)
+}

@@ -1,0 +1,437 @@
+//! Opening sessions: new, load, resume, fork, and the list.
+//!
+//! Duty: which call opens a session, what its answer brings, and what to try next when it fails.
+//! Not its duty: processes (`conn`), sign-ins (`auth`).
+//! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
+//! has begun; that an agent has forgotten a conversation is always said.
+
+use std::time::Instant;
+
+use crate::model::{
+    Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo, SessionKey, SessionReply, Severity,
+};
+
+use super::{
+    ConnPhase, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, turn, updates,
+    user, words,
+};
+
+/// Most rows that are kept of an agent's list.
+const MOST_LISTED: usize = 5_000;
+
+/// Opens a fresh session with the same agent and shows it.
+pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, state.active);
+    let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
+        if state.conn_of(root).is_some() {
+            call::flash(state, "The agent is not running. Restart it, or choose another agent.", fx);
+        } else {
+            user::open_agents(state);
+        }
+        return;
+    };
+    let key = add_beside(state, conn, now, fx);
+    open_if_ready(state, conn, key, now, fx);
+}
+
+/// Opens a session that the agent listed, and shows it.
+pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, state.active);
+    let Some((conn, caps)) =
+        state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
+    else {
+        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        return;
+    };
+    // An agent refuses to load what is open already, so the open one is shown.
+    if let Some(open) = call::session_by_id(state, conn, &id) {
+        state.active = open;
+        return;
+    }
+    if !caps.can_load && !caps.can_resume {
+        call::flash(state, "This agent cannot open old sessions.", fx);
+        return;
+    }
+    let listed = state.listed.iter().find(|info| info.id == id).cloned();
+    let key = add_beside(state, conn, now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.id = Some(id);
+        session.ledger.wants_history = true;
+        if let Some(SessionInfo { cwd, title, .. }) = listed {
+            session.title = title;
+            if cwd.is_absolute() {
+                session.place.cwd = cwd;
+            }
+        }
+    }
+    open(state, key, now, fx);
+}
+
+/// Copies the session, if the agent can.
+pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, caps)) =
+        state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
+    else {
+        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        return;
+    };
+    let Some(source) = state.sessions.get(&key).filter(|session| session.phase == SessionPhase::Ready) else {
+        call::flash(state, "The session is not open yet. Try again when it is.", fx);
+        return;
+    };
+    let (Some(id), true) = (source.id.clone(), caps.can_fork) else {
+        call::flash(state, "This agent cannot copy sessions.", fx);
+        return;
+    };
+    let place = source.place.clone();
+    let mut copy = super::Session {
+        transcript: source.transcript.clone(),
+        turn_count: source.turn_count,
+        terminals: source.terminals.clone(),
+        history: source.history.clone(),
+        commands: source.commands.clone(),
+        git: source.git.clone(),
+        ..super::Session::new(key, place.clone())
+    };
+    copy.ledger.copied_from = Some(key);
+    let forked = add_beside(state, conn, now, fx);
+    state.sessions.insert(
+        forked,
+        super::Session {
+            key: forked,
+            conn: Some(conn),
+            phase: SessionPhase::Opening { since: now, is_replay: false },
+            ..copy
+        },
+    );
+    turn::settle(state, forked, now);
+    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place), fx);
+}
+
+/// Asks the agent for its sessions; the picker is filled when they come.
+pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
+    state.listed.clear();
+    user::on_sessions_listed(state);
+    ask_for_page(state, None, fx);
+}
+
+fn ask_for_page(state: &mut State, cursor: Option<String>, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, state.active);
+    let Some(conn) = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready) else {
+        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        return;
+    };
+    let (conn, can_list) = (conn.id, conn.capabilities().can_list);
+    if !can_list {
+        call::flash(state, "This agent does not list its sessions.", fx);
+        return;
+    }
+    let cwd = state.sessions.get(&root).map(|session| session.place.cwd.clone());
+    call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
+}
+
+/// A page of the list. A page that brings nothing new ends it, so that a cursor that turns in a circle does.
+pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
+    match result {
+        Ok(Reply::Sessions { sessions, next_cursor }) => {
+            let before = state.listed.len();
+            for info in sessions {
+                if !state.listed.iter().any(|known| known.id == info.id) {
+                    state.listed.push(info);
+                }
+            }
+            user::on_sessions_listed(state);
+            let has_more = state.listed.len() > before && state.listed.len() < MOST_LISTED;
+            if next_cursor.is_some() && has_more {
+                ask_for_page(state, next_cursor, fx);
+            }
+        }
+        Ok(_) => call::flash(state, "The agent's list could not be read. The log shows it.", fx),
+        Err(error) => {
+            let text = format!("No list of sessions: {}", words::error_text(&error));
+            call::flash(state, text, fx);
+        }
+    }
+}
+
+/// A new session with a living connection, on the screen.
+fn add_beside(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) -> SessionKey {
+    let history = state.active_session().map(|session| session.history.clone()).unwrap_or_default();
+    let key = state.add_session();
+    state.active = key;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.conn = Some(conn);
+        session.history = history;
+        session.phase = SessionPhase::Starting { since: now };
+        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+    }
+    key
+}
+
+fn open_if_ready(state: &mut State, conn: ConnId, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        open(state, key, now, fx);
+    }
+}
+
+/// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
+/// resume; a session from the list is loaded, because only a load brings its history.
+pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let caps = state.conn_of(key).map(super::Conn::capabilities).unwrap_or_default();
+    let is_reopening = session.ledger.is_reopening;
+    let keeps_view = is_reopening && !session.ledger.wants_history;
+    match &session.id {
+        Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
+        Some(_) if caps.can_load => load(state, key, now, fx),
+        Some(_) => begin_anew(state, key, "It can neither resume nor load a session.", now, fx),
+        None if is_reopening => begin_anew(state, key, "It has no name for this session.", now, fx),
+        None => create(state, key, now, fx),
+    }
+}
+
+fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    call_open(state, key, false, now, fx, |session| {
+        Some((Purpose::NewSession(key), Call::NewSession(session.place.clone())))
+    });
+}
+
+fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    call_open(state, key, false, now, fx, |session| {
+        let id = session.id.clone()?;
+        Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.place.clone())))
+    });
+}
+
+fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.replay = Replay::Armed;
+    }
+    call_open(state, key, true, now, fx, |session| {
+        let id = session.id.clone()?;
+        Some((Purpose::LoadSession(key), Call::LoadSession(id, session.place.clone())))
+    });
+}
+
+fn call_open(
+    state: &mut State,
+    key: SessionKey,
+    is_replay: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+    make: impl FnOnce(&super::Session) -> Option<(Purpose, Call)>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if let (Some(conn), Some((purpose, request))) = (session.conn, make(session)) {
+        session.phase = SessionPhase::Opening { since: now, is_replay };
+        call::call(state, conn, purpose, request, fx);
+    }
+}
+
+/// The agent cannot take up the conversation: a new one, and plain words about it.
+fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let has_talked = state.sessions.get(&key).is_some_and(|session| session.turn_count > 0);
+    if has_talked {
+        let detail = format!(
+            "{why} A new session begins. What stands above is only on your screen: the agent does not know it."
+        );
+        call::notice(
+            state,
+            key,
+            Severity::Warning,
+            "The agent has forgotten this conversation.",
+            Some(detail),
+        );
+    }
+    forget_agent(state, key);
+    create(state, key, now, fx);
+}
+
+/// Drops what only the former agent, or the former life of the session, meant.
+pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
+    drop_replay(state, key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.id = None;
+        session.modes = None;
+        session.models = None;
+        session.options.clear();
+        session.commands.clear();
+        session.usage = None;
+        session.plans.clear();
+        session.ledger.unsent = None;
+        session.ledger.wants_history = false;
+        session.ledger.wanted.clear();
+        session.ledger.subagents.clear();
+    }
+}
+
+/// Gives up a replay that will not end: what stood there before comes back.
+pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && let Replay::Running(former) = std::mem::take(&mut session.ledger.replay)
+    {
+        session.turn_count = former.items().last().map_or(0, |item| item.turn);
+        session.transcript.restore(*former);
+        session.forget_places();
+    }
+}
+
+/// The answer to `new`, `load`, `resume` or `fork`.
+pub(super) fn on_opened(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: &Purpose,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_awaited = state.sessions.get(&key).is_some_and(|session| {
+        session.conn == Some(conn) && matches!(session.phase, SessionPhase::Opening { .. })
+    });
+    if !is_awaited {
+        return;
+    }
+    let is_fresh = matches!(purpose, Purpose::NewSession(_) | Purpose::ForkSession(_));
+    let result = match result {
+        Ok(Reply::Session(reply)) if is_fresh && reply.id.is_none() => {
+            Err(CallError::Malformed { error: "it names no session".to_owned() })
+        }
+        Ok(Reply::Session(reply)) => Ok(reply),
+        // Some agents answer a load or a resume with nothing.
+        Ok(Reply::Done) if !is_fresh => Ok(SessionReply::default()),
+        Ok(_) => Err(CallError::Malformed { error: "it is no session".to_owned() }),
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(reply) => {
+            let is_resumed = matches!(purpose, Purpose::ResumeSession(_));
+            let is_empty = state.sessions.get(&key).is_some_and(|session| session.turn_count == 0);
+            if is_resumed && is_empty {
+                let title = "The session goes on, but the agent does not send what was said before.";
+                call::notice(state, key, Severity::Info, title, None);
+            }
+            finish(state, conn, key, is_fresh, reply, now, fx);
+        }
+        Err(error) => on_open_failed(state, conn, key, purpose, error, now, fx),
+    }
+}
+
+fn finish(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    is_fresh: bool,
+    reply: SessionReply,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
+    let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
+    turn::settle(state, key, now);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if reply.id.is_some() {
+        session.id = reply.id;
+    }
+    // An answer to load or resume may leave out what did not change.
+    if is_fresh || reply.modes.is_some() {
+        session.modes = reply.modes;
+    }
+    if is_fresh || reply.models.is_some() {
+        session.models = reply.models;
+    }
+    if is_fresh || !reply.options.is_empty() {
+        session.options = reply.options;
+    }
+    if session.commands.is_empty() {
+        session.commands = commands;
+    }
+    session.ledger.replay = match std::mem::take(&mut session.ledger.replay) {
+        Replay::Armed => Replay::Late,
+        _ => Replay::None,
+    };
+    session.ledger.is_reopening = false;
+    session.ledger.wants_history = false;
+    session.phase = SessionPhase::Ready;
+    choices::agree(session);
+    let folder = session.place.cwd.clone();
+    if let Some(id) = session.id.clone() {
+        updates::replay_early(state, conn, key, &id, now, fx);
+    }
+    fx.push(Effect::ReadGit { session: key, folder });
+    turn::go_on(state, key, now, fx);
+}
+
+fn on_open_failed(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: &Purpose,
+    error: CallError,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    // The end of the connection follows, and says more.
+    if error == CallError::Lost {
+        return;
+    }
+    drop_replay(state, key);
+    let known = state.conns.get(&conn);
+    let needs_sign_in = words::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
+    let caps = known.map(super::Conn::capabilities).unwrap_or_default();
+    let is_reopening = state.sessions.get(&key).is_some_and(|session| session.ledger.is_reopening);
+    let text = words::error_text(&error);
+    match purpose {
+        Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
+        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text),
+        Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
+        Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
+            let why = format!("It could not take it up again: {text}");
+            begin_anew(state, key, &why, now, fx);
+        }
+        _ => {
+            call::notice(
+                state,
+                key,
+                Severity::Error,
+                "The session could not be opened.",
+                Some(format!("{text}\nRestart the agent, or begin a new session.")),
+            );
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.phase = SessionPhase::Failed(error);
+            }
+        }
+    }
+}
+
+/// A copy that came to nothing is taken away again; what was typed for it goes to the session it came from.
+fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+    asks::clear_session(state, key, now, fx);
+    let Some(copy) = state.sessions.remove(&key) else {
+        return;
+    };
+    let source = copy.ledger.copied_from.filter(|source| state.sessions.contains_key(source));
+    let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
+        // It was the only one left: it stays, and says what happened.
+        let phase = SessionPhase::Ended { cause: format!("The session could not be copied: {text}") };
+        state.sessions.insert(key, super::Session { phase, ..copy });
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&source) {
+        session.queue.extend(copy.queue);
+        if session.draft.is_empty() {
+            session.draft = copy.draft;
+        }
+        if state.active == key {
+            state.active = source;
+            fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        }
+    }
+    call::flash(state, format!("The session could not be copied: {text}"), fx);
+}

@@ -1,0 +1,56 @@
+//! Replies to our calls, by what they were made for.
+//!
+//! Duty: uses each reply once and hands it on. A reply to a call that is not open any more (its connection was
+//! let go) is nothing.
+
+use std::time::Instant;
+
+use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
+
+use super::{Effect, State, auth, call, choices, open, turn, words};
+
+/// A call came back.
+pub(super) fn on_replied(
+    state: &mut State,
+    conn: ConnId,
+    tag: &CallTag,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let was_open =
+        state.conns.get_mut(&conn).is_some_and(|conn| conn.open_calls.remove(&tag.number).is_some());
+    if !was_open {
+        return;
+    }
+    // The agent need not work on what nobody waits for. Source: ACP v1, `$/cancel_request`.
+    if matches!(result, Err(CallError::TimedOut(_))) {
+        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag.clone())));
+    }
+    match &tag.purpose {
+        Purpose::Prompt(key) => turn::on_reply(state, conn, *key, tag.number, result, now, fx),
+        Purpose::NewSession(key)
+        | Purpose::LoadSession(key)
+        | Purpose::ResumeSession(key)
+        | Purpose::ForkSession(key) => {
+            open::on_opened(state, conn, *key, &tag.purpose, result, now, fx);
+        }
+        Purpose::ListSessions => open::on_list(state, result, fx),
+        Purpose::Authenticate => auth::on_authenticated(state, conn, result, now, fx),
+        Purpose::LogOut => auth::on_signed_out(state, result, fx),
+        Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
+            choices::on_set(state, *key, tag.number, result, fx);
+        }
+        Purpose::DeleteSession(id) => match result {
+            Ok(_) => state.listed.retain(|info| info.id != *id),
+            Err(error) => {
+                call::flash(state, format!("Not deleted: {}", words::error_text(&error)), fx);
+            }
+        },
+        Purpose::CloseSession(_) => {
+            if let Err(error) = result {
+                call::flash(state, format!("Not closed: {}", words::error_text(&error)), fx);
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Terminals as they are shown: those that parlor runs, and those that an agent owns and tells about.
+//!
+//! Duty: keeps their output, bounded, and marks the item that shows it as changed.
+//! Not its duty: running commands (`services`), answers to the agent (`callbacks`).
+//! Invariants: at most [`TERMINAL_VIEW_BYTES`] are kept, cut from the front at a character boundary; a chunk
+//! costs its own length, on average.
+
+use std::time::Instant;
+
+use crate::model::{AgentTerminal, ExitInfo, ItemId, TerminalId};
+
+use super::{Session, TERMINAL_VIEW_BYTES, TerminalView};
+
+impl TerminalView {
+    /// A terminal that wrote nothing yet.
+    pub fn new(is_ours: bool, now: Instant) -> Self {
+        Self {
+            command: None,
+            cwd: None,
+            output: Vec::new(),
+            dropped_bytes: 0,
+            exit: None,
+            is_ours,
+            began: now,
+            took: None,
+        }
+    }
+
+    /// Appends output. Over the limit a quarter is dropped at once, so that not every write moves all the rest.
+    pub fn append(&mut self, bytes: &[u8]) {
+        let skipped = bytes.len().saturating_sub(TERMINAL_VIEW_BYTES);
+        self.output.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+        let mut cut = 0;
+        if self.output.len() > TERMINAL_VIEW_BYTES {
+            cut = self.output.len() - TERMINAL_VIEW_BYTES / 4 * 3;
+        }
+        if skipped > 0 || cut > 0 {
+            // A byte of the form 10xxxxxx continues a character.
+            while self.output.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
+                cut += 1;
+            }
+            self.output.drain(..cut.min(self.output.len()));
+            self.dropped_bytes += (skipped + cut) as u64;
+        }
+    }
+
+    fn end(&mut self, exit: ExitInfo, now: Instant) {
+        if self.exit.is_none() {
+            self.took = Some(now.saturating_duration_since(self.began));
+        }
+        self.exit = Some(exit);
+    }
+}
+
+/// News of a terminal that the agent owns, told beside the tool call of this item.
+pub(super) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
+    let (AgentTerminal::Info { id, .. } | AgentTerminal::Output { id, .. } | AgentTerminal::Exit { id, .. }) =
+        &news;
+    let id = id.clone();
+    session.ledger.shown_by.entry(id.clone()).or_insert(item);
+    let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
+    match news {
+        AgentTerminal::Info { cwd, .. } => {
+            // Told again after its end: a replay, or an id that is used once more.
+            if view.exit.is_some() && !view.is_ours {
+                *view = TerminalView::new(false, now);
+            }
+            view.cwd = cwd.or(view.cwd.take());
+        }
+        AgentTerminal::Output { data, .. } => view.append(data.as_bytes()),
+        AgentTerminal::Exit { status, .. } => view.end(status, now),
+    }
+    touch(session, &id);
+}
+
+/// A command of ours wrote something.
+pub(super) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
+    if let Some(view) = session.terminals.get_mut(id) {
+        view.append(bytes);
+        touch(session, id);
+    }
+}
+
+/// A command of ours ended.
+pub(super) fn on_ended(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
+    if let Some(view) = session.terminals.get_mut(id) {
+        view.end(exit, now);
+        touch(session, id);
+    }
+}
+
+/// A command was killed and forgotten; if its end is still told, that replaces this one.
+pub(super) fn end_if_running(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
+    if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
+        on_ended(session, id, exit, now);
+    }
+}
+
+/// The terminal is shown by an item whose drawing is now stale.
+fn touch(session: &mut Session, id: &TerminalId) {
+    if let Some(item) = session.ledger.shown_by.get(id).copied() {
+        session.transcript.edit(item, |_| {});
+    }
+}

@@ -1,0 +1,13 @@
+//! Tests of the agent's side of the reducer.
+//!
+//! Each plays events to `update` and reads the outcome as text: a digest of the state, and what was sent.
+
+mod asks;
+mod callbacks;
+mod life;
+mod messages;
+mod once;
+mod sessions;
+mod support;
+mod tools;
+mod turns;

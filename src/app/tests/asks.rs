@@ -1,0 +1,209 @@
+//! Permissions and questions.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+#[test]
+fn asks_queue_and_the_view_begins_anew_with_each() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("a")).wait(3).ask(2, permission("b"));
+    desk.expect(
+        r#"
+        ready · running · 2 asks
+        user* "go"
+        tool a Pending ""
+        tool b Pending ""
+        "#,
+    );
+    desk.choose(Some(0)).choose(Some(1)).expect_sent("answer 1: selected yes\nanswer 2: selected no");
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool a Pending "" [the yes: allowed] (hidden)
+        tool b Pending "" [the no: refused] (hidden)
+        "#,
+    );
+}
+
+#[test]
+fn the_place_of_an_option_counts_not_its_kind() {
+    let mut desk = Desk::running();
+    let options = vec![
+        option("accept", PermissionKind::AllowOnce),
+        option("always", PermissionKind::AllowAlways),
+        option("risk", PermissionKind::AllowOnce),
+    ];
+    let tool = ToolCallPatch::new("t".into());
+    desk.ask(1, Ask::Permission(PermissionAsk { session: Some(ID.into()), tool, options }));
+    desk.choose(Some(7)).expect_sent("");
+    desk.choose(Some(2)).expect_sent("answer 1: selected risk");
+}
+
+#[test]
+fn a_rejection_takes_the_agents_own_word_for_it_or_cancels() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
+    let empty =
+        PermissionAsk { session: Some(ID.into()), tool: ToolCallPatch::new("b".into()), options: Vec::new() };
+    desk.ask(2, Ask::Permission(empty)).choose(None).expect_sent("answer 2: permission cancelled");
+}
+
+#[test]
+fn acp_v1_a_withdrawn_request_leaves_the_queue_and_is_still_answered() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
+    desk.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    desk.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
+    assert_eq!(desk.session().asks.len(), 1);
+    desk.agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("");
+    desk.choose(Some(0)).expect_sent("answer 3: selected yes");
+}
+
+#[test]
+fn nothing_is_answered_after_the_connection_closed() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("a")).ask(2, question());
+    desk.crash().choose(Some(0));
+    desk.flow(|state, now, fx| {
+        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx);
+    });
+    desk.expect_sent("connect 2 after 500 ms");
+    assert!(desk.session().asks.is_empty());
+}
+
+#[test]
+fn a_refusal_outside_a_turn_closes_the_call() {
+    let mut desk = Desk::ready();
+    desk.update(call("t", ToolStatus::Pending)).ask(1, permission("t")).choose(Some(1));
+    desk.expect("ready · idle\ntool t Cancelled? \"do t\" [the no: refused]");
+}
+
+#[test]
+fn a_request_without_a_session_goes_to_the_one_that_runs() {
+    let mut desk = Desk::running();
+    desk.flow(flow::new_session).open("other");
+    desk.fx.clear();
+    let request = PermissionAsk {
+        session: None,
+        tool: ToolCallPatch::new("t".into()),
+        options: vec![option("yes", PermissionKind::AllowOnce)],
+    };
+    desk.ask(1, Ask::Permission(request));
+    assert_eq!(desk.session().asks.len(), 1);
+    assert_eq!(desk.state.flash.as_deref(), Some("Session 1 waits for your answer."));
+}
+
+#[test]
+fn questions_are_answered_and_remembered() {
+    use flow::ElicitationOutcome::{Accept, Cancel, Decline};
+    let mut desk = Desk::running();
+    let field = FormField {
+        key: "which".into(),
+        title: "Which".into(),
+        description: None,
+        is_required: true,
+        kind: FieldKind::Boolean { default: None },
+    };
+    let form = Ask::Elicitation(ElicitationAsk {
+        session: Some(ID.into()),
+        tool: None,
+        message: "Which one?".into(),
+        mode: ElicitationMode::Form {
+            title: None,
+            description: None,
+            fields: vec![field.clone(), FormField { key: "n".into(), title: "Count".into(), ..field }],
+        },
+    });
+    desk.ask(1, form).ask(2, question()).ask(3, question());
+    let values = vec![
+        ("which".to_owned(), FieldValue::Bool(true)),
+        ("n".to_owned(), FieldValue::Texts(vec!["a".into(), "b".into()])),
+    ];
+    desk.choose(Some(0)).expect_sent("");
+    for outcome in [Accept(Some(values)), Decline, Cancel] {
+        desk.flow(|state, now, fx| flow::answer_elicitation(state, KEY, outcome, now, fx));
+    }
+    desk.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        answered "Which one?" "accepted: Which: yes, Count: a, b"
+        answered "Which one?" "declined"
+        answered "Which one?" "cancelled"
+        "#,
+    );
+}
+
+fn page() -> Ask {
+    Ask::Elicitation(ElicitationAsk {
+        session: Some(ID.into()),
+        tool: None,
+        message: "Visit the page.".into(),
+        mode: ElicitationMode::Url { id: "p".into(), url: "https://example.org/".into() },
+    })
+}
+
+#[test]
+fn acp_v1_a_page_opens_only_once_the_user_agreed() {
+    let mut desk = Desk::running();
+    desk.ask(1, page()).expect_sent("");
+    desk.flow(|state, now, fx| {
+        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Accept(None), now, fx);
+    });
+    desk.expect_sent("url https://example.org/\nanswer 1: accepted");
+    desk.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");
+}
+
+#[test]
+fn a_page_that_was_dealt_with_elsewhere_closes_its_question() {
+    let mut desk = Desk::running();
+    desk.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
+    desk.agent(AgentEvent::ElicitationComplete("p".into()));
+    desk.expect_sent("answer 1: elicitation cancelled");
+    assert!(desk.session().asks.is_empty());
+}
+
+#[test]
+fn a_subagents_question_stands_where_the_user_is() {
+    let mut desk = Desk::running();
+    desk.update(SessionUpdate::Subagent(SubagentPatch {
+        session: "child".into(),
+        title: Patch::Set("look".into()),
+        description: Patch::Keep,
+        state: Patch::Keep,
+        can_cancel: Patch::Keep,
+    }));
+    desk.agent(AgentEvent::Update("child".into(), call("t", ToolStatus::Pending)));
+    let request = PermissionAsk {
+        session: Some("child".into()),
+        tool: ToolCallPatch::new("t".into()),
+        options: vec![option("yes", PermissionKind::AllowOnce)],
+    };
+    desk.ask(1, Ask::Permission(request.clone()));
+    desk.expect(
+        r#"
+        ready · running · 1 asks
+        user* "go"
+        subagent child key Some(2) "look" None
+        tool t Pending "do t"
+        "#,
+    );
+    desk.choose(Some(0)).expect_sent("answer 1: selected yes");
+    assert_eq!(
+        digest(&desk.state.sessions[&SessionKey(2)]),
+        "ready · idle\ntool t Pending \"do t\" [the yes: allowed]"
+    );
+    assert!(desk.session().transcript.items().last().is_some_and(Item::is_hidden));
+    desk.ask(2, Ask::Permission(request)).cancel();
+    desk.expect_sent("cancel s\nanswer 2: permission cancelled");
+}
+
+#[test]
+fn one_number_is_one_request() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("a")).ask(1, permission("a"));
+    assert_eq!(desk.session().asks.len(), 1);
+}

@@ -1,0 +1,220 @@
+//! Files and commands for the agent.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn read(path: &str) -> Ask {
+    Ask::ReadFile { session: Some(ID.into()), path: path.into(), line: Some(2), limit: None }
+}
+
+fn create(command: TerminalCommand) -> Ask {
+    Ask::TerminalCreate { session: Some(ID.into()), command }
+}
+
+fn started(desk: &mut Desk, ask: u64, id: &str) {
+    desk.service(ServiceEvent::TerminalStarted {
+        conn: CONN,
+        ask: AskId(ask),
+        session: KEY,
+        command: "sleep 9".into(),
+        result: Ok(id.into()),
+    });
+}
+
+fn ended(desk: &mut Desk, id: &str, code: i32) {
+    let exit = ExitInfo { code: Some(code), signal: None };
+    desk.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
+}
+
+/// A command that runs as terminal `x`, with nothing left to read.
+fn with_command() -> Desk {
+    let mut desk = Desk::running();
+    desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
+    started(&mut desk, 1, "x");
+    desk.expect_sent("terminal create 1 \"sleep 9\" in /work/shop\nanswer 1: created x");
+    desk
+}
+
+#[test]
+fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
+    let mut desk = Desk::running();
+    desk.ask(1, read("src/a.rs")).ask(2, read("/etc/hosts"));
+    let [Effect::File(job), Effect::File(_)] = desk.fx.as_slice() else {
+        panic!("two jobs: {:?}", desk.fx);
+    };
+    assert_eq!(job.roots, [std::path::PathBuf::from("/work/shop")]);
+    assert_eq!(job.op, FileOp::Read { line: Some(2), limit: None });
+    assert!(!job.missing_reads_empty && !job.outside_allowed);
+    desk.expect_sent("file 1 /work/shop/src/a.rs\nfile 2 /etc/hosts");
+    let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result };
+    desk.service(done(1, Ok(Some("text".into()))));
+    desk.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
+    desk.service(done(1, Ok(Some("again".into()))));
+    desk.expect_sent("answer 1: content \"text\"\nanswer 2: error -32002");
+}
+
+#[test]
+fn a_quirk_makes_missing_files_read_as_empty() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { missing_file_reads_empty: true, ..AgentCapabilities::default() });
+    desk.open(ID).ask(1, read("a"));
+    assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.missing_reads_empty)));
+}
+
+#[test]
+fn acp_v1_what_was_not_offered_is_no_method() {
+    let callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
+    let mut desk = Desk::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
+    desk.handshake(all_capabilities()).open(ID);
+    desk.fx.clear();
+    desk.ask(1, read("a"));
+    desk.ask(2, Ask::WriteFile { session: None, path: "a".into(), content: String::new() });
+    desk.ask(3, create(TerminalCommand::default()));
+    desk.ask(4, Ask::TerminalWait("x".into()));
+    desk.expect_sent(
+        "answer 1: error -32601\nanswer 2: error -32601\nanswer 3: error -32601\nanswer 4: error -32601",
+    );
+}
+
+fn outside(desk: &mut Desk, ask: u64) {
+    desk.ask(ask, read("/etc/hosts"));
+    let Some(Effect::File(job)) = desk.fx.pop() else {
+        panic!("a job");
+    };
+    desk.service(ServiceEvent::OutsideRoots { job, resolved: "/private/etc/hosts".into() });
+}
+
+#[test]
+fn a_file_outside_is_the_users_to_allow() {
+    let mut desk = Desk::running();
+    outside(&mut desk, 1);
+    assert_eq!(desk.session().asks.len(), 1);
+    desk.choose(Some(0));
+    assert!(matches!(desk.fx.as_slice(), [Effect::File(job)] if job.outside_allowed));
+    desk.fx.clear();
+    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None) });
+    desk.expect_sent("answer 1: done");
+    outside(&mut desk, 2);
+    desk.choose(Some(1));
+    outside(&mut desk, 3);
+    desk.choose(None);
+    desk.expect_sent("answer 2: error -32603\nanswer 3: error -32603");
+}
+
+#[test]
+fn a_cancel_answers_a_file_that_waits_for_the_user() {
+    let mut desk = Desk::running();
+    outside(&mut desk, 1);
+    desk.ask(2, read("/etc/passwd"));
+    let Some(Effect::File(job)) = desk.fx.pop() else {
+        panic!("a job");
+    };
+    desk.cancel();
+    desk.service(ServiceEvent::OutsideRoots { job, resolved: "/etc/passwd".into() });
+    desk.expect_sent("cancel s\nanswer 1: error -32800\nanswer 2: error -32800");
+}
+
+#[test]
+fn a_withdrawn_file_is_answered_by_its_result() {
+    let mut desk = Desk::running();
+    desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /work/shop/a");
+    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(Some(String::new())) });
+    desk.expect_sent("answer 1: content \"\"");
+}
+
+#[test]
+fn a_command_runs_in_the_folder_that_it_names() {
+    let mut desk = Desk::running();
+    let command =
+        |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
+    desk.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
+    desk.expect_sent("terminal create 1 \"\" in /work/shop/sub\nterminal create 2 \"\" in /tmp");
+}
+
+#[test]
+fn output_is_shown_and_read() {
+    let mut desk = with_command();
+    desk.service(ServiceEvent::TerminalOutput { terminal: "x".into(), bytes: b"hi\n".to_vec() });
+    assert_eq!(desk.session().terminals[&TerminalId::from("x")].output, b"hi\n");
+    desk.ask(2, Ask::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
+    desk.service(ServiceEvent::TerminalRead {
+        conn: CONN,
+        ask: AskId(2),
+        result: Ok(("hi\n".into(), false, None)),
+    });
+    desk.expect_sent("answer 2: output \"hi\\n\" false");
+}
+
+#[test]
+fn acp_v1_a_wait_is_answered_at_the_end_or_at_once_after_it() {
+    let mut desk = with_command();
+    desk.ask(2, Ask::TerminalWait("x".into())).ask(3, Ask::TerminalWait("x".into())).expect_sent("");
+    ended(&mut desk, "x", 3);
+    desk.expect_sent("answer 2: exit Some(3) None\nanswer 3: exit Some(3) None");
+    desk.ask(4, Ask::TerminalWait("x".into())).expect_sent("answer 4: exit Some(3) None");
+}
+
+#[test]
+fn acp_v1_a_kill_keeps_the_id_and_a_release_does_not() {
+    let mut desk = with_command();
+    desk.ask(2, Ask::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
+    desk.ask(3, Ask::TerminalWait("x".into())).ask(4, Ask::TerminalRelease("x".into()));
+    desk.expect_sent("terminal release x\nanswer 4: done\nanswer 3: exit None Some(\"SIGKILL\")");
+    for (ask, request) in [
+        (5, Ask::TerminalOutput("x".into())),
+        (6, Ask::TerminalWait("x".into())),
+        (7, Ask::TerminalKill("x".into())),
+        (8, Ask::TerminalRelease("x".into())),
+    ] {
+        desk.ask(ask, request).expect_sent(&format!("answer {ask}: error -32002"));
+    }
+    assert!(desk.session().terminals.contains_key(&TerminalId::from("x")), "the output stays");
+}
+
+#[test]
+fn a_withdrawn_wait_is_answered() {
+    let mut desk = with_command();
+    desk.ask(2, Ask::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    desk.expect_sent("answer 2: error -32800");
+    ended(&mut desk, "x", 0);
+    desk.expect_sent("");
+}
+
+#[test]
+fn a_command_that_started_too_late_is_taken_back() {
+    let mut desk = Desk::running();
+    desk.ask(1, create(TerminalCommand::default()));
+    desk.crash();
+    desk.fx.clear();
+    started(&mut desk, 1, "x");
+    desk.expect_sent("terminal release x");
+}
+
+#[test]
+fn the_end_of_an_agent_ends_its_commands() {
+    let mut desk = with_command();
+    desk.crash().expect_sent("terminal release all of 1\nconnect 2 after 500 ms");
+    assert!(desk.session().terminals[&TerminalId::from("x")].exit.is_some());
+}
+
+#[test]
+fn the_user_kills_the_marked_command_or_the_only_one() {
+    let kill = |state: &mut State, now, fx: &mut Vec<Effect>| flow::kill_command(state, KEY, now, fx);
+    let mut desk = with_command();
+    desk.flow(kill).expect_sent("terminal kill x");
+    desk.ask(2, create(TerminalCommand::default()));
+    desk.fx.clear();
+    started(&mut desk, 2, "y");
+    desk.expect_sent("answer 2: created y").flow(kill).expect_sent("");
+    assert_eq!(desk.state.flash.as_deref(), Some("Several commands run. Mark the one to end."));
+    desk.update(patch("t", |patch| {
+        patch.content = Patch::Set(vec![ToolContent::Terminal("y".into())]);
+    }));
+    desk.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(1));
+    desk.flow(kill).expect_sent("terminal kill y");
+    ended(&mut desk, "x", 0);
+    ended(&mut desk, "y", 0);
+    desk.flow(kill).expect_sent("");
+    assert_eq!(desk.state.flash.as_deref(), Some("No command runs here that parlor could end."));
+}

@@ -1,0 +1,407 @@
+//! The life of an agent: start, crash, restart, sign-in, stop, quit.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+#[test]
+fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
+    let mut desk = Desk::started();
+    desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
+    let (state, _) = State::new(Setup::default(), desk.now);
+    assert!(state.conns.is_empty());
+    assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
+}
+
+#[test]
+fn acp_v1_the_handshake_comes_before_the_session() {
+    let mut desk = Desk::started();
+    desk.expect_sent("connect 1 after 0 ms");
+    desk.handshake(all_capabilities()).expect_sent("call new").expect("opening · idle");
+    let folder = desk.state.setup.folder.clone();
+    desk.open(ID).expect("ready · idle");
+    assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. })));
+    assert_eq!(desk.session().place.cwd, folder);
+    assert_eq!(desk.state.conns[&CONN].pid, Some(7));
+}
+
+#[test]
+fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
+    let mut desk = Desk::running();
+    desk.update(says("I wi")).update(call("t", ToolStatus::InProgress)).crash();
+    desk.expect_sent("connect 2 after 500 ms");
+    let died = r#"
+        user* "go"
+        agent "I wi"
+        tool t Cancelled? "do t"
+        end died: The agent ended with exit code 3. ["out of luck"]
+        "#;
+    desk.expect(&format!("starting · idle\n{died}"));
+    desk.handshake(all_capabilities()).expect_sent("call resume s");
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    desk.expect(&format!("ready · idle\n{died}"));
+    desk.submit("go on").expect_sent(r#"call prompt "go on""#);
+}
+
+#[test]
+fn without_resume_the_history_is_loaded_and_replaces_the_view() {
+    let mut desk = Desk::running();
+    desk.update(says("old")).crash();
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.expect_sent("connect 2 after 500 ms\ncall load s");
+    assert_eq!(desk.session().transcript.items().len(), 3, "the view stays until the replay begins");
+    desk.updates(vec![
+        text(Role::User, "go"),
+        says("old"),
+        call("call_1", ToolStatus::Pending),
+        text(Role::User, "again"),
+        call("call_1", ToolStatus::Pending),
+        call("call_1", ToolStatus::Completed),
+        call("call_1", ToolStatus::Pending),
+    ]);
+    desk.reply(Ok(Reply::Done));
+    desk.expect(
+        r#"
+        ready · idle
+        user "go"
+        agent "old"
+        tool call_1 Completed? "do call_1"
+        user "again"
+        tool call_1 Completed "do call_1"
+        "#,
+    );
+    assert!(!desk.session().has_background_news);
+}
+
+#[test]
+fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
+    let mut desk = Desk::running();
+    desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.update(text(Role::User, "go")).fail(-32603, "file is broken");
+    desk.expect_sent("connect 2 after 500 ms\ncall load s\ncall new");
+    desk.open("t");
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "old"
+        notice Error: The agent ended with exit code 3.
+        notice Warning: The agent has forgotten this conversation.
+        "#,
+    );
+    assert_eq!(desk.session().id, Some("t".into()));
+}
+
+#[test]
+fn a_load_that_brings_nothing_keeps_the_view_and_a_late_replay_replaces_it() {
+    let mut desk = Desk::running();
+    desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.reply(Ok(Reply::Done)).update(says("connectors do not load"));
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "old"
+        notice Error: The agent ended with exit code 3.
+        agent "connectors do not load" …
+        "#,
+    );
+    desk.updates(vec![text(Role::User, "go"), says("old")]);
+    desk.expect("ready · idle\nuser \"go\"\nagent \"old\" …");
+}
+
+#[test]
+fn an_agent_that_can_do_neither_has_forgotten_and_that_is_said() {
+    let mut desk = Desk::running();
+    desk.end_turn(StopReason::EndTurn).crash();
+    desk.handshake(AgentCapabilities::default());
+    desk.expect_sent("connect 2 after 500 ms\ncall new");
+    let notice = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let Some(ItemBody::Notice { title, detail: Some(detail), .. }) = notice else {
+        panic!("a notice: {notice:?}");
+    };
+    assert_eq!(title, "The agent has forgotten this conversation.");
+    assert!(detail.contains("neither resume nor load"), "{detail}");
+}
+
+#[test]
+fn a_failed_resume_tries_a_load() {
+    let mut desk = Desk::running();
+    desk.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
+    desk.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
+    desk.expect(
+        "loading · idle\nuser* \"go\"\nagent \"ok\"\nnotice Error: The agent ended with exit code 3.",
+    );
+}
+
+#[test]
+fn three_crashes_in_a_minute_end_the_attempts() {
+    let mut desk = Desk::ready();
+    desk.crash().handshake(all_capabilities());
+    desk.wait(1).crash().handshake(all_capabilities());
+    desk.wait(1).crash();
+    desk.expect_sent(
+        r"
+        connect 2 after 500 ms
+        call resume s
+        connect 3 after 2000 ms
+        call resume s
+        ",
+    );
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else {
+        panic!("the user is asked");
+    };
+    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::Restart(KEY));
+    assert!(dialog.body.contains(&"out of luck".to_owned()));
+    assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.expect_sent("connect 4 after 0 ms");
+    assert_eq!(desk.state.modals, [], "the choice was made");
+    assert_eq!(desk.state.conns.len(), 1, "dead connections are forgotten");
+}
+
+#[test]
+fn crashes_that_are_far_apart_do_not_count_together() {
+    let mut desk = Desk::ready();
+    for _ in 0..5 {
+        desk.wait(61).crash().handshake(all_capabilities());
+        desk.reply(Ok(Reply::Done));
+    }
+    assert!(!desk.sent().contains("2000"));
+    assert_eq!(desk.state.modals, []);
+}
+
+#[test]
+fn a_program_that_never_spoke_is_not_started_again() {
+    let mut desk = Desk::started();
+    desk.submit("kept");
+    let anomaly = Anomaly { kind: AnomalyKind::Noise, text: "this program has moved".into() };
+    desk.agent(AgentEvent::Anomaly(anomaly)).agent(AgentEvent::Closed(CloseReason::Exited {
+        status: ExitInfo { code: Some(0), signal: None },
+        stderr_tail: Vec::new(),
+    }));
+    desk.expect_sent("connect 1 after 0 ms");
+    desk.expect(
+        r#"
+        ended · idle · queue ["kept"]
+        notice Error: The agent ended with exit code 0.
+        "#,
+    );
+    assert_eq!(desk.state.anomaly_count, 1);
+    let ItemBody::Notice { detail, .. } = &desk.session().transcript.items()[0].body else {
+        panic!("a notice");
+    };
+    assert_eq!(detail.as_deref(), Some("this program has moved"));
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.handshake(all_capabilities()).open(ID);
+    desk.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
+}
+
+#[test]
+fn a_missing_program_says_what_to_do() {
+    let mut desk = Desk::started();
+    let error = "No such file or directory".to_owned();
+    desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
+    desk.expect(
+        r"
+        ended · idle
+        notice Error: The program fake was not found. Install it, or choose another agent.
+        ",
+    );
+}
+
+#[test]
+fn a_handshake_that_fails_is_told_with_the_last_words() {
+    let mut desk = Desk::started();
+    let error = RpcError::new(1001, "config.toml is broken");
+    desk.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
+    desk.expect_sent("connect 1 after 0 ms\ndisconnect 1");
+    desk.expect(
+        r"
+        failed · idle
+        notice Error: The agent could not be set up.
+        notice Info: The agent's last words.
+        ",
+    );
+}
+
+#[test]
+fn a_restart_moves_all_sessions_and_answers_what_is_open() {
+    let mut desk = Desk::running();
+    desk.flow(flow::new_session).open("other").ask(1, permission("t"));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.expect_sent(
+        r"
+        cancel s
+        answer 1: permission cancelled
+        disconnect 1
+        connect 2 after 0 ms
+        ",
+    );
+    desk.play(Event::Agent(CONN, AgentEvent::Update(ID.into(), says("too late"))));
+    desk.handshake(all_capabilities()).expect_sent("call resume s\ncall resume other");
+    desk.play(Event::Agent(CONN, AgentEvent::Closed(CloseReason::Stopped))).expect_sent("");
+    desk.expect(
+        r#"
+        opening · idle
+        user* "go"
+        tool t Cancelled? "" [cancelled] (hidden)
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
+fn a_force_stop_is_no_crash() {
+    let mut desk = Desk::running();
+    desk.cancel().flow(|state, now, fx| flow::force_stop(state, CONN, now, fx));
+    desk.agent(AgentEvent::Closed(CloseReason::Exited {
+        status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
+        stderr_tail: Vec::new(),
+    }));
+    desk.expect_sent("cancel s\ndisconnect 1 now");
+    desk.expect("ended · idle\nuser* \"go\"\nend Cancelled");
+    desk.submit("more").expect(
+        r#"
+        ended · idle · queue ["more"]
+        user* "go"
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
+fn another_agent_begins_anew_and_that_is_said() {
+    let mut desk = Desk::running();
+    desk.update(says("ok")).end_turn(StopReason::EndTurn);
+    let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    desk.flow(|state, now, fx| flow::start_agent(state, KEY, spec, now, fx));
+    desk.handshake(all_capabilities());
+    desk.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
+    desk.open("x").expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "ok"
+        notice Warning: The agent has forgotten this conversation.
+        "#,
+    );
+}
+
+#[test]
+fn quitting_cancels_answers_and_stops_in_this_order() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("t")).play(Event::Terminate);
+    desk.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
+    assert!(desk.state.is_quitting);
+    desk.ask(2, permission("u")).ask(3, Ask::TerminalWait("x".into()));
+    desk.expect_sent("answer 2: permission cancelled\nanswer 3: error -32603");
+    desk.crash().expect_sent("");
+    assert_eq!(desk.state.conns.len(), 1);
+}
+
+fn sign_in_methods() -> AgentInfo {
+    let method = |id: &str, kind| AuthMethod { id: id.into(), name: id.into(), description: None, kind };
+    let var = AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false };
+    AgentInfo {
+        auth_methods: vec![
+            method("web", AuthKind::Agent),
+            method(
+                "login",
+                AuthKind::Terminal { command: None, args: vec!["login".into()], env: Vec::new() },
+            ),
+            method(
+                "tool",
+                AuthKind::Terminal { command: Some("tool".into()), args: vec!["in".into()], env: Vec::new() },
+            ),
+            method("key", AuthKind::EnvVar { vars: vec![var], link: None }),
+        ],
+        ..AgentInfo::default()
+    }
+}
+
+/// `session/new` was answered with "sign in first".
+fn locked() -> Desk {
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
+    desk.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
+    desk.expect(
+        r#"
+        needs sign-in · idle · queue ["hi"]
+        notice Warning: The agent wants you to sign in.
+        "#,
+    );
+    desk
+}
+
+#[test]
+fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
+    let mut desk = locked();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
+    desk.expect_sent("");
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.fail(-32603, "window closed").expect_sent("call authenticate web");
+    assert_eq!(desk.state.flash.as_deref(), Some("The sign-in failed: window closed"));
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.reply(Ok(Reply::Done)).open(ID);
+    desk.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
+}
+
+#[test]
+fn acp_v1_a_terminal_sign_in_runs_the_agents_own_command_and_starts_it_again() {
+    let mut desk = locked();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "tool", Vec::new(), now, fx));
+    desk.expect_sent("login tool in");
+    desk.service(ServiceEvent::LoginDone(CONN, Err("exit code 1".into()))).expect_sent("");
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "login", Vec::new(), now, fx));
+    desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
+    desk.expect_sent("login fake login\ndisconnect 1\nconnect 2 after 0 ms");
+    desk.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"hi\"");
+}
+
+#[test]
+fn variables_of_a_sign_in_are_set_by_a_new_start() {
+    let mut desk = locked();
+    let vars = vec![("KEY".to_owned(), "1".to_owned())];
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    let spec = desk.fx.iter().find_map(|effect| match effect {
+        Effect::Connect { spec, .. } => Some(spec.clone()),
+        _ => None,
+    });
+    assert_eq!(spec.map(|spec| spec.env), Some(vars));
+}
+
+#[test]
+fn an_unknown_session_with_the_code_of_a_sign_in_is_no_sign_in() {
+    let info = sign_in_methods();
+    let error = |code, text: &str| CallError::Agent(RpcError::new(code, text));
+    assert!(!words::is_auth_error(&error(-32000, "Unknown session"), Some(&info)));
+    assert!(!words::is_auth_error(&error(-32000, "too many sessions"), None));
+    assert!(words::is_auth_error(&error(-32000, "nope"), Some(&info)));
+    assert!(words::is_auth_error(&error(-32603, "Authentication required"), None));
+    assert!(words::is_session_gone(&error(-32000, "Unknown session")));
+    assert!(!words::is_session_gone(&error(-32603, "file not found")));
+}
+
+#[test]
+fn signing_out_needs_the_capability() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("call logout");
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
+    desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("");
+    assert_eq!(desk.state.flash.as_deref(), Some("This agent cannot sign you out."));
+}
+
+#[test]
+fn each_class_of_error_says_what_to_do() {
+    assert_eq!(words::error_text(&CallError::Agent(RpcError::new(-1, "no credit"))), "no credit");
+    assert!(words::error_text(&CallError::Malformed { error: "no id".into() }).contains("The log"));
+    assert!(words::error_text(&CallError::TimedOut(60)).contains("60 s"));
+    assert!(words::error_text(&CallError::Lost).contains("Restart"));
+    let killed = ExitInfo { code: None, signal: Some("SIGKILL".into()) };
+    assert_eq!(words::exit_text(&killed), "signal SIGKILL (out of memory?)");
+}

@@ -1,0 +1,312 @@
+//! Messages, plans, settings and other updates.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+#[test]
+fn chunks_of_one_speaker_are_one_message() {
+    check(
+        vec![says("Hel"), says("lo")],
+        r#"
+        ready · running
+        user* "go"
+        agent "Hello" …
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_a_new_message_id_begins_a_new_message() {
+    check(
+        vec![says_in("m1", "one"), says_in("m1", " more"), says_in("m2", "two")],
+        r#"
+        ready · running
+        user* "go"
+        agent "one more"
+        agent "two" …
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_without_ids_a_change_of_role_begins_a_new_message() {
+    check(
+        vec![text(Role::Thought, "hm"), says("one"), text(Role::Thought, "well"), says("two")],
+        r#"
+        ready · running
+        user* "go"
+        thought "hm"
+        agent "one"
+        thought "well"
+        agent "two" …
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_a_tool_call_between_chunks_begins_a_new_message_and_its_updates_do_not() {
+    check(
+        vec![
+            says("before"),
+            call("t", ToolStatus::Pending),
+            says("af"),
+            news("t", ToolStatus::Completed),
+            says("ter"),
+        ],
+        r#"
+        ready · running
+        user* "go"
+        agent "before"
+        tool t Completed "do t"
+        agent "after" …
+        "#,
+    );
+}
+
+#[test]
+fn a_chunk_without_id_continues_and_an_empty_one_is_nothing() {
+    check(
+        vec![says_in("m1", "a"), says("b"), says(""), text(Role::Thought, "")],
+        r#"
+        ready · running
+        user* "go"
+        agent "ab" …
+        "#,
+    );
+}
+
+#[test]
+fn blocks_stand_between_texts_of_one_message() {
+    let image = ContentBlock::Image { data: Arc::from("AA=="), mime_type: "image/png".into(), uri: None };
+    check(
+        vec![
+            says("look:"),
+            SessionUpdate::Block { role: Role::Agent, message: None, block: image },
+            says("nice"),
+        ],
+        r#"
+        ready · running
+        user* "go"
+        agent "look:" <block> "nice" …
+        "#,
+    );
+}
+
+#[test]
+fn the_echo_of_our_prompt_is_dropped_and_other_words_are_shown() {
+    let mut desk = Desk::ready();
+    desk.submit("fix the test");
+    desk.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
+    desk.expect(
+        r#"
+        ready · running
+        user* "fix the test"
+        agent "ok" …
+        "#,
+    );
+    desk.end_turn(StopReason::EndTurn).submit("go on");
+    desk.updates(vec![text(Role::User, "go"), text(Role::User, " away: a nudge"), says("ok")]);
+    desk.expect(
+        r#"
+        ready · running
+        user* "fix the test"
+        agent "ok"
+        user* "go on"
+        user "go away: a nudge"
+        agent "ok" …
+        "#,
+    );
+}
+
+#[test]
+fn a_thought_knows_how_long_it_took() {
+    let mut desk = Desk::running();
+    desk.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
+    let took = desk.session().transcript.items().iter().find_map(|item| match &item.body {
+        ItemBody::Message(message) if message.role == Role::Thought => message.took,
+        _ => None,
+    });
+    assert_eq!(took, Some(Duration::from_secs(4)));
+}
+
+#[test]
+fn acp_v1_a_plan_replaces_the_whole_and_an_empty_one_is_none() {
+    let plan = |id: Option<&str>, steps: &[&str]| {
+        SessionUpdate::Plan(Plan {
+            id: id.map(Into::into),
+            body: PlanBody::Entries(
+                steps
+                    .iter()
+                    .map(|step| PlanEntry {
+                        content: (*step).into(),
+                        priority: PlanPriority::Medium,
+                        status: PlanStatus::Pending,
+                    })
+                    .collect(),
+            ),
+        })
+    };
+    let mut desk = Desk::running();
+    desk.updates(vec![plan(None, &["a"]), plan(None, &["a", "b"]), plan(Some("p"), &["c"])]);
+    assert_eq!(desk.session().plans.len(), 2);
+    assert!(matches!(&desk.session().plans[0].body, PlanBody::Entries(steps) if steps.len() == 2));
+    desk.updates(vec![plan(None, &[]), SessionUpdate::PlanRemoved("p".into())]);
+    assert_eq!(desk.session().plans, []);
+}
+
+#[test]
+fn acp_v1_titles_are_kept_set_and_cleared() {
+    let title = |title| SessionUpdate::Info { title, updated_at: Patch::Keep };
+    let mut desk = Desk::ready();
+    desk.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
+    assert_eq!(desk.session().title.as_deref(), Some("Skew"));
+    desk.update(title(Patch::Clear));
+    assert_eq!(desk.session().title, None);
+}
+
+#[test]
+fn acp_v1_a_compaction_is_one_item_at_its_first_place() {
+    let step = |status: &str, summary| SessionUpdate::Compaction {
+        id: "c".into(),
+        status: status.into(),
+        summary,
+        error: Patch::Keep,
+    };
+    check(
+        vec![
+            step("in_progress", Patch::Keep),
+            says("x"),
+            SessionUpdate::CompactionChunk { id: "c".into(), text: "what we did".into() },
+            step("completed", Patch::Keep),
+        ],
+        r#"
+        ready · running
+        user* "go"
+        compaction c completed "what we did"
+        agent "x" …
+        "#,
+    );
+}
+
+#[test]
+fn unknown_updates_are_shown_as_they_came() {
+    let raw = Raw(Arc::from(r#"{"sessionUpdate":"wild"}"#));
+    check(
+        vec![SessionUpdate::Unknown { name: "wild".into(), raw }],
+        r#"
+        ready · running
+        user* "go"
+        raw wild
+        "#,
+    );
+}
+
+#[test]
+fn updates_after_the_end_are_kept_and_open_no_turn() {
+    let mut desk = Desk::running();
+    desk.update(says("ok")).end_turn(StopReason::EndTurn);
+    assert!(!desk.session().has_background_news);
+    desk.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
+    assert!(!desk.session().has_background_news, "a number is no news");
+    desk.update(says("one more thing"));
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "ok"
+        agent "one more thing" …
+        "#,
+    );
+    assert!(desk.session().has_background_news);
+    assert_eq!(desk.session().usage.as_ref().map(|usage| usage.used_tokens), Some(5));
+    desk.submit("next");
+    assert!(!desk.session().has_background_news);
+}
+
+#[test]
+fn a_banner_right_after_the_opening_is_a_message_and_no_news() {
+    let mut desk = Desk::ready();
+    desk.update(says("fake 1.0"));
+    desk.expect(
+        r#"
+        ready · idle
+        agent "fake 1.0" …
+        "#,
+    );
+    assert!(!desk.session().has_background_news);
+}
+
+#[test]
+fn modes_told_twice_stay_in_agreement() {
+    let mode = |id: &str| Mode { id: id.into(), name: id.into(), description: None };
+    let choice = |value: &str| ConfigChoice {
+        value: value.into(),
+        name: value.into(),
+        description: None,
+        group: None,
+    };
+    let option = |current: &str| ConfigOption {
+        id: "mode".into(),
+        name: "Mode".into(),
+        description: None,
+        category: Some("mode".into()),
+        kind: ConfigKind::Select { current: current.into(), choices: vec![choice("ask"), choice("plan")] },
+    };
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    desk.reply(Ok(Reply::Session(SessionReply {
+        id: Some(ID.into()),
+        modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
+        models: None,
+        options: vec![option("ask")],
+    })));
+    desk.update(SessionUpdate::Mode("plan".into()));
+    assert_eq!(desk.session().options, [option("plan")]);
+    desk.update(SessionUpdate::Options(vec![option("ask")]));
+    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
+}
+
+#[test]
+fn a_chunk_costs_one_revision_of_its_own_item() {
+    let mut desk = Desk::running();
+    desk.update(says("a"));
+    let before = desk.session().transcript.clone();
+    desk.update(says("b"));
+    let after = &desk.session().transcript;
+    assert_eq!(after.revision(), before.revision() + 1);
+    assert_eq!(after.items()[0], before.items()[0]);
+    assert_eq!(after.items()[1].rev, before.items()[1].rev + 1);
+}
+
+#[test]
+fn a_subagent_has_a_session_of_its_own() {
+    let news = |state: &str| {
+        SessionUpdate::Subagent(SubagentPatch {
+            session: "child".into(),
+            title: Patch::Set("look around".into()),
+            description: Patch::Keep,
+            state: Patch::Set(state.into()),
+            can_cancel: Patch::Keep,
+        })
+    };
+    let mut desk = Desk::running();
+    desk.agent(AgentEvent::Update("child".into(), says("early ")));
+    desk.update(news("running"));
+    desk.agent(AgentEvent::Update("child".into(), says("word")));
+    desk.update(news("idle"));
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        subagent child key Some(2) "look around" Some("idle")
+        "#,
+    );
+    let child = &desk.state.sessions[&SessionKey(2)];
+    assert_eq!(digest(child), "ready · idle\nagent \"early word\" …");
+    assert_eq!(child.parent, Some(KEY));
+    assert_eq!(desk.state.active, KEY);
+}

@@ -1,0 +1,482 @@
+//! Every request of an agent gets exactly one answer, of its own form, in any order of events.
+//!
+//! A small world plays random events: agents that ask, withdraw, reply, crash; services that serve; a user who
+//! answers, cancels, restarts, quits. It keeps books of its own and compares.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::support::{all_capabilities, option, patch, text};
+use crate::app::*;
+use crate::model::*;
+
+/// Numbers are indices into whatever there is at that moment, taken modulo its length.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Ask { conn: usize, session: usize, request: usize },
+    Withdraw(usize),
+    Update { conn: usize, session: usize, update: usize },
+    Reply { call: usize, outcome: usize },
+    Serve { job: usize, outcome: usize },
+    EndTerminal(usize),
+    Handshake(usize),
+    Close { conn: usize, reason: usize },
+    Choose { session: usize, option: Option<usize> },
+    Say { session: usize, outcome: usize },
+    Submit(usize),
+    Cancel(usize),
+    Restart(usize),
+    StartOther(usize),
+    ForceStop(usize),
+    NewSession,
+    Fork(usize),
+    Timer(usize),
+    SignIn(usize),
+    Wait(u64),
+    Quit,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let n = 0..64usize;
+    prop_oneof![
+        12 => (n.clone(), 0..5usize, 0..9usize)
+            .prop_map(|(conn, session, request)| Step::Ask { conn, session, request }),
+        2 => n.clone().prop_map(Step::Withdraw),
+        4 => (n.clone(), 0..5usize, 0..8usize)
+            .prop_map(|(conn, session, update)| Step::Update { conn, session, update }),
+        8 => (n.clone(), 0..6usize).prop_map(|(call, outcome)| Step::Reply { call, outcome }),
+        6 => (n.clone(), 0..4usize).prop_map(|(job, outcome)| Step::Serve { job, outcome }),
+        2 => n.clone().prop_map(Step::EndTerminal),
+        6 => n.clone().prop_map(Step::Handshake),
+        2 => (n.clone(), 0..4usize).prop_map(|(conn, reason)| Step::Close { conn, reason }),
+        3 => (n.clone(), proptest::option::of(0..3usize))
+            .prop_map(|(session, option)| Step::Choose { session, option }),
+        2 => (n.clone(), 0..3usize).prop_map(|(session, outcome)| Step::Say { session, outcome }),
+        4 => n.clone().prop_map(Step::Submit),
+        3 => n.clone().prop_map(Step::Cancel),
+        1 => n.clone().prop_map(Step::Restart),
+        1 => n.clone().prop_map(Step::StartOther),
+        1 => n.clone().prop_map(Step::ForceStop),
+        1 => Just(Step::NewSession),
+        3 => n.clone().prop_map(Step::Fork),
+        1 => n.clone().prop_map(Step::Timer),
+        1 => n.prop_map(Step::SignIn),
+        2 => (0..40u64).prop_map(Step::Wait),
+    ]
+}
+
+/// What a request may be answered with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    Permission,
+    Elicitation,
+    Read,
+    Write,
+    Create,
+    Output,
+    Wait,
+    Empty,
+}
+
+fn fits(form: Form, answer: &Answer) -> bool {
+    match answer {
+        Answer::Selected(id) => form == Form::Permission && ["yes", "no"].contains(&id.as_str()),
+        Answer::PermissionCancelled => form == Form::Permission,
+        Answer::ElicitationAccepted(_) | Answer::ElicitationDeclined | Answer::ElicitationCancelled => {
+            form == Form::Elicitation
+        }
+        Answer::FileContent(_) => form == Form::Read,
+        Answer::TerminalCreated(_) => form == Form::Create,
+        Answer::TerminalOutput { .. } => form == Form::Output,
+        Answer::TerminalExit(_) => form == Form::Wait,
+        Answer::Done => matches!(form, Form::Write | Form::Empty),
+        Answer::Error(_) => !matches!(form, Form::Permission | Form::Elicitation),
+    }
+}
+
+struct Request {
+    conn: ConnId,
+    form: Form,
+    answers: usize,
+}
+
+struct World {
+    state: State,
+    now: Instant,
+    requests: BTreeMap<AskId, Request>,
+    jobs: Vec<Effect>,
+    running: Vec<TerminalId>,
+    calls: Vec<(ConnId, CallTag)>,
+    closed: Vec<ConnId>,
+    terminal_count: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let now = Instant::now();
+        let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
+        let setup = Setup { folder: PathBuf::from("/work/shop"), start_with: Some(spec), ..Setup::default() };
+        let (state, fx) = State::new(setup, now);
+        let mut world = Self {
+            state,
+            now,
+            requests: BTreeMap::new(),
+            jobs: Vec::new(),
+            running: Vec::new(),
+            calls: Vec::new(),
+            closed: Vec::new(),
+            terminal_count: 0,
+        };
+        world.note(fx);
+        world
+    }
+
+    fn play(&mut self, event: Event) {
+        let fx = update(&mut self.state, event, self.now);
+        self.note(fx);
+    }
+
+    fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
+        let mut fx = Vec::new();
+        change(&mut self.state, self.now, &mut fx);
+        self.note(fx);
+    }
+
+    fn note(&mut self, fx: Vec<Effect>) {
+        for effect in fx {
+            match effect {
+                Effect::Send(conn, command) => {
+                    assert!(!self.closed.contains(&conn), "{command:?} to a closed connection");
+                    match command {
+                        AgentCommand::Answer(ask, answer) => self.on_answer(conn, ask, &answer),
+                        AgentCommand::Call(tag, _) => self.calls.push((conn, tag)),
+                        AgentCommand::Cancel(_) | AgentCommand::CancelCall(_) => {}
+                    }
+                }
+                Effect::File(_)
+                | Effect::Terminal(TerminalJob::Create { .. } | TerminalJob::Output { .. }) => {
+                    self.jobs.push(effect);
+                }
+                Effect::Terminal(TerminalJob::Release(id)) => self.running.retain(|known| *known != id),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_answer(&mut self, conn: ConnId, ask: AskId, answer: &Answer) {
+        let request = self.requests.get_mut(&ask).expect("only what was asked is answered");
+        assert_eq!(request.conn, conn, "the answer goes to who asked");
+        request.answers += 1;
+        assert_eq!(request.answers, 1, "{ask} was answered twice");
+        assert!(fits(request.form, answer), "{answer:?} for a {:?}", request.form);
+    }
+
+    fn conn(&self, index: usize) -> Option<ConnId> {
+        pick(self.state.conns.keys().copied().filter(|conn| !self.closed.contains(conn)), index)
+    }
+
+    fn session(&self, index: usize) -> Option<SessionKey> {
+        pick(self.state.sessions.keys().copied(), index)
+    }
+
+    fn step(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Ask { conn, session, request } => {
+                let conn = self.conn(conn)?;
+                let ask = AskId(self.requests.len() as u64 + 1);
+                let (request, form) = self.request(session, request);
+                self.requests.insert(ask, Request { conn, form, answers: 0 });
+                self.play(Event::Agent(conn, AgentEvent::Ask(ask, request)));
+            }
+            Step::Withdraw(index) => {
+                // One of the latest: most of the others are answered.
+                let ask = pick(self.requests.keys().rev().copied().take(6), index)?;
+                let conn = self.requests[&ask].conn;
+                if !self.closed.contains(&conn) {
+                    self.play(Event::Agent(conn, AgentEvent::AskWithdrawn(ask)));
+                }
+            }
+            Step::Update { conn, session, update } => {
+                let conn = self.conn(conn)?;
+                let id = session_id(session).unwrap_or_else(|| "s1".into());
+                self.play(Event::Agent(conn, AgentEvent::Update(id, an_update(update))));
+            }
+            Step::Reply { call, outcome } => {
+                let index = call.checked_rem(self.calls.len())?;
+                let (conn, tag) = self.calls.swap_remove(index);
+                if !self.closed.contains(&conn) {
+                    let result = a_reply(&tag, outcome);
+                    self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
+                }
+            }
+            Step::Serve { job, outcome } => self.serve(job, outcome)?,
+            Step::EndTerminal(index) => {
+                let index = index.checked_rem(self.running.len())?;
+                let terminal = self.running.swap_remove(index);
+                let exit = ExitInfo { code: Some(0), signal: None };
+                self.play(Event::Service(ServiceEvent::TerminalEnded { terminal, exit }));
+            }
+            Step::Handshake(conn) => {
+                let conn = self.conn(conn)?;
+                let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
+                self.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+            }
+            Step::Close { conn, reason } => {
+                let conn = self.conn(conn)?;
+                self.closed.push(conn);
+                self.play(Event::Agent(conn, AgentEvent::Closed(a_close(reason))));
+            }
+            other => self.wish(other)?,
+        }
+        Some(())
+    }
+
+    fn wish(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Choose { session, option } => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::answer_first_ask(state, key, option, now, fx));
+            }
+            Step::Say { session, outcome } => {
+                use flow::ElicitationOutcome::{Accept, Cancel, Decline};
+                let key = self.session(session)?;
+                let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
+                self.flow(|state, now, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+            }
+            Step::Submit(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+            }
+            Step::Cancel(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::cancel_turn(state, key, now, fx));
+            }
+            Step::Restart(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::restart_agent(state, key, now, fx));
+            }
+            Step::StartOther(session) => {
+                let key = self.session(session)?;
+                let spec = AgentSpec { command: "other".into(), ..AgentSpec::default() };
+                self.flow(|state, now, fx| flow::start_agent(state, key, spec, now, fx));
+            }
+            Step::ForceStop(conn) => {
+                let conn = self.conn(conn)?;
+                self.flow(|state, now, fx| flow::force_stop(state, conn, now, fx));
+            }
+            Step::NewSession => self.flow(flow::new_session),
+            Step::Fork(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::fork_session(state, key, now, fx));
+            }
+            Step::Timer(session) => {
+                let key = self.session(session)?;
+                self.play(Event::Timer(TimerId::CancelOverdue(key)));
+                self.play(Event::Timer(TimerId::TurnQuiet(key)));
+            }
+            Step::SignIn(conn) => {
+                let conn = self.conn(conn)?;
+                self.play(Event::Service(ServiceEvent::LoginDone(conn, Ok(()))));
+            }
+            Step::Wait(seconds) => self.now += Duration::from_secs(seconds),
+            Step::Quit => self.play(Event::Terminate),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn request(&self, session: usize, request: usize) -> (Ask, Form) {
+        let id = session_id(session);
+        let terminal = self.running.last().cloned().unwrap_or_else(|| "none".into());
+        let options =
+            vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)];
+        match request {
+            0 | 1 => {
+                let tool = ToolCallPatch::new(["t", "u"][request].into());
+                (Ask::Permission(PermissionAsk { session: id, tool, options }), Form::Permission)
+            }
+            2 => {
+                let mode = ElicitationMode::Form { title: None, description: None, fields: Vec::new() };
+                let ask = ElicitationAsk { session: id, tool: None, message: "?".into(), mode };
+                (Ask::Elicitation(ask), Form::Elicitation)
+            }
+            3 => (Ask::ReadFile { session: id, path: "a".into(), line: None, limit: None }, Form::Read),
+            4 => (Ask::WriteFile { session: id, path: "a".into(), content: String::new() }, Form::Write),
+            5 => (Ask::TerminalCreate { session: id, command: TerminalCommand::default() }, Form::Create),
+            6 => (Ask::TerminalOutput(terminal), Form::Output),
+            7 => (Ask::TerminalWait(terminal), Form::Wait),
+            _ => (Ask::TerminalRelease(terminal), Form::Empty),
+        }
+    }
+
+    fn serve(&mut self, job: usize, outcome: usize) -> Option<()> {
+        let index = job.checked_rem(self.jobs.len())?;
+        let event = match self.jobs.swap_remove(index) {
+            Effect::File(job) if outcome == 0 && !job.outside_allowed => {
+                ServiceEvent::OutsideRoots { resolved: job.path.clone(), job }
+            }
+            Effect::File(FileJob { conn, ask, op, .. }) => {
+                let text = matches!(op, FileOp::Read { .. }).then(|| "text".to_owned());
+                let error = RpcError::new(RpcError::INTERNAL, "disk full");
+                let result = if outcome == 1 { Err(error) } else { Ok(text) };
+                ServiceEvent::FileDone { conn, ask, result }
+            }
+            Effect::Terminal(TerminalJob::Create { conn, ask, session, .. }) => {
+                self.terminal_count += 1;
+                let id = TerminalId::from(format!("term{}", self.terminal_count));
+                let result = if outcome == 1 {
+                    Err(RpcError::new(RpcError::INTERNAL, "no such program"))
+                } else {
+                    self.running.push(id.clone());
+                    Ok(id)
+                };
+                ServiceEvent::TerminalStarted { conn, ask, session, command: String::new(), result }
+            }
+            Effect::Terminal(TerminalJob::Output { conn, ask, .. }) => {
+                ServiceEvent::TerminalRead { conn, ask, result: Ok((String::new(), false, None)) }
+            }
+            _ => return None,
+        };
+        self.play(Event::Service(event));
+        Some(())
+    }
+
+    /// The services finish, the commands end, and the user answers all that is open.
+    fn finish(&mut self) {
+        for _ in 0..4 {
+            while self.serve(0, 2).is_some() {}
+            while self.step(Step::EndTerminal(0)).is_some() {}
+            let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
+            for key in keys {
+                while let Some(open) = self.state.sessions[&key].asks.front() {
+                    if matches!(open.kind, OpenAskKind::Elicitation(_)) {
+                        let outcome = flow::ElicitationOutcome::Decline;
+                        self.flow(|state, now, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+                    } else {
+                        self.flow(|state, now, fx| flow::answer_first_ask(state, key, Some(0), now, fx));
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        for session in self.state.sessions.values() {
+            let phase = session.conn.and_then(|conn| self.state.conns.get(&conn)).map(|conn| &conn.phase);
+            if session.turn.is_running() {
+                assert_eq!(phase, Some(&ConnPhase::Ready), "a turn runs on a living connection");
+            }
+            for open in &session.asks {
+                let conn = self.state.conns.get(&open.conn).expect("who asks is known");
+                assert!(conn.open_asks.contains_key(&open.ask), "what is shown is open");
+            }
+            for (conn, ask, _) in &session.terminal_waits {
+                let conn = self.state.conns.get(conn).expect("who waits is known");
+                assert!(conn.open_asks.contains_key(ask), "who waits is open");
+            }
+        }
+        assert!(self.state.sessions.contains_key(&self.state.active), "the shown session exists");
+    }
+}
+
+fn pick<T>(all: impl Iterator<Item = T>, index: usize) -> Option<T> {
+    let mut all: Vec<T> = all.collect();
+    let index = index.checked_rem(all.len())?;
+    Some(all.swap_remove(index))
+}
+
+fn session_id(index: usize) -> Option<SessionId> {
+    ["s1", "s2", "child", "nobody"].get(index).map(|id| (*id).into())
+}
+
+fn an_update(index: usize) -> SessionUpdate {
+    match index {
+        0 => text(Role::Agent, "word"),
+        1 => text(Role::User, "go"),
+        2 => patch("t", |patch| patch.is_announcement = true),
+        3 => patch("t", |patch| patch.status = Patch::Set(ToolStatus::Completed)),
+        4 | 5 => SessionUpdate::Subagent(SubagentPatch {
+            session: if index == 4 { "child" } else { "s1" }.into(),
+            title: Patch::Keep,
+            description: Patch::Keep,
+            state: Patch::Keep,
+            can_cancel: Patch::Keep,
+        }),
+        6 => SessionUpdate::CompactionChunk { id: "c".into(), text: "x".into() },
+        _ => SessionUpdate::Mode("plan".into()),
+    }
+}
+
+fn a_reply(tag: &CallTag, outcome: usize) -> Result<Reply, CallError> {
+    match outcome {
+        0 => Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required"))),
+        1 => Err(CallError::Agent(RpcError::new(RpcError::INTERNAL, "session not found"))),
+        2 => Err(CallError::TimedOut(60)),
+        _ => Ok(match tag.purpose {
+            Purpose::Prompt(_) => Reply::TurnEnded { reason: StopReason::EndTurn, usage: None },
+            Purpose::NewSession(key) | Purpose::ForkSession(key) => Reply::Session(SessionReply {
+                id: Some(SessionId::from(format!("s{key}"))),
+                ..SessionReply::default()
+            }),
+            Purpose::LoadSession(_) | Purpose::ResumeSession(_) => Reply::Session(SessionReply::default()),
+            _ => Reply::Done,
+        }),
+    }
+}
+
+fn a_close(reason: usize) -> CloseReason {
+    match reason {
+        0 => CloseReason::NotStarted { error: "no".into(), is_missing: false },
+        1 => CloseReason::Stopped,
+        2 => CloseReason::Lost { error: "broken pipe".into() },
+        _ => CloseReason::Exited { status: ExitInfo::default(), stderr_tail: vec!["bye".into()] },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_gets_exactly_one_answer(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        // Most runs should get into a session; the steps take it from there.
+        world.step(Step::Handshake(0));
+        world.step(Step::Reply { call: 0, outcome: 5 });
+        for step in steps {
+            world.step(step);
+            world.check();
+        }
+        world.finish();
+        for (ask, request) in &world.requests {
+            if !world.closed.contains(&request.conn) {
+                prop_assert_eq!(request.answers, 1, "{} of connection {}", ask, request.conn);
+            }
+        }
+        for conn in world.state.conns.values() {
+            prop_assert!(conn.open_asks.is_empty(), "nothing is left open: {:?}", conn.open_asks);
+        }
+    }
+
+    #[test]
+    fn a_quit_answers_all_at_once_and_what_still_comes(
+        before in proptest::collection::vec(step(), 1..60),
+        after in proptest::collection::vec(step(), 1..30),
+    ) {
+        let mut world = World::new();
+        world.step(Step::Handshake(0));
+        world.step(Step::Reply { call: 0, outcome: 5 });
+        for step in before.into_iter().chain([Step::Quit]).chain(after) {
+            world.step(step);
+            world.check();
+        }
+        for (ask, request) in &world.requests {
+            if !world.closed.contains(&request.conn) {
+                prop_assert_eq!(request.answers, 1, "{} of connection {}", ask, request.conn);
+            }
+        }
+        prop_assert!(world.state.sessions.values().all(|session| !session.turn.is_running()));
+    }
+}

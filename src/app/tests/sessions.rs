@@ -1,0 +1,257 @@
+//! New, listed, loaded and copied sessions; modes, models, options, titles.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+#[test]
+fn updates_before_the_answer_that_names_the_session_wait_for_it() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    let command = SlashCommand { name: "plan".into(), description: "Plans".into(), hint: None };
+    desk.update(SessionUpdate::Commands(vec![command.clone()]));
+    for word in ["wel", "come"] {
+        desk.update(says(word));
+    }
+    desk.agent(AgentEvent::Update("stranger".into(), says("?")));
+    desk.expect("opening · idle");
+    desk.open(ID).expect("ready · idle\nagent \"welcome\" …");
+    assert_eq!(desk.session().commands, [command]);
+    assert_eq!(desk.state.conns[&CONN].early.updates.len(), 1, "the stranger's still waits");
+}
+
+#[test]
+fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    for index in 0..5_000 {
+        let role = if index % 2 == 0 { Role::Agent } else { Role::Thought };
+        desk.update(text(role, "x"));
+    }
+    desk.open(ID);
+    let items = desk.session().transcript.items();
+    assert_eq!(items.len(), 4_096 + 1);
+    assert!(
+        matches!(&items[0].body, ItemBody::Notice { title, .. } if title.starts_with("904 early updates"))
+    );
+}
+
+#[test]
+fn commands_told_at_the_handshake_hold_until_others_come() {
+    let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
+    let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Ready(Box::new(info))).open(ID);
+    assert_eq!(desk.session().commands, [command]);
+}
+
+#[test]
+fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
+    desk.expect(
+        r#"
+        failed · idle · queue ["hi"]
+        notice Error: The session could not be opened.
+        "#,
+    );
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
+    desk.expect("failed · idle\nnotice Error: The session could not be opened.");
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_called_off() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
+    desk.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
+    desk.expect("failed · idle\nnotice Error: The session could not be opened.");
+}
+
+#[test]
+fn a_list_is_read_to_its_end() {
+    let info =
+        |id: &str| SessionInfo { id: id.into(), cwd: "/work/shop".into(), title: None, updated_at: None };
+    let page = |ids: &[&str], next: Option<&str>| {
+        Ok(Reply::Sessions {
+            sessions: ids.iter().map(|id| info(id)).collect(),
+            next_cursor: next.map(str::to_owned),
+        })
+    };
+    let mut desk = Desk::ready();
+    desk.flow(flow::list_sessions).reply(page(&["a", "b"], Some("2"))).reply(page(&["b", "c"], Some("3")));
+    desk.reply(page(&["a"], Some("1")));
+    desk.expect_sent("call list None\ncall list Some(\"2\")\ncall list Some(\"3\")");
+    let ids: Vec<&str> = desk.state.listed.iter().map(|info| info.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"], "a page that brings nothing new is the last");
+}
+
+#[test]
+fn what_is_not_advertised_is_never_called() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities::default()).open(ID);
+    desk.fx.clear();
+    desk.flow(flow::list_sessions);
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "x".into(), now, fx));
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
+    desk.flow(|state, now, fx| flow::set_model(state, KEY, "big".into(), now, fx));
+    desk.flow(|state, now, fx| {
+        flow::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), now, fx);
+    });
+    desk.expect_sent("");
+    assert_eq!(desk.state.sessions.len(), 1);
+}
+
+#[test]
+fn a_listed_session_is_loaded_into_a_view_of_its_own() {
+    let mut desk = Desk::ready();
+    desk.state.listed = vec![SessionInfo {
+        id: "old".into(),
+        cwd: "/work/lib".into(),
+        title: Some("Skew".into()),
+        updated_at: None,
+    }];
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.expect_sent("call load old");
+    desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it")));
+    desk.agent(AgentEvent::Update("old".into(), says("fixed")));
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    let session = &desk.state.sessions[&desk.state.active];
+    assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
+    assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/work/lib")));
+    desk.expect("ready · idle");
+    desk.state.active = KEY;
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).expect_sent("");
+    assert_eq!(desk.state.active, SessionKey(2), "what is open is shown, not loaded again");
+}
+
+#[test]
+fn a_crash_while_a_listed_session_loads_loads_it_again() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
+    desk.handshake(all_capabilities());
+    desk.expect_sent("call load old\nconnect 2 after 500 ms\ncall resume s\ncall load old");
+}
+
+#[test]
+fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).fail(-32603, "broken");
+    desk.expect_sent("call load old");
+    let session = &desk.state.sessions[&desk.state.active];
+    assert_eq!(digest(session), "failed · idle\nnotice Error: The session could not be opened.");
+}
+
+#[test]
+fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() }).open(ID);
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.reply(Ok(Reply::Done)).expect_sent("call resume old");
+    let session = &desk.state.sessions[&desk.state.active];
+    assert!(digest(session).contains("does not send what was said before"), "{}", digest(session));
+}
+
+#[test]
+fn a_new_session_shares_the_agent() {
+    let mut desk = Desk::ready();
+    desk.flow(flow::new_session).expect_sent("call new");
+    desk.open("two");
+    assert_eq!(desk.state.active, SessionKey(2));
+    desk.agent(AgentEvent::Update("two".into(), says("hello")));
+    assert_eq!(digest(&desk.state.sessions[&SessionKey(2)]), "ready · idle\nagent \"hello\" …");
+    desk.expect("ready · idle");
+}
+
+#[test]
+fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
+    let mut desk = Desk::running();
+    desk.update(says("so far")).end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx)).expect_sent("call fork s");
+    desk.agent(AgentEvent::Update("copy".into(), says("welcome")));
+    desk.open("copy");
+    let copy = &desk.state.sessions[&desk.state.active];
+    assert_eq!(digest(copy), "ready · idle\nuser* \"go\"\nagent \"so far\"\nagent \"welcome\" …");
+    assert_eq!(copy.id, Some("copy".into()));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    let key = desk.state.active;
+    desk.flow(|state, now, fx| flow::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
+    assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
+    desk.expect_sent("call fork s\ndraft \"\"");
+    assert_eq!(desk.session().queue, ["typed"], "what was typed is kept");
+    assert_eq!(desk.state.flash.as_deref(), Some("The session could not be copied: no"));
+}
+
+#[test]
+fn a_copy_that_fails_answers_what_was_asked_of_it() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    desk.agent(AgentEvent::Ask(
+        AskId(1),
+        Ask::Permission(PermissionAsk {
+            session: Some("copy".into()),
+            tool: ToolCallPatch::new("t".into()),
+            options: vec![option("yes", PermissionKind::AllowOnce)],
+        }),
+    ));
+    desk.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled\ndraft \"\"");
+}
+
+#[test]
+fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
+    let mode = |id: &str| Mode { id: id.into(), name: id.into(), description: None };
+    let model = |id: &str| Model { id: id.into(), name: id.into(), description: None };
+    let fast = |is_on| ConfigOption {
+        id: "fast".into(),
+        name: "Fast".into(),
+        description: None,
+        category: None,
+        kind: ConfigKind::Boolean { current: is_on },
+    };
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    desk.reply(Ok(Reply::Session(SessionReply {
+        id: Some(ID.into()),
+        modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
+        models: Some(Models { current: "big".into(), available: vec![model("big"), model("small")] }),
+        options: vec![fast(false)],
+    })));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
+    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
+    desk.reply(Ok(Reply::Done));
+    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("plan"));
+    desk.flow(|state, now, fx| flow::set_model(state, KEY, "small".into(), now, fx));
+    desk.fail(-32603, "not in your plan");
+    assert_eq!(desk.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
+    assert_eq!(desk.state.flash.as_deref(), Some("Not changed: not in your plan"));
+    desk.flow(|state, now, fx| {
+        flow::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
+    });
+    desk.reply(Ok(Reply::Options(vec![fast(true)])));
+    assert_eq!(desk.session().options, [fast(true)]);
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, " Skew ".into(), now, fx));
+    desk.reply(Ok(Reply::Title("Skew!".into())));
+    assert_eq!(desk.session().title.as_deref(), Some("Skew!"));
+    desk.expect_sent("call mode plan\ncall model small\ncall option fast Bool(true)\ncall title \"Skew\"");
+}
+
+#[test]
+fn a_subagent_takes_no_prompt_and_gives_it_back() {
+    let mut desk = Desk::running();
+    desk.update(SessionUpdate::Subagent(SubagentPatch {
+        session: "child".into(),
+        title: Patch::Keep,
+        description: Patch::Keep,
+        state: Patch::Keep,
+        can_cancel: Patch::Keep,
+    }));
+    desk.flow(|state, now, fx| flow::submit(state, SessionKey(2), "hi".into(), now, fx));
+    desk.expect_sent("draft \"hi\"");
+}

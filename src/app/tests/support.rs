@@ -1,0 +1,395 @@
+//! A desk to test at: a state, a clock that is set by hand, and readable text for both sides.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::app::*;
+use crate::model::*;
+
+/// The connection, the session and its key on a fresh desk.
+pub const CONN: ConnId = ConnId(1);
+pub const KEY: SessionKey = SessionKey(1);
+pub const ID: &str = "s";
+
+pub struct Desk {
+    pub state: State,
+    pub now: Instant,
+    /// Effects since they were last read.
+    pub fx: Vec<Effect>,
+}
+
+impl Desk {
+    /// An agent was just started.
+    pub fn started() -> Self {
+        Self::with_spec(AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() })
+    }
+
+    pub fn with_spec(spec: AgentSpec) -> Self {
+        let now = Instant::now();
+        let setup = Setup { folder: PathBuf::from("/work/shop"), start_with: Some(spec), ..Setup::default() };
+        let (state, fx) = State::new(setup, now);
+        Self { state, now, fx }
+    }
+
+    /// An agent with everything switched on, its session open, nothing left to read.
+    pub fn ready() -> Self {
+        let mut desk = Self::started();
+        desk.handshake(all_capabilities()).open(ID);
+        desk.fx.clear();
+        desk
+    }
+
+    /// A turn runs in an open session.
+    pub fn running() -> Self {
+        let mut desk = Self::ready();
+        desk.submit("go");
+        desk.fx.clear();
+        desk
+    }
+
+    pub fn wait(&mut self, seconds: u64) -> &mut Self {
+        self.now += Duration::from_secs(seconds);
+        self
+    }
+
+    pub fn play(&mut self, event: Event) -> &mut Self {
+        let fx = update(&mut self.state, event, self.now);
+        self.fx.extend(fx);
+        self
+    }
+
+    pub fn agent(&mut self, event: AgentEvent) -> &mut Self {
+        let conn = self.conn();
+        self.play(Event::Agent(conn, event))
+    }
+
+    pub fn service(&mut self, event: ServiceEvent) -> &mut Self {
+        self.play(Event::Service(event))
+    }
+
+    pub fn update(&mut self, update: SessionUpdate) -> &mut Self {
+        self.agent(AgentEvent::Update(ID.into(), update))
+    }
+
+    pub fn updates(&mut self, updates: Vec<SessionUpdate>) -> &mut Self {
+        for update in updates {
+            self.update(update);
+        }
+        self
+    }
+
+    pub fn ask(&mut self, ask: u64, request: Ask) -> &mut Self {
+        self.agent(AgentEvent::Ask(AskId(ask), request))
+    }
+
+    pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
+        self.agent(AgentEvent::Started { pid: Some(7) });
+        self.agent(AgentEvent::Ready(Box::new(AgentInfo { capabilities, ..AgentInfo::default() })))
+    }
+
+    /// Answers the open call of this session's opening with this id.
+    pub fn open(&mut self, id: &str) -> &mut Self {
+        let reply = SessionReply { id: Some(id.into()), ..SessionReply::default() };
+        self.reply(Ok(Reply::Session(reply)))
+    }
+
+    /// Answers the latest call that waits for a reply.
+    pub fn reply(&mut self, result: Result<Reply, CallError>) -> &mut Self {
+        let conn = self.conn();
+        let tag = self.state.conns[&conn].open_calls.values().next_back().cloned().expect("a call is open");
+        self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)))
+    }
+
+    pub fn fail(&mut self, code: i64, message: &str) -> &mut Self {
+        self.reply(Err(CallError::Agent(RpcError::new(code, message))))
+    }
+
+    pub fn end_turn(&mut self, reason: StopReason) -> &mut Self {
+        self.reply(Ok(Reply::TurnEnded { reason, usage: None }))
+    }
+
+    pub fn crash(&mut self) -> &mut Self {
+        self.agent(AgentEvent::Closed(CloseReason::Exited {
+            status: ExitInfo { code: Some(3), signal: None },
+            stderr_tail: vec!["out of luck".into()],
+        }))
+    }
+
+    pub fn submit(&mut self, text: &str) -> &mut Self {
+        self.flow(|state, now, fx| flow::submit(state, KEY, text.into(), now, fx))
+    }
+
+    pub fn cancel(&mut self) -> &mut Self {
+        self.flow(|state, now, fx| flow::cancel_turn(state, KEY, now, fx))
+    }
+
+    /// Answers the first ask with this option; `None` rejects.
+    pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
+        self.flow(|state, now, fx| flow::answer_first_ask(state, KEY, option, now, fx))
+    }
+
+    pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {
+        change(&mut self.state, self.now, &mut self.fx);
+        self
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.state.sessions[&KEY]
+    }
+
+    /// The connection of the first session.
+    pub fn conn(&self) -> ConnId {
+        self.session().conn.expect("the session has an agent")
+    }
+
+    /// What was sent and ordered since the last look; timers, git and settings are left out.
+    pub fn sent(&mut self) -> String {
+        let lines: Vec<String> = std::mem::take(&mut self.fx).iter().filter_map(effect_line).collect();
+        lines.join("\n")
+    }
+
+    pub fn expect_sent(&mut self, expected: &str) -> &mut Self {
+        let sent = self.sent();
+        assert_eq!(sent, trimmed(expected), "what was sent");
+        self
+    }
+
+    pub fn expect(&mut self, expected: &str) -> &mut Self {
+        assert_eq!(digest(self.session()), trimmed(expected), "the session");
+        self
+    }
+}
+
+/// Plays updates within a turn of a ready session, and compares the digest.
+pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
+    Desk::running().updates(updates).expect(expected);
+}
+
+fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+pub fn all_capabilities() -> AgentCapabilities {
+    AgentCapabilities {
+        can_load: true,
+        can_resume: true,
+        can_list: true,
+        can_delete: true,
+        can_close: true,
+        can_fork: true,
+        can_set_title: true,
+        can_log_out: true,
+        ..AgentCapabilities::default()
+    }
+}
+
+pub fn text(role: Role, text: &str) -> SessionUpdate {
+    SessionUpdate::Chunk { role, message: None, text: text.into() }
+}
+
+pub fn says(words: &str) -> SessionUpdate {
+    text(Role::Agent, words)
+}
+
+pub fn says_in(message: &str, words: &str) -> SessionUpdate {
+    SessionUpdate::Chunk { role: Role::Agent, message: Some(message.into()), text: words.into() }
+}
+
+/// A `tool_call`.
+pub fn call(id: &str, status: ToolStatus) -> SessionUpdate {
+    let mut patch = ToolCallPatch::new(id.into());
+    patch.is_announcement = true;
+    patch.title = Patch::Set(format!("do {id}"));
+    patch.status = Patch::Set(status);
+    SessionUpdate::Tool(Box::new(patch))
+}
+
+/// A `tool_call_update`.
+pub fn news(id: &str, status: ToolStatus) -> SessionUpdate {
+    let mut patch = ToolCallPatch::new(id.into());
+    patch.status = Patch::Set(status);
+    SessionUpdate::Tool(Box::new(patch))
+}
+
+pub fn patch(id: &str, change: impl FnOnce(&mut ToolCallPatch)) -> SessionUpdate {
+    let mut patch = ToolCallPatch::new(id.into());
+    change(&mut patch);
+    SessionUpdate::Tool(Box::new(patch))
+}
+
+pub fn option(id: &str, kind: PermissionKind) -> PermissionOption {
+    PermissionOption { id: id.into(), name: format!("the {id}"), kind }
+}
+
+/// A permission request for a call of which only the id is told.
+pub fn permission(tool: &str) -> Ask {
+    Ask::Permission(PermissionAsk {
+        session: Some(ID.into()),
+        tool: ToolCallPatch::new(tool.into()),
+        options: vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)],
+    })
+}
+
+pub fn question() -> Ask {
+    Ask::Elicitation(ElicitationAsk {
+        session: Some(ID.into()),
+        tool: None,
+        message: "Which one?".into(),
+        mode: ElicitationMode::Form { title: None, description: None, fields: Vec::new() },
+    })
+}
+
+/// The session as text, one line per item.
+pub fn digest(session: &Session) -> String {
+    let turn = match session.turn {
+        Turn::Idle => "idle",
+        Turn::Running { .. } => "running",
+        Turn::Cancelling { is_overdue: false, .. } => "cancelling",
+        Turn::Cancelling { is_overdue: true, .. } => "overdue",
+    };
+    let mut out = format!("{} · {turn}", phase_word(&session.phase));
+    if !session.asks.is_empty() {
+        let _ = write!(out, " · {} asks", session.asks.len());
+    }
+    if !session.queue.is_empty() {
+        let _ = write!(out, " · queue {:?}", session.queue);
+    }
+    for item in session.transcript.items() {
+        let _ = write!(out, "\n{}", item_line(item));
+    }
+    out
+}
+
+fn phase_word(phase: &SessionPhase) -> &'static str {
+    match phase {
+        SessionPhase::NoAgent => "no agent",
+        SessionPhase::Starting { .. } => "starting",
+        SessionPhase::Opening { is_replay: false, .. } => "opening",
+        SessionPhase::Opening { is_replay: true, .. } => "loading",
+        SessionPhase::NeedsSignIn => "needs sign-in",
+        SessionPhase::Ready => "ready",
+        SessionPhase::Failed(_) => "failed",
+        SessionPhase::Ended { .. } => "ended",
+    }
+}
+
+fn item_line(item: &Item) -> String {
+    let hidden = if item.is_hidden() { " (hidden)" } else { "" };
+    match &item.body {
+        ItemBody::Message(message) => {
+            let who = match message.role {
+                Role::User => "user",
+                Role::Agent => "agent",
+                Role::Thought => "thought",
+            };
+            let parts: Vec<String> = message
+                .parts
+                .iter()
+                .map(|part| match part {
+                    MessagePart::Text(text) => format!("{text:?}"),
+                    MessagePart::Block(_) => "<block>".into(),
+                })
+                .collect();
+            let local = if message.is_local { "*" } else { "" };
+            let open = if message.is_open { " …" } else { "" };
+            format!("{who}{local} {}{open}", parts.join(" "))
+        }
+        ItemBody::Tool(tool) => {
+            let decision = match &tool.decision {
+                Some(Decision::Chosen { name, is_allow }) => {
+                    format!(" [{name}: {}]", if *is_allow { "allowed" } else { "refused" })
+                }
+                Some(Decision::Cancelled) => " [cancelled]".into(),
+                None => String::new(),
+            };
+            let assumed = if tool.is_status_assumed { "?" } else { "" };
+            format!("tool {} {:?}{assumed} {:?}{decision}{hidden}", tool.id, tool.status, tool.title)
+        }
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => format!("end {reason:?}"),
+        ItemBody::TurnEnd(TurnEnd::Failed { error }) => format!("end failed: {error}"),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
+            format!("end died: {cause} {stderr_tail:?}")
+        }
+        ItemBody::Notice { severity, title, .. } => format!("notice {severity:?}: {title}"),
+        ItemBody::Compaction { id, status, summary, .. } => format!("compaction {id} {status} {summary:?}"),
+        ItemBody::Subagent { session, key, title, state, .. } => {
+            format!("subagent {session} key {:?} {title:?} {state:?}", key.map(|key| key.0))
+        }
+        ItemBody::Answered { question, answer } => format!("answered {question:?} {answer:?}"),
+        ItemBody::Raw { name, .. } => format!("raw {name}"),
+    }
+}
+
+fn effect_line(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::Connect { conn, delay, .. } => format!("connect {conn} after {} ms", delay.as_millis()),
+        Effect::Disconnect { conn, force } => {
+            format!("disconnect {conn}{}", if *force { " now" } else { "" })
+        }
+        Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_words(call)),
+        Effect::Send(_, AgentCommand::Cancel(id)) => format!("cancel {id}"),
+        Effect::Send(_, AgentCommand::CancelCall(_)) => "cancel call".into(),
+        Effect::Send(_, AgentCommand::Answer(ask, answer)) => {
+            format!("answer {ask}: {}", answer_words(answer))
+        }
+        Effect::File(job) => format!("file {} {}", job.ask, job.path.display()),
+        Effect::Terminal(job) => format!("terminal {}", job_words(job)),
+        Effect::OpenUrl(url) => format!("url {url}"),
+        Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
+        Effect::Quit => "quit".into(),
+        Effect::View(ViewCommand::SetDraft(text)) => format!("draft {text:?}"),
+        _ => return None,
+    })
+}
+
+fn job_words(job: &TerminalJob) -> String {
+    match job {
+        TerminalJob::Create { ask, command, .. } => {
+            let cwd = command.cwd.clone().unwrap_or_default();
+            format!("create {ask} {:?} in {}", command.command, cwd.display())
+        }
+        TerminalJob::Output { ask, terminal, .. } => format!("read {ask} {terminal}"),
+        TerminalJob::Kill(id) => format!("kill {id}"),
+        TerminalJob::Release(id) => format!("release {id}"),
+        TerminalJob::ReleaseAll(conn) => format!("release all of {conn}"),
+    }
+}
+
+fn call_words(call: &Call) -> String {
+    match call {
+        Call::Authenticate { method_id } => format!("authenticate {method_id}"),
+        Call::LogOut => "logout".into(),
+        Call::NewSession(_) => "new".into(),
+        Call::LoadSession(id, _) => format!("load {id}"),
+        Call::ResumeSession(id, _) => format!("resume {id}"),
+        Call::ForkSession(id, _) => format!("fork {id}"),
+        Call::ListSessions { cursor, .. } => format!("list {cursor:?}"),
+        Call::DeleteSession(id) => format!("delete {id}"),
+        Call::CloseSession(id) => format!("close {id}"),
+        Call::SetTitle(_, title) => format!("title {title:?}"),
+        Call::Prompt(_, blocks) => match blocks.as_slice() {
+            [ContentBlock::Text(text)] => format!("prompt {text:?}"),
+            other => format!("prompt {other:?}"),
+        },
+        Call::SetMode(_, mode) => format!("mode {mode}"),
+        Call::SetOption(_, option, value) => format!("option {option} {value:?}"),
+        Call::SetModel(_, model) => format!("model {model}"),
+    }
+}
+
+fn answer_words(answer: &Answer) -> String {
+    match answer {
+        Answer::Selected(id) => format!("selected {id}"),
+        Answer::PermissionCancelled => "permission cancelled".into(),
+        Answer::FileContent(text) => format!("content {text:?}"),
+        Answer::Done => "done".into(),
+        Answer::TerminalCreated(id) => format!("created {id}"),
+        Answer::TerminalOutput { output, is_truncated, .. } => format!("output {output:?} {is_truncated}"),
+        Answer::TerminalExit(exit) => format!("exit {:?} {:?}", exit.code, exit.signal),
+        Answer::ElicitationAccepted(_) => "accepted".into(),
+        Answer::ElicitationDeclined => "declined".into(),
+        Answer::ElicitationCancelled => "elicitation cancelled".into(),
+        Answer::Error(error) => format!("error {}", error.code),
+    }
+}

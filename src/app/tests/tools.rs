@@ -1,0 +1,317 @@
+//! Tool calls and the habits of agents around them.
+
+use std::sync::Arc;
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+use ToolStatus::{Completed, Failed, InProgress, Pending};
+
+#[test]
+fn acp_v1_an_update_of_an_unknown_call_makes_it() {
+    check(
+        vec![news("t", InProgress)],
+        r#"
+        ready · running
+        user* "go"
+        tool t InProgress ""
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_updates_keep_what_they_do_not_mention_and_replace_content() {
+    let block = |text: &str| ToolContent::Block(ContentBlock::Text(text.into()));
+    let mut desk = Desk::running();
+    desk.updates(vec![
+        call("t", Pending),
+        patch("t", |patch| patch.content = Patch::Set(vec![block("a"), block("b")])),
+        patch("t", |patch| patch.content = Patch::Set(vec![block("c")])),
+        patch("t", |patch| patch.kind = Patch::Set(ToolKind::Read)),
+    ]);
+    let tool = tool(&desk, 1);
+    assert_eq!(tool.content, [block("c")]);
+    assert_eq!((tool.kind, tool.title.as_str()), (ToolKind::Read, "do t"));
+}
+
+#[test]
+fn a_second_announcement_does_not_undo_a_later_state() {
+    check(
+        vec![call("t", Pending), news("t", InProgress), call("t", Pending)],
+        r#"
+        ready · running
+        user* "go"
+        tool t InProgress "do t"
+        "#,
+    );
+    check(
+        vec![call("t", Pending), news("t", Completed), call("t", Pending), news("t", InProgress)],
+        r#"
+        ready · running
+        user* "go"
+        tool t Completed "do t"
+        "#,
+    );
+}
+
+#[test]
+fn updates_after_the_end_of_a_call_are_taken() {
+    check(
+        vec![
+            call("t", Completed),
+            patch("t", |patch| patch.title = Patch::Set("done: t".into())),
+            news("t", Failed),
+        ],
+        r#"
+        ready · running
+        user* "go"
+        tool t Failed "done: t"
+        "#,
+    );
+}
+
+#[test]
+fn ids_that_come_again_in_the_next_turn_are_other_calls() {
+    let mut desk = Desk::running();
+    desk.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
+    desk.end_turn(StopReason::EndTurn).submit("again");
+    desk.updates(vec![call("call_1", Pending)]);
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool call_1 Completed "do call_1"
+        user* "again"
+        tool call_1 Pending "do call_1"
+        "#,
+    );
+}
+
+#[test]
+fn late_updates_reach_the_call_of_the_turn_before() {
+    let mut desk = Desk::running();
+    desk.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
+    desk.update(news("t", Failed));
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool t Failed "do t"
+        user* "again"
+        "#,
+    );
+}
+
+#[test]
+fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("t"));
+    desk.expect(
+        r#"
+        ready · running · 1 asks
+        user* "go"
+        tool t Pending ""
+        "#,
+    );
+    desk.choose(Some(0)).expect_sent("answer 1: selected yes");
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool t Pending "" [the yes: allowed] (hidden)
+        "#,
+    );
+    desk.update(news("t", Completed));
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool t Completed "" [the yes: allowed]
+        "#,
+    );
+}
+
+#[test]
+fn an_announcement_after_the_permission_is_the_same_call() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("t")).update(call("t", Pending)).choose(Some(0));
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        tool t Pending "do t" [the yes: allowed]
+        "#,
+    );
+}
+
+#[test]
+fn calls_under_a_made_up_id_vanish_when_answered_and_each_question_is_its_own() {
+    let mut desk = Desk::running();
+    desk.update(call("real", Pending));
+    desk.ask(1, permission("confirmation")).choose(Some(0));
+    desk.ask(2, permission("confirmation"));
+    desk.expect(
+        r#"
+        ready · running · 1 asks
+        user* "go"
+        tool real Pending "do real"
+        tool confirmation Pending "" [the yes: allowed] (hidden)
+        tool confirmation Pending ""
+        "#,
+    );
+    desk.choose(Some(1)).end_turn(StopReason::EndTurn).submit("more");
+    desk.ask(3, permission("confirmation")).expect_sent(
+        r#"
+        answer 1: selected yes
+        answer 2: selected no
+        call prompt "more"
+        "#,
+    );
+    assert!(!desk.session().transcript.items().last().is_some_and(Item::is_hidden));
+}
+
+#[test]
+fn a_bare_call_in_a_permission_is_merged_with_what_is_known() {
+    let mut desk = Desk::running();
+    desk.update(call("t", Pending));
+    desk.ask(1, permission("t"));
+    desk.expect(
+        r#"
+        ready · running · 1 asks
+        user* "go"
+        tool t Pending "do t"
+        "#,
+    );
+    let OpenAskKind::Permission { tool, .. } = &desk.session().asks[0].kind else {
+        panic!("a permission was asked");
+    };
+    assert_eq!(*tool, ItemId(1));
+}
+
+#[test]
+fn calls_left_open_are_closed_with_the_turn() {
+    let mut desk = Desk::running();
+    desk.updates(vec![call("edit", Pending), call("other", Completed)]);
+    desk.ask(1, permission("refused")).update(call("refused", Pending)).choose(Some(1));
+    desk.end_turn(StopReason::EndTurn);
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool edit Completed? "do edit"
+        tool other Completed "do other"
+        tool refused Cancelled? "do refused" [the no: refused]
+        "#,
+    );
+    desk.update(news("edit", Failed));
+    assert_eq!((tool(&desk, 1).status, tool(&desk, 1).is_status_assumed), (Failed, false));
+}
+
+#[test]
+fn a_cut_turn_leaves_its_open_calls_cancelled() {
+    let mut desk = Desk::running();
+    desk.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool t Cancelled? "do t"
+        end MaxTokens
+        "#,
+    );
+}
+
+#[test]
+fn a_diff_that_is_listed_twice_is_kept_once() {
+    let diff = |new: &str| {
+        ToolContent::Diff(FileDiff {
+            path: "/work/shop/a.rs".into(),
+            change: DiffChange::Texts { old: None, new: Arc::from(new) },
+        })
+    };
+    let mut desk = Desk::running();
+    desk.update(patch("t", |patch| {
+        patch.content = Patch::Set(vec![diff("a"), diff("b"), diff("a")]);
+        patch.input = Patch::Set(ToolInput {
+            diffs: vec![FileDiff {
+                path: "/work/shop/a.rs".into(),
+                change: DiffChange::Patch(Arc::from("*** Begin Patch")),
+            }],
+            ..ToolInput::default()
+        });
+    }));
+    assert_eq!(tool(&desk, 1).content, [diff("a"), diff("b")]);
+    assert_eq!(tool(&desk, 1).diffs().count(), 2, "the input repeats what the content tells");
+    desk.update(patch("t", |patch| patch.content = Patch::Set(Vec::new())));
+    assert_eq!(tool(&desk, 1).diffs().count(), 1, "the input is all that tells of the change");
+}
+
+#[test]
+fn an_input_grows_and_an_empty_title_tells_nothing() {
+    let mut desk = Desk::running();
+    let input = |text: &str| Patch::Set(Raw(Arc::from(text)));
+    desk.updates(vec![
+        call("t", Pending),
+        patch("t", |patch| patch.raw_input = input("{}")),
+        patch("t", |patch| {
+            patch.raw_input = input(r#"{"command":"ls"}"#);
+            patch.title = Patch::Set(String::new());
+        }),
+    ]);
+    assert_eq!(tool(&desk, 1).raw_input, Some(Raw(Arc::from(r#"{"command":"ls"}"#))));
+    assert_eq!(tool(&desk, 1).title, "do t");
+}
+
+#[test]
+fn output_told_beside_the_call_is_a_terminal_and_redraws_its_item() {
+    let terminal = TerminalId::from("term");
+    let mut desk = Desk::running();
+    desk.update(patch("t", |patch| {
+        patch.content = Patch::Set(vec![ToolContent::Terminal(terminal.clone())]);
+        patch.terminals = vec![AgentTerminal::Info { id: terminal.clone(), cwd: Some("/work".into()) }];
+    }));
+    let before = desk.session().transcript.items()[1].rev;
+    desk.update(patch("t", |patch| {
+        patch.terminals = vec![AgentTerminal::Output { id: terminal.clone(), data: "hello".into() }];
+    }));
+    assert!(desk.session().transcript.items()[1].rev > before);
+    desk.wait(2).update(patch("t", |patch| {
+        let status = ExitInfo { code: Some(0), signal: None };
+        patch.terminals = vec![AgentTerminal::Exit { id: terminal.clone(), status }];
+    }));
+    let view = &desk.session().terminals[&terminal];
+    assert_eq!((view.output.as_slice(), view.is_ours), (b"hello".as_slice(), false));
+    assert_eq!(view.exit.as_ref().and_then(|exit| exit.code), Some(0));
+    assert_eq!(view.took.map(|took| took.as_secs()), Some(2));
+}
+
+#[test]
+fn a_terminal_keeps_its_last_megabyte_from_a_character_on() {
+    let mut view = TerminalView::new(false, std::time::Instant::now());
+    for _ in 0..40_000 {
+        view.append("schön äöü\nöääöü äöüäöü schön\n".as_bytes());
+        assert!(view.output.len() <= TERMINAL_VIEW_BYTES);
+    }
+    assert!(view.output.len() > TERMINAL_VIEW_BYTES / 2);
+    assert!(std::str::from_utf8(&view.output).is_ok());
+    let total = 40_000 * "schön äöü\nöääöü äöüäöü schön\n".len() as u64;
+    assert_eq!(view.dropped_bytes + view.output.len() as u64, total);
+    view.append(&vec![b'x'; 3 * TERMINAL_VIEW_BYTES]);
+    assert!(view.output.len() <= TERMINAL_VIEW_BYTES);
+    assert_eq!(view.dropped_bytes + view.output.len() as u64, total + 3 * TERMINAL_VIEW_BYTES as u64);
+}
+
+#[test]
+fn a_call_of_a_subagent_names_its_parent() {
+    let mut desk = Desk::running();
+    desk.update(call("t", InProgress)).update(patch("u", |patch| patch.parent = Some("t".into())));
+    assert_eq!(tool(&desk, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
+}
+
+fn tool(desk: &Desk, item: usize) -> ToolCall {
+    match &desk.session().transcript.items()[item].body {
+        ItemBody::Tool(tool) => (**tool).clone(),
+        other => panic!("no tool call: {other:?}"),
+    }
+}

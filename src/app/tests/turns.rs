@@ -1,0 +1,320 @@
+//! Prompts, the queue, cancel and the ends of turns.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+#[test]
+fn a_prompt_is_sent_and_kept_in_the_history() {
+    let mut desk = Desk::ready();
+    desk.submit("hello");
+    assert!(
+        desk.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "hello"))
+    );
+    desk.expect_sent(r#"call prompt "hello""#);
+    desk.expect("ready · running\nuser* \"hello\"");
+    assert_eq!(desk.session().history, ["hello"]);
+    desk.end_turn(StopReason::EndTurn).submit("hello");
+    assert_eq!(desk.session().history, ["hello"], "the same prompt again is kept once");
+}
+
+#[test]
+fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
+    let mut desk = Desk::started();
+    desk.submit("one").submit("two");
+    desk.expect(r#"starting · idle · queue ["one", "two"]"#);
+    desk.expect_sent("connect 1 after 0 ms");
+    desk.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"one\"");
+    desk.end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
+}
+
+#[test]
+fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
+    let mut desk = Desk::running();
+    desk.submit("two").submit("three").submit("four").expect_sent("");
+    desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
+    desk.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
+    desk.expect(
+        r#"
+        ready · idle · queue ["three", "four"]
+        user* "go"
+        agent "ok"
+        user* "two"
+        end Cancelled
+        "#,
+    );
+    assert!(desk.state.flash.as_ref().is_some_and(|text| text.starts_with("2 queued prompts wait")));
+    desk.submit("").expect_sent(r#"call prompt "three""#);
+    desk.fail(-32603, "overloaded").expect_sent("");
+    desk.expect(
+        r#"
+        ready · idle · queue ["four"]
+        user* "go"
+        agent "ok"
+        user* "two"
+        end Cancelled
+        user* "three"
+        end failed: overloaded
+        "#,
+    );
+    desk.submit("first this").expect_sent(r#"call prompt "first this""#);
+}
+
+#[test]
+fn what_is_typed_after_a_cancel_is_sent_and_what_was_queued_before_stays() {
+    let mut desk = Desk::running();
+    desk.submit("old").cancel().submit("instead").submit("and then").end_turn(StopReason::Cancelled);
+    desk.expect_sent("cancel s\ncall prompt \"instead\"");
+    desk.expect(
+        r#"
+        ready · running · queue ["old", "and then"]
+        user* "go"
+        end Cancelled
+        user* "instead"
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_a_cancel_goes_out_first_and_then_every_open_request_is_answered() {
+    let mut desk = Desk::running();
+    desk.update(call("t", ToolStatus::InProgress));
+    desk.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
+    desk.cancel().expect_sent(
+        r"
+        cancel s
+        answer 1: permission cancelled
+        answer 2: elicitation cancelled
+        answer 3: permission cancelled
+        ",
+    );
+    desk.expect(
+        r#"
+        ready · cancelling
+        user* "go"
+        tool t Cancelled? "do t" [cancelled]
+        tool u Cancelled? "" [cancelled] (hidden)
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_updates_between_cancel_and_answer_are_taken() {
+    let mut desk = Desk::running();
+    desk.update(call("t", ToolStatus::InProgress)).cancel();
+    desk.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool t Completed "do t"
+        agent "almost"
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
+fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
+    let mut desk = Desk::running();
+    desk.cancel().ask(1, permission("t")).ask(2, question()).expect_sent(
+        r"
+        cancel s
+        answer 1: permission cancelled
+        answer 2: elicitation cancelled
+        ",
+    );
+    desk.fail(-32603, "aborted");
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool t Cancelled? "" [cancelled] (hidden)
+        end Cancelled
+        "#,
+    );
+}
+
+#[test]
+fn a_cancelled_turn_is_told_as_cancelled_whatever_the_answer() {
+    for answer in [
+        Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }),
+        Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }),
+        Err(CallError::Agent(RpcError::new(RpcError::INTERNAL, "AbortError"))),
+        Err(CallError::Malformed { error: "no stopReason".into() }),
+    ] {
+        let mut desk = Desk::running();
+        desk.cancel().reply(answer);
+        desk.expect("ready · idle\nuser* \"go\"\nend Cancelled");
+    }
+}
+
+#[test]
+fn a_cancel_without_an_answer_asks_the_user_and_never_kills() {
+    let mut desk = Desk::running();
+    desk.cancel();
+    let limit = std::time::Duration::from_secs(10);
+    assert!(desk.fx.contains(&Effect::Timer(TimerId::CancelOverdue(KEY), limit)));
+    desk.fx.clear();
+    desk.wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
+    desk.expect("ready · overdue\nuser* \"go\"").expect_sent("");
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else {
+        panic!("the user is asked");
+    };
+    let outcomes: Vec<&ChoiceOutcome> = dialog.choices.iter().map(|choice| &choice.outcome).collect();
+    assert_eq!(
+        outcomes,
+        [&ChoiceOutcome::Close, &ChoiceOutcome::Restart(KEY), &ChoiceOutcome::ForceStop(CONN)]
+    );
+    assert!(dialog.opened_by_itself.is_some());
+    desk.end_turn(StopReason::Cancelled);
+    assert_eq!(desk.state.modals, [], "the answer came: nothing is left to choose");
+}
+
+#[test]
+fn a_timer_of_a_turn_that_ended_does_nothing() {
+    let mut desk = Desk::running();
+    desk.cancel().end_turn(StopReason::Cancelled);
+    let before = desk.state.clone();
+    desk.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(desk.state, before);
+}
+
+#[test]
+fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
+    let mut desk = Desk::running();
+    desk.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(desk.state.flash, None);
+    let rest = std::time::Duration::from_secs(100);
+    assert_eq!(desk.fx, [Effect::Timer(TimerId::TurnQuiet(KEY), rest)]);
+    desk.wait(100).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(desk.state.flash.as_deref(), Some("No news from the agent for 2 min. Esc cancels the turn."));
+}
+
+#[test]
+fn other_ends_are_told() {
+    for (reason, line) in [
+        (StopReason::Refusal, "end Refusal"),
+        (StopReason::MaxTokens, "end MaxTokens"),
+        (StopReason::MaxTurnRequests, "end MaxTurnRequests"),
+        (StopReason::Other("paused".into()), "end Other(\"paused\")"),
+    ] {
+        let mut desk = Desk::running();
+        desk.end_turn(reason);
+        desk.expect(&format!("ready · idle\nuser* \"go\"\n{line}"));
+    }
+}
+
+#[test]
+fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
+    let mut desk = Desk::running();
+    desk.update(says("I wi")).fail(400, "Bad Request: no such model");
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        agent "I wi"
+        end failed: Bad Request: no such model
+        "#,
+    );
+    desk.submit("again").expect_sent(r#"call prompt "again""#);
+}
+
+#[test]
+fn an_error_without_words_says_where_to_look() {
+    let mut desk = Desk::running();
+    desk.fail(-32603, " ");
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        end failed: The agent answered with error -32603 and no text. The log shows it as it came.
+        "#,
+    );
+}
+
+#[test]
+fn a_reply_counts_once() {
+    let mut desk = Desk::running();
+    let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
+    desk.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
+    let late = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
+    desk.agent(AgentEvent::Replied(tag, Ok(late)));
+    desk.expect("ready · running\nuser* \"go\"\nagent \"ok\"\nuser* \"next\"");
+}
+
+#[test]
+fn a_turn_that_brought_nothing_says_so() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        tool made-up Completed? "" [the yes: allowed] (hidden)
+        notice Info: The agent ended the turn without a word.
+        "#,
+    );
+}
+
+#[test]
+fn tokens_of_the_turn_are_kept() {
+    let usage = TurnUsage { total_tokens: 12, ..TurnUsage::default() };
+    let mut desk = Desk::running();
+    desk.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
+    assert_eq!(desk.session().turn_usage, Some(usage));
+}
+
+#[test]
+fn git_is_read_at_the_start_and_after_each_turn() {
+    let count =
+        |desk: &Desk| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
+    assert_eq!(count(&Desk::started()), 1);
+    let mut desk = Desk::running();
+    desk.end_turn(StopReason::EndTurn);
+    assert_eq!(count(&desk), 1);
+    let git = GitInfo { branch: "main".into(), is_dirty: true };
+    desk.service(ServiceEvent::Git(KEY, Some(git.clone())));
+    assert_eq!(desk.session().git, Some(git));
+}
+
+#[test]
+fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
+    let mut desk = Desk::started();
+    let method =
+        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
+    desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    desk.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
+    desk.expect(
+        r#"
+        needs sign-in · idle
+        user* "go"
+        end failed: token expired
+        notice Warning: The agent wants you to sign in.
+        "#,
+    );
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
+    assert!(desk.session().turn.is_running());
+    assert_eq!(desk.session().transcript.items().len(), 3);
+}
+
+#[test]
+fn a_session_that_is_gone_is_opened_anew_and_the_prompt_comes_back() {
+    let mut desk = Desk::running();
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
+    desk.expect_sent("draft \"go\"\ncall resume s");
+    assert_eq!(desk.session().draft, "go");
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
+    desk.open("t");
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        end failed: The agent does not know this session any more: Session not found
+        notice Warning: The agent has forgotten this conversation.
+        "#,
+    );
+}

@@ -1,0 +1,156 @@
+//! Tool calls: announcements, updates and permission requests are all the same upsert.
+//!
+//! Duty: finds the item of a call, merges what is told of it, closes what the agent left open.
+//! Ids are unique within a turn only: an announcement of an id from the turn before is another call, an update
+//! of it is late news of the old one.
+//! Invariants: a status never falls back; an update after the end of a call is taken; a call that only a
+//! permission request made is hidden once that is answered, until the agent itself tells of it.
+
+use std::time::Instant;
+
+use crate::model::{ItemId, ToolCallId, ToolCallPatch, ToolContent, ToolStatus};
+
+use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, messages, terminals};
+
+/// Where a patch comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The agent told of the call.
+    Update,
+    /// The call stands in a permission request.
+    Ask,
+}
+
+/// Creates or changes a call, and says where it is.
+pub(super) fn upsert(
+    session: &mut Session,
+    mut patch: ToolCallPatch,
+    origin: Origin,
+    now: Instant,
+) -> ItemId {
+    let news = std::mem::take(&mut patch.terminals);
+    let id = find(session, &patch, origin).unwrap_or_else(|| {
+        // A tool call in between begins a new message.
+        messages::close(session, now);
+        let mut call = ToolCall::new(patch.id.clone(), now);
+        call.from_ask_only = origin == Origin::Ask;
+        let id = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(call)));
+        session.tools.insert(patch.id.clone(), id);
+        id
+    });
+    if let Some(content) = patch.content.as_set() {
+        for piece in content {
+            if let ToolContent::Terminal(terminal) = piece {
+                session.ledger.shown_by.insert(terminal.clone(), id);
+            }
+        }
+    }
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            merge(call, patch, origin, now);
+        }
+    });
+    for piece in news {
+        terminals::on_news(session, id, piece, now);
+    }
+    id
+}
+
+fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant) {
+    if origin == Origin::Update {
+        call.from_ask_only = false;
+    }
+    if let Some(status) = patch.status.as_set().copied()
+        && may_follow(call.status, status)
+    {
+        call.status = status;
+        call.is_status_assumed = false;
+        if status.is_final() && call.took.is_none() {
+            call.took = Some(now.saturating_duration_since(call.began));
+        }
+    }
+    call.apply(patch);
+}
+
+/// A second announcement often says `pending` again, and late updates may say `in_progress`: neither undoes a
+/// later state. Another end replaces an end, above all one that parlor had assumed.
+fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
+    match new {
+        ToolStatus::Pending => old == ToolStatus::Pending,
+        ToolStatus::InProgress => !old.is_final(),
+        ToolStatus::Completed | ToolStatus::Failed | ToolStatus::Cancelled => true,
+    }
+}
+
+fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<ItemId> {
+    if let Some(id) = session.tools.get(&patch.id).copied() {
+        // One agent asks under one made-up id for everything: each question is a call of its own.
+        let is_answered = session.transcript.get(id).is_some_and(super::Item::is_hidden);
+        return (origin == Origin::Update || !is_answered).then_some(id);
+    }
+    let id = session.ledger.former_tools.get(&patch.id).copied()?;
+    let is_over = get(session, id).is_none_or(|call| call.status.is_final());
+    let is_another = patch.is_announcement || (origin == Origin::Ask && is_over);
+    (!is_another).then_some(id)
+}
+
+/// The call of this item.
+pub(super) fn get(session: &Session, id: ItemId) -> Option<&ToolCall> {
+    match session.transcript.get(id).map(|item| &item.body) {
+        Some(ItemBody::Tool(call)) => Some(call),
+        _ => None,
+    }
+}
+
+/// Closes the calls of the running or last turn that the agent left open: several agents never report the end
+/// of some calls. `status` is the guess; a call that the user refused was not done in any case. Calls that
+/// still wait for the user are left alone.
+pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant) {
+    let open: Vec<ItemId> = session
+        .tools
+        .values()
+        .copied()
+        .filter(|id| get(session, *id).is_some_and(|call| !call.status.is_final()))
+        .filter(|id| !awaits_user(session, *id))
+        .collect();
+    for id in open {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                assume_end(call, status, now);
+            }
+        });
+    }
+}
+
+fn awaits_user(session: &Session, id: ItemId) -> bool {
+    session.asks.iter().any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if tool == id))
+}
+
+fn assume_end(call: &mut ToolCall, status: ToolStatus, now: Instant) {
+    let is_refused = call.decision.as_ref().is_some_and(|decision| !is_allowed(decision));
+    call.status = if is_refused { ToolStatus::Cancelled } else { status };
+    call.is_status_assumed = true;
+    call.took = Some(now.saturating_duration_since(call.began));
+}
+
+fn is_allowed(decision: &Decision) -> bool {
+    matches!(decision, Decision::Chosen { is_allow: true, .. })
+}
+
+/// Notes what was decided. Outside a turn nobody else would close a refused call.
+pub(super) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now: Instant) {
+    let is_idle = !session.turn.is_running();
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            call.decision = Some(decision.clone());
+            if is_idle && !is_allowed(decision) && !call.status.is_final() {
+                assume_end(call, ToolStatus::Cancelled, now);
+            }
+        }
+    });
+}
+
+/// The call of this id in the running or last turn.
+pub(super) fn by_id(session: &Session, id: &ToolCallId) -> Option<ItemId> {
+    session.tools.get(id).or_else(|| session.ledger.former_tools.get(id)).copied()
+}

@@ -1,0 +1,440 @@
+//! Turns: prompts, the queue, cancel, and the many ways in which a turn ends.
+//!
+//! Duty: when a prompt is sent and what its end means.
+//! Not its duty: what comes during a turn (`updates`), answers to requests (`asks`).
+//! Invariants: typed text is never lost; a cancelled turn is told as cancelled whatever the agent answers; what
+//! comes after the end opens no turn; the queue goes on by itself only after a good end.
+
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    Call, CallError, ConnId, ContentBlock, Purpose, Reply, Role, SessionKey, Severity, StopReason,
+    ToolStatus, TurnUsage,
+};
+
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
+    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, asks, auth, call, conn, messages, open, tools,
+    user, words,
+};
+
+/// After so long without an answer to a cancel, the user is told and asked.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// After so long without news, a hint says so.
+const QUIET_LIMIT: Duration = Duration::from_secs(120);
+/// Most prompts that a session remembers.
+const MOST_HISTORY: usize = 1_000;
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Ending {
+    /// The agent answered the prompt.
+    Replied(StopReason, Option<TurnUsage>),
+    /// The agent answered with an error; the text says which.
+    Failed(String),
+    /// The agent ended.
+    AgentDied {
+        /// In one sentence.
+        cause: String,
+        /// Its last words.
+        stderr_tail: Vec<String>,
+    },
+    /// We let the agent go.
+    Abandoned,
+}
+
+/// Sends a prompt, or queues it while a turn runs or the session is not open yet. Keeps it in the history. An
+/// empty prompt sends the next one that waits.
+pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if session.parent.is_some() {
+        call::flash(state, "A subagent takes no prompts. Ask the agent that it works for.", fx);
+        fx.push(Effect::View(ViewCommand::SetDraft(text)));
+        return;
+    }
+    if text.trim().is_empty() {
+        if session.can_prompt() {
+            send_next(state, key, now, fx);
+        }
+        return;
+    }
+    session.history_index = None;
+    if session.history.last() != Some(&text) {
+        session.history.push(text.clone());
+        if session.history.len() > MOST_HISTORY {
+            session.history.remove(0);
+        }
+    }
+    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.clone() });
+    if session.can_prompt() {
+        begin(state, key, text, true, now, fx);
+        return;
+    }
+    session.queue.push_back(text);
+    if matches!(session.turn, Turn::Cancelling { .. }) {
+        session.ledger.queued_since_cancel += 1;
+    }
+    if session.phase == SessionPhase::Ready {
+        return;
+    }
+    session.ledger.sends_when_ready = true;
+    let conn = session.conn;
+    match &session.phase {
+        SessionPhase::NoAgent if state.modals.is_empty() => user::open_agents(state),
+        SessionPhase::NeedsSignIn => {
+            if let Some(conn) = conn
+                && state.modals.is_empty()
+            {
+                user::open_sign_in(state, conn);
+            }
+        }
+        SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
+            call::flash(state, "The agent is not running. The prompt is sent when it is restarted.", fx);
+        }
+        _ => {}
+    }
+}
+
+/// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
+/// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
+pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let may_send = std::mem::take(&mut session.ledger.sends_when_ready);
+    if let Some(text) = session.ledger.unsent.take() {
+        begin(state, key, text, false, now, fx);
+    } else if may_send {
+        send_next(state, key, now, fx);
+    }
+}
+
+fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else {
+        return;
+    };
+    if let Some(text) = session.queue.pop_front() {
+        begin(state, key, text, true, now, fx);
+    }
+}
+
+/// Sends what the user typed after the cancel, past what was queued before it.
+fn send_latest(state: &mut State, key: SessionKey, count: usize, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else {
+        return;
+    };
+    let place = session.queue.len().saturating_sub(count);
+    if let Some(text) = session.queue.remove(place) {
+        begin(state, key, text, true, now, fx);
+    }
+}
+
+fn begin(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    shows_item: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some((conn, id)) =
+        state.sessions.get(&key).and_then(|session| Some((session.conn?, session.id.clone()?)))
+    else {
+        return;
+    };
+    let prompt = Call::Prompt(id, vec![ContentBlock::Text(text.clone())]);
+    let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
+        // The connection went away under us: the prompt waits for the next one.
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.queue.push_front(text);
+            session.ledger.sends_when_ready = true;
+        }
+        return;
+    };
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    next_turn(session, now);
+    if shows_item {
+        session.transcript.push(
+            session.turn_count,
+            ItemBody::Message(Message {
+                role: Role::User,
+                message: None,
+                parts: vec![MessagePart::Text(text.clone())],
+                is_open: false,
+                began: now,
+                took: None,
+                is_local: true,
+            }),
+        );
+    }
+    session.turn = Turn::Running { since: now, last_news: now };
+    session.has_background_news = false;
+    session.ledger.echo = Some((text.clone(), 0));
+    session.ledger.prompt = Some((number, text));
+    session.ledger.replay = Replay::None;
+    fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+}
+
+/// Counts a new turn, ours or one of a replayed history. Ids of tool calls may come again in it; updates for
+/// the turn before still find theirs.
+pub(super) fn next_turn(session: &mut Session, now: Instant) {
+    messages::close(session, now);
+    tools::close_open(session, ToolStatus::Completed, now);
+    session.turn_count += 1;
+    session.ledger.former_tools = std::mem::take(&mut session.tools);
+}
+
+/// Closes what is open outside a turn: after a replay, and when nothing more can come.
+pub(super) fn settle(state: &mut State, key: SessionKey, now: Instant) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && !session.turn.is_running()
+    {
+        messages::close(session, now);
+        tools::close_open(session, ToolStatus::Completed, now);
+    }
+}
+
+/// Cancels the running turn: the notification first, then `cancelled` for every open permission.
+/// Source: ACP v1 prompt-turn, Cancellation.
+pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let key = call::root_of(state, key);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    match session.turn {
+        Turn::Idle => {}
+        Turn::Cancelling { is_overdue: true, .. } => offer_ways_out(state, key, None),
+        Turn::Cancelling { .. } => call::flash(state, "Cancelled. Waiting for the agent to stop.", fx),
+        Turn::Running { since, .. } => {
+            session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
+            session.ledger.queued_since_cancel = 0;
+            break_off(state, key, now, fx);
+            fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+            fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
+        }
+    }
+}
+
+fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    conn::send_cancel(state, key, fx);
+    asks::cancel_all(state, key, now, fx);
+    let family: Vec<SessionKey> =
+        state.sessions.keys().copied().filter(|other| call::root_of(state, *other) == key).collect();
+    for member in family {
+        if let Some(session) = state.sessions.get_mut(&member) {
+            tools::close_open(session, ToolStatus::Cancelled, now);
+        }
+    }
+}
+
+/// Ends a session's turn because its agent is let go; its open requests are answered.
+pub(super) fn abandon(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    match state.sessions.get(&key).map(|session| &session.turn) {
+        Some(Turn::Running { .. }) => break_off(state, key, now, fx),
+        Some(_) => asks::cancel_all(state, key, now, fx),
+        None => return,
+    }
+    end(state, key, Ending::Abandoned, now, fx);
+}
+
+/// The reply to a prompt. Only the reply to the running turn's prompt ends it.
+pub(super) fn on_reply(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    number: u64,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else {
+        return;
+    };
+    let Some(text) =
+        session.ledger.prompt.as_ref().filter(|(open, _)| *open == number).map(|(_, text)| text.clone())
+    else {
+        return;
+    };
+    let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
+    let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
+    match result {
+        Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. }) if word == "auth_required" => {
+            on_auth_needed(state, conn, key, text, "The agent wants a sign-in first.", now, fx);
+        }
+        Ok(Reply::TurnEnded { reason, usage }) => end(state, key, Ending::Replied(reason, usage), now, fx),
+        // `Closed` follows and says how the agent ended.
+        Err(CallError::Lost) => {}
+        // Agents leak their own abort as an error; after a cancel that is no failure.
+        _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
+        Ok(_) => {
+            let words = "The agent's answer is not the end of a turn. The log shows it as it came.";
+            end(state, key, Ending::Failed(words.to_owned()), now, fx);
+        }
+        Err(error) if words::is_auth_error(&error, info) => {
+            on_auth_needed(state, conn, key, text, &words::error_text(&error), now, fx);
+        }
+        Err(error) if words::is_session_gone(&error) => {
+            let words =
+                format!("The agent does not know this session any more: {}", words::error_text(&error));
+            end(state, key, Ending::Failed(words), now, fx);
+            give_back(state, key, text, fx);
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.ledger.is_reopening = true;
+            }
+            open::open(state, key, now, fx);
+        }
+        Err(error) => end(state, key, Ending::Failed(words::error_text(&error)), now, fx),
+    }
+}
+
+/// The prompt waits for the sign-in and is then sent again, without a second item.
+fn on_auth_needed(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    text: String,
+    words: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    end(state, key, Ending::Failed(words.to_owned()), now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.unsent = Some(text);
+    }
+    auth::need_sign_in(state, conn, key, words);
+}
+
+/// Puts a prompt that came to nothing back into an empty composer.
+fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && session.draft.is_empty()
+    {
+        session.draft.clone_from(&text);
+        if key == state.active {
+            fx.push(Effect::View(ViewCommand::SetDraft(text)));
+        }
+    }
+}
+
+/// Ends the running turn.
+pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let (since, was_cancelled) = match session.turn {
+        Turn::Idle => return,
+        Turn::Running { since, .. } => (since, false),
+        Turn::Cancelling { since, .. } => (since, true),
+    };
+    let took = now.saturating_duration_since(since);
+    session.turn = Turn::Idle;
+    session.ledger.prompt = None;
+    session.ledger.echo = None;
+    messages::close(session, now);
+    let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
+    let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));
+    let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
+    let item = match ending {
+        Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
+        Ending::Abandoned => stopped(StopReason::Cancelled, None),
+        Ending::Replied(_, usage) if was_cancelled => stopped(StopReason::Cancelled, usage),
+        Ending::Failed(_) if was_cancelled => stopped(StopReason::Cancelled, None),
+        Ending::Failed(error) => Some(TurnEnd::Failed { error }),
+        Ending::Replied(reason, usage) => {
+            session.turn_usage = usage.or(session.turn_usage);
+            if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
+        }
+    };
+    let is_good = item.is_none();
+    // An agent that ends its turn well is done with its calls, also with those that it never reported on.
+    let status = if is_good { ToolStatus::Completed } else { ToolStatus::Cancelled };
+    tools::close_open(session, status, now);
+    if let Some(item) = item {
+        session.transcript.push(session.turn_count, ItemBody::TurnEnd(item));
+    } else if is_unanswered(session) {
+        // One agent ends its turn like this when its model fails.
+        let title = "The agent ended the turn without a word.".to_owned();
+        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+        session.transcript.push(session.turn_count, body);
+    }
+    let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
+    if let Some(agent) = agent {
+        conn::close_dialogs_of(state, agent);
+    }
+    fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+    fx.push(Effect::StopTimer(TimerId::CancelOverdue(key)));
+    if state.is_quitting {
+        return;
+    }
+    fx.push(Effect::ReadGit { session: key, folder });
+    if is_good {
+        send_next(state, key, now, fx);
+    } else if was_cancelled && may_go_on && typed_since > 0 {
+        send_latest(state, key, typed_since, now, fx);
+    } else if waiting > 0 {
+        let text = match waiting {
+            1 => "1 queued prompt waits. Enter on an empty prompt sends it.".to_owned(),
+            _ => format!("{waiting} queued prompts wait. Enter on an empty prompt sends the next."),
+        };
+        call::flash(state, text, fx);
+    }
+}
+
+/// Whether nothing that can be seen came after our prompt.
+fn is_unanswered(session: &Session) -> bool {
+    let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
+    matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)
+}
+
+/// A cancel got no answer in time. Never a silent kill: the user chooses.
+pub(super) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if let Turn::Cancelling { is_overdue, .. } = &mut session.turn
+        && !*is_overdue
+    {
+        *is_overdue = true;
+        offer_ways_out(state, key, Some(now));
+    }
+}
+
+fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
+    let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else {
+        return;
+    };
+    conn::close_dialogs_of(state, agent);
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "The agent does not answer the cancel".to_owned(),
+        body: vec![
+            format!("The turn was cancelled, and {} s later the agent still works.", CANCEL_LIMIT.as_secs()),
+            "A restart keeps the conversation on the screen.".to_owned(),
+        ],
+        choices: vec![
+            Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Restart the agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
+            Choice { label: "Force-stop the agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
+        ],
+        selected: 0,
+        opened_by_itself,
+    }));
+}
+
+/// A look at a running turn: a hint if it was quiet, and the next look.
+pub(super) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Turn::Running { last_news, .. }) = state.sessions.get(&key).map(|session| &session.turn) else {
+        return;
+    };
+    let quiet = now.saturating_duration_since(*last_news);
+    if quiet >= QUIET_LIMIT {
+        let minutes = quiet.as_secs() / 60;
+        call::flash(state, format!("No news from the agent for {minutes} min. Esc cancels the turn."), fx);
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    } else {
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));
+    }
+}

@@ -1,0 +1,339 @@
+//! Updates of sessions.
+//!
+//! Duty: to which session an update belongs, and what each kind of it changes.
+//! Not its duty: how messages (`messages`), calls (`tools`) and terminals (`terminals`) grow.
+//! An update may come before the session is known (then it waits), outside a turn, and after a cancel: all of
+//! them count, and none opens or ends a turn.
+
+use std::time::Instant;
+
+use crate::model::{
+    ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Role, SessionId, SessionKey, SessionUpdate,
+    Severity, SubagentPatch,
+};
+
+use super::{
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, messages, tools, words,
+};
+
+/// Most updates that wait for their session to be known, per connection.
+const MOST_EARLY: usize = 4_096;
+/// Most bytes of text that are joined into one waiting chunk.
+const MOST_JOINED_BYTES: usize = 1 << 20;
+
+/// An update of a session.
+pub(super) fn on_update(
+    state: &mut State,
+    conn: ConnId,
+    id: SessionId,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match call::session_by_id(state, conn, &id) {
+        Some(key) => apply(state, conn, key, update, now, fx),
+        None => keep_early(state, conn, id, update),
+    }
+}
+
+/// Some agents tell of a session before the answer that names it.
+fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
+    let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else {
+        return;
+    };
+    let early = &mut conn.early;
+    if let (
+        Some((last, SessionUpdate::Chunk { role, message, text })),
+        SessionUpdate::Chunk { role: next_role, message: next_message, text: more },
+    ) = (early.updates.back_mut(), &update)
+        && *last == id
+        && role == next_role
+        && message == next_message
+        && text.len() + more.len() <= MOST_JOINED_BYTES
+    {
+        text.push_str(more);
+        return;
+    }
+    if early.updates.len() >= MOST_EARLY {
+        early.updates.pop_front();
+        early.dropped_count += 1;
+    }
+    early.updates.push_back((id, update));
+}
+
+/// The session is known now: what came for it before is applied in order.
+pub(super) fn replay_early(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    id: &SessionId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(open) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if open.early.updates.is_empty() {
+        return;
+    }
+    let dropped_count = std::mem::take(&mut open.early.dropped_count);
+    let (mine, others): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut open.early.updates).into_iter().partition(|(of, _)| of == id);
+    open.early.updates = others.into();
+    if dropped_count > 0 {
+        let title = format!("{dropped_count} early updates were too many to keep.");
+        call::notice(state, key, Severity::Warning, title, None);
+    }
+    for (_, update) in mine {
+        apply(state, conn, key, update, now, fx);
+    }
+}
+
+/// Applies an update to a known session.
+pub(super) fn apply(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    note_news_of_child(state, key, now);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let makes_items = makes_items(&update);
+    match &mut session.turn {
+        Turn::Running { last_news, .. } => *last_news = now,
+        Turn::Idle if makes_items => note_outside_turn(session, &update),
+        Turn::Idle | Turn::Cancelling { .. } => {}
+    }
+    match update {
+        SessionUpdate::Chunk { role, message, text } => {
+            messages::on_chunk(session, role, message, text, now);
+        }
+        SessionUpdate::Block { role, message, block } => {
+            messages::on_block(session, role, message, block, now);
+        }
+        SessionUpdate::Tool(patch) => {
+            tools::upsert(session, *patch, tools::Origin::Update, now);
+        }
+        SessionUpdate::Plan(plan) => on_plan(session, plan),
+        SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),
+        SessionUpdate::Commands(commands) => session.commands = commands,
+        SessionUpdate::Mode(mode) => on_mode(session, mode),
+        SessionUpdate::Model(model) => on_model(session, model),
+        SessionUpdate::Options(options) => {
+            session.options = options;
+            choices::agree(session);
+        }
+        SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
+        SessionUpdate::Usage(usage) => session.usage = Some(usage),
+        SessionUpdate::Notice { severity, title, description } => {
+            let body = ItemBody::Notice { severity, title, detail: description };
+            session.transcript.push(session.turn_count, body);
+        }
+        SessionUpdate::Compaction { id, status, summary, error } => {
+            on_compaction(session, &id, Some(status), summary, error);
+        }
+        SessionUpdate::CompactionChunk { id, text } => on_compaction_chunk(session, &id, &text),
+        SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
+        SessionUpdate::Unknown { name, raw } => {
+            session.transcript.push(session.turn_count, ItemBody::Raw { name, raw });
+        }
+    }
+}
+
+/// While a subagent works, the turn that it works for is not quiet.
+fn note_news_of_child(state: &mut State, key: SessionKey, now: Instant) {
+    if state.sessions.get(&key).is_some_and(|session| session.parent.is_some()) {
+        let root = call::root_of(state, key);
+        if let Some(Turn::Running { last_news, .. }) =
+            state.sessions.get_mut(&root).map(|session| &mut session.turn)
+        {
+            *last_news = now;
+        }
+    }
+}
+
+/// Whether an update is a part of the history, not just a setting.
+fn makes_items(update: &SessionUpdate) -> bool {
+    matches!(
+        update,
+        SessionUpdate::Chunk { .. }
+            | SessionUpdate::Block { .. }
+            | SessionUpdate::Tool(_)
+            | SessionUpdate::Compaction { .. }
+            | SessionUpdate::CompactionChunk { .. }
+            | SessionUpdate::Subagent(_)
+    )
+}
+
+/// Outside a turn something is either a replay of the history or news from the background.
+fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
+    let is_from_user = matches!(
+        update,
+        SessionUpdate::Chunk { role: Role::User, .. } | SessionUpdate::Block { role: Role::User, .. }
+    );
+    match &session.ledger.replay {
+        Replay::Armed => begin_replay(session, true),
+        // One agent answers first and replays then. What it says of itself after a load is no history, so
+        // only a message of the user begins such a replay.
+        Replay::Late if is_from_user => begin_replay(session, false),
+        Replay::Running(_) => {}
+        Replay::None | Replay::Late => {
+            let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
+            session.has_background_news |= is_open && session.turn_count > 0;
+        }
+    }
+}
+
+/// The history replaces what is shown; until the replay has ended well, that is kept.
+fn begin_replay(session: &mut Session, may_fail: bool) {
+    let former = session.transcript.take();
+    session.forget_places();
+    session.terminals.retain(|_, view| view.is_ours);
+    session.turn_count = 0;
+    session.ledger.replay = if may_fail { Replay::Running(Box::new(former)) } else { Replay::None };
+}
+
+/// An agent replaces its plan each time; an empty one is none.
+fn on_plan(session: &mut Session, plan: Plan) {
+    if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
+        remove_plan(session, plan.id.as_ref());
+    } else if let Some(known) = session.plans.iter_mut().find(|known| known.id == plan.id) {
+        *known = plan;
+    } else {
+        session.plans.push(plan);
+    }
+}
+
+fn remove_plan(session: &mut Session, id: Option<&PlanId>) {
+    session.plans.retain(|plan| plan.id.as_ref() != id);
+}
+
+fn on_mode(session: &mut Session, mode: ModeId) {
+    choices::set_option_of(session, "mode", mode.as_str());
+    if let Some(modes) = &mut session.modes {
+        modes.current = mode;
+    }
+}
+
+fn on_model(session: &mut Session, model: ModelId) {
+    choices::set_option_of(session, "model", model.as_str());
+    if let Some(models) = &mut session.models {
+        models.current = model;
+    }
+}
+
+fn on_compaction(
+    session: &mut Session,
+    id: &str,
+    new_status: Option<String>,
+    new_summary: Patch<String>,
+    new_error: Patch<String>,
+) {
+    let place = compaction_place(session, id);
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Compaction { status, summary, error, .. } = &mut item.body {
+            if let Some(new_status) = new_status {
+                *status = new_status;
+            }
+            new_summary.apply_or_default(summary);
+            new_error.apply(error);
+        }
+    });
+}
+
+fn on_compaction_chunk(session: &mut Session, id: &str, text: &str) {
+    let place = compaction_place(session, id);
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Compaction { summary, .. } = &mut item.body {
+            summary.push_str(text);
+        }
+    });
+}
+
+/// Its place is fixed by first sight. Source: ACP v1 `compaction_update`.
+fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
+    if let Some(place) = session.ledger.compactions.get(id) {
+        return *place;
+    }
+    let body = ItemBody::Compaction {
+        id: id.to_owned(),
+        status: words::IN_PROGRESS.to_owned(),
+        summary: String::new(),
+        error: None,
+    };
+    let place = session.transcript.push(session.turn_count, body);
+    session.ledger.compactions.insert(id.to_owned(), place);
+    place
+}
+
+/// A child session: an item in its parent's transcript, and a session of its own for what it says.
+fn on_subagent(
+    state: &mut State,
+    conn: ConnId,
+    parent: SessionKey,
+    patch: SubagentPatch,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let id = patch.session.clone();
+    let child = match call::session_by_id(state, conn, &id) {
+        // A session that calls itself, or one above it, its own child is none.
+        Some(known) if call::root_of(state, parent) == known || known == parent => return,
+        Some(known) => known,
+        None => adopt(state, conn, parent, &id),
+    };
+    let Some(session) = state.sessions.get_mut(&parent) else {
+        return;
+    };
+    let place = if let Some(place) = session.ledger.subagents.get(&id) {
+        *place
+    } else {
+        messages::close(session, now);
+        let body = ItemBody::Subagent {
+            session: id.clone(),
+            key: Some(child),
+            title: String::new(),
+            description: None,
+            state: None,
+        };
+        let place = session.transcript.push(session.turn_count, body);
+        session.ledger.subagents.insert(id.clone(), place);
+        place
+    };
+    let new_title = patch.title.clone();
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {
+            *key = Some(child);
+            patch.title.apply_or_default(title);
+            patch.description.apply(description);
+            patch.state.apply(state);
+        }
+    });
+    if let Some(session) = state.sessions.get_mut(&child) {
+        new_title.apply(&mut session.title);
+    }
+    replay_early(state, conn, child, &id, now, fx);
+}
+
+/// The child's own session: the one from before a restart, or a new one.
+fn adopt(state: &mut State, conn: ConnId, parent: SessionKey, id: &SessionId) -> SessionKey {
+    let known = state
+        .sessions
+        .values()
+        .find(|session| session.parent == Some(parent) && session.id.as_ref() == Some(id))
+        .map(|session| session.key);
+    let place = state.sessions.get(&parent).map(|session| session.place.clone());
+    let key = known.unwrap_or_else(|| state.add_session());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.parent = Some(parent);
+        session.conn = Some(conn);
+        session.id = Some(id.clone());
+        session.phase = SessionPhase::Ready;
+        session.place = place.unwrap_or_else(|| session.place.clone());
+    }
+    key
+}

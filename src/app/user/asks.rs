@@ -1,0 +1,132 @@
+//! Requests of the agent with a few answers: permissions, files outside, pages to visit.
+
+use std::time::Instant;
+
+use crate::app::flow::{self, ElicitationOutcome};
+use crate::app::{AskView, Effect, FormState, OpenAsk, OpenAskKind, State, URL_OPTIONS};
+use crate::app::{OUTSIDE_FILE_OPTIONS, ViewCommand};
+use crate::model::{Action, ElicitationMode, PermissionKind};
+
+use super::{dialogs, first_ask, inspect_url, moved, say};
+
+/// Another ask came to the front of the active session (or none is left): `state.ask_view` begins anew.
+/// Does nothing when the view already belongs to the ask in front, so what was typed into a form stays.
+pub fn on_ask_shown(state: &mut State, now: Instant) {
+    let front = first_ask(state).map(|open| open.ask);
+    if front.is_some() && state.ask_view.ask == front {
+        return;
+    }
+    state.ask_view = first_ask(state).map(|open| fresh_view(open, now)).unwrap_or_default();
+}
+
+/// Permission and outside file: one of several answers.
+pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let count = match first_ask(state).map(|open| &open.kind) {
+        Some(OpenAskKind::Permission { request, .. }) => request.options.len(),
+        Some(OpenAskKind::OutsideFile { .. }) => OUTSIDE_FILE_OPTIONS.len(),
+        Some(OpenAskKind::Elicitation(_)) | None => return false,
+    };
+    let chosen = match action {
+        Action::Choose(place) => usize::from(place).checked_sub(1),
+        Action::Accept => Some(state.ask_view.selected),
+        _ => return move_mark(state, action, count, fx),
+    };
+    match chosen.filter(|place| *place < count) {
+        Some(place) => flow::answer_first_ask(state, state.active, Some(place), now, fx),
+        None if count == 0 => say(state, "The agent offers no answers. Escape rejects the request.", fx),
+        None if action == Action::Accept => say(state, "Mark an answer first, or type its number.", fx),
+        None => {}
+    }
+    true
+}
+
+/// A page that the agent wants visited: it opens only when the user says so.
+pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let place = match action {
+        Action::Choose(place) => usize::from(place).checked_sub(1),
+        Action::Accept => Some(state.ask_view.selected),
+        Action::Yes => Some(0),
+        Action::No | Action::Decline => Some(1),
+        _ => return move_mark(state, action, URL_OPTIONS.len(), fx),
+    };
+    match place {
+        Some(0) if can_open(state) => {
+            flow::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
+        }
+        Some(0) => say(state, "This address cannot be opened safely. Decline, or copy it by hand.", fx),
+        Some(1) => flow::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
+        _ => {}
+    }
+    true
+}
+
+/// Rejects the shown request, this one only: the protocol's mildest "no" for its kind.
+pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match first_ask(state).map(|open| &open.kind) {
+        Some(OpenAskKind::Permission { .. } | OpenAskKind::OutsideFile { .. }) => {
+            flow::answer_first_ask(state, state.active, None, now, fx);
+        }
+        Some(OpenAskKind::Elicitation(_)) => {
+            flow::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, now, fx);
+        }
+        None => {}
+    }
+}
+
+fn fresh_view(open: &OpenAsk, now: Instant) -> AskView {
+    let mut view = AskView { ask: Some(open.ask), shown_at: Some(now), ..AskView::default() };
+    match &open.kind {
+        // Where all options allow for good, none is marked, and Enter alone chooses nothing.
+        OpenAskKind::Permission { request, .. } => {
+            let options = &request.options;
+            view.selected = options
+                .iter()
+                .position(|option| option.kind != PermissionKind::AllowAlways)
+                .unwrap_or(options.len());
+        }
+        OpenAskKind::OutsideFile { .. } => view.selected = OUTSIDE_FILE_OPTIONS.len() - 1,
+        OpenAskKind::Elicitation(ask) => {
+            if let ElicitationMode::Form { fields, .. } = &ask.mode {
+                view.form = Some(FormState::new(fields));
+            }
+        }
+    }
+    view
+}
+
+/// Moves the mark among the answers, or what is looked at.
+fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effect>) -> bool {
+    let selected = state.ask_view.selected;
+    state.ask_view.selected = match action {
+        Action::Up | Action::Left | Action::PreviousField => moved(selected.min(count), -1, count),
+        Action::Down | Action::Right | Action::NextField => moved(selected, 1, count),
+        Action::First => 0,
+        Action::Last => count.saturating_sub(1),
+        Action::Mark(place) if usize::from(place) < count => usize::from(place),
+        Action::FullScreen => {
+            state.ask_view.is_full_screen = !state.ask_view.is_full_screen;
+            selected
+        }
+        Action::PageUp | Action::PageDown => {
+            let pages = if action == Action::PageUp { -1 } else { 1 };
+            fx.push(Effect::View(ViewCommand::ScrollDialogPages(pages)));
+            selected
+        }
+        Action::Scroll(lines) => {
+            dialogs::scroll(i32::from(lines), fx);
+            selected
+        }
+        _ => return false,
+    };
+    true
+}
+
+fn can_open(state: &State) -> bool {
+    match first_ask(state).map(|open| &open.kind) {
+        Some(OpenAskKind::Elicitation(ask)) => match &ask.mode {
+            ElicitationMode::Url { url, .. } => inspect_url(url).can_open,
+            ElicitationMode::Form { .. } => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,257 @@
+//! Commands: what can be wished from anywhere, by key or from the palette.
+//!
+//! [`obstacle`] is the one place that knows what makes sense now. The palette leaves out what it objects to;
+//! a key for such a command says the objection.
+
+use std::time::Instant;
+
+use crate::app::{
+    ConnPhase, DiffLayout, Effect, Modal, PickerKind, Session, SessionPhase, State, ViewCommand, flow,
+};
+use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
+
+use super::{dialogs, line_dialog, picker, queue, rows, say};
+
+/// Whether the action means something apart from a dialog, so that the palette may offer it.
+pub fn is_command(action: Action) -> bool {
+    !matches!(
+        action,
+        Action::NewLine
+            | Action::Escape
+            | Action::ClearOrQuit
+            | Action::Complete
+            | Action::Scroll(_)
+            | Action::ToggleItem(_)
+            | Action::Up
+            | Action::Down
+            | Action::Left
+            | Action::Right
+            | Action::PageUp
+            | Action::PageDown
+            | Action::First
+            | Action::Last
+            | Action::Accept
+            | Action::Choose(_)
+            | Action::ToggleChoice
+            | Action::NextField
+            | Action::PreviousField
+            | Action::Decline
+            | Action::FullScreen
+            | Action::Remove
+            | Action::Edit
+            | Action::MoveUp
+            | Action::MoveDown
+            | Action::Mark(_)
+            | Action::Yes
+            | Action::No
+    )
+}
+
+/// Why the action makes no sense now, in one sentence; `None` if it does. What the agent does not advertise
+/// is never offered and never called.
+pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
+    let session = state.active_session()?;
+    let info = info_of(state);
+    let can = info.map(|info| info.capabilities).unwrap_or_default();
+    let is_named = session.id.is_some();
+    let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
+    match action {
+        Action::OpenAgents => unless(!state.setup.agents.is_empty(), "No agent is known."),
+        Action::OpenSessions => unless(can.can_list, "The agent cannot list its sessions."),
+        Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
+        Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
+        Action::RenameSession => unless(can.can_set_title && is_named, "The agent keeps no titles."),
+        Action::OpenModes | Action::NextMode => {
+            unless(mode_option(session).is_some() || has_modes(session), "The agent offers no modes.")
+        }
+        Action::OpenModels => {
+            unless(model_option(session).is_some() || has_models(session), "The agent offers no models.")
+        }
+        Action::OpenOptions => unless(!session.options.is_empty(), "The agent offers no options."),
+        Action::OpenThemes => unless(!state.setup.themes.is_empty(), "There is only one theme."),
+        Action::OpenSignIn => unless(
+            info.is_some_and(|info| !info.auth_methods.is_empty()),
+            "The agent offers no way to sign in.",
+        ),
+        Action::SignOut => unless(can.can_log_out, "The agent offers no way to sign out."),
+        Action::OpenQueue => unless(!session.queue.is_empty(), "No prompt waits."),
+        Action::OpenConnection => unless(session.conn.is_some(), "No agent has been started."),
+        Action::RestartAgent => unless(
+            session.conn.is_some() && session.phase != SessionPhase::NoAgent,
+            "No agent has been started.",
+        ),
+        Action::ForceStop => unless(is_agent_alive(state), "No agent is running."),
+        Action::KillCommand => unless(has_running_command(session), "No command is running."),
+        Action::TogglePlan => unless(!session.plans.is_empty(), "There is no plan."),
+        Action::ToggleFold => unless(session.selected.is_some(), "Mark an item first."),
+        Action::ToggleAllFolds | Action::SelectPrevious | Action::SelectNext => {
+            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
+        }
+        Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
+        Action::HistoryPrevious | Action::HistoryNext => {
+            unless(!session.history.is_empty(), "This folder has no prompts yet.")
+        }
+        _ => None,
+    }
+}
+
+/// Carries a command out.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(why) = obstacle(state, action) {
+        say(state, why, fx);
+        return;
+    }
+    let key = state.active;
+    match action {
+        Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
+        Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
+        Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
+        Action::ScrollPageUp | Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollPages(-1))),
+        Action::ScrollPageDown | Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollPages(1))),
+        Action::ScrollTop | Action::First => fx.push(Effect::View(ViewCommand::ScrollTop)),
+        Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
+        Action::ToggleThoughts => state.shows_thoughts = !state.shows_thoughts,
+        Action::TogglePlan => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.is_plan_folded = !session.is_plan_folded;
+            }
+        }
+        Action::ToggleDiffLayout => {
+            let (layout, name) = match state.diff_layout {
+                DiffLayout::Auto => (DiffLayout::SideBySide, "Diffs: side by side"),
+                DiffLayout::SideBySide => (DiffLayout::Unified, "Diffs: unified"),
+                DiffLayout::Unified => (DiffLayout::Auto, "Diffs: by width"),
+            };
+            state.diff_layout = layout;
+            say(state, name, fx);
+        }
+        Action::KillCommand => flow::kill_command(state, key, now, fx),
+        Action::OpenPalette => {
+            let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
+            picker::push(state, palette);
+        }
+        Action::OpenHelp => dialogs::toggle_page(state, dialogs::help(), fx),
+        Action::OpenLog => dialogs::toggle_page(state, dialogs::log(), fx),
+        Action::OpenConnection => {
+            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
+                dialogs::toggle_page(state, Modal::Connection(conn), fx);
+            }
+        }
+        Action::OpenAgents => picker::open_agents(state),
+        Action::OpenSessions => {
+            flow::list_sessions(state, now, fx);
+            let sessions = picker::new(PickerKind::Session, "Sessions of the agent", rows::sessions(state));
+            picker::push(state, sessions);
+        }
+        Action::OpenModes => open_modes(state),
+        Action::NextMode => next_mode(state, now, fx),
+        Action::OpenModels => open_models(state),
+        Action::OpenOptions => {
+            let options = picker::new(PickerKind::Option, "Options", rows::options(state));
+            picker::push(state, options);
+        }
+        Action::OpenThemes => {
+            let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
+            picker::push(state, themes);
+        }
+        Action::OpenSignIn => {
+            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
+                let methods = picker::sign_in(state, conn);
+                picker::push(state, methods);
+            }
+        }
+        Action::SignOut => {
+            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
+                flow::sign_out(state, conn, now, fx);
+            }
+        }
+        Action::OpenQueue => queue::open(state, fx),
+        Action::NewSession => flow::new_session(state, now, fx),
+        Action::ForkSession => flow::fork_session(state, key, now, fx),
+        Action::RenameSession => line_dialog::open_title(state, key),
+        Action::RestartAgent => flow::restart_agent(state, key, now, fx),
+        Action::ForceStop => {
+            if let Some(conn) = state.active_session().and_then(|session| session.conn) {
+                flow::force_stop(state, conn, now, fx);
+            }
+        }
+        // The rest belongs to one layer only; here it means nothing.
+        _ => {}
+    }
+}
+
+/// Config options go before the older lists. Source: ACP v1 session-config-options.
+fn open_modes(state: &mut State) {
+    let option = state.active_session().and_then(mode_option).map(|option| option.id.clone());
+    if let Some(id) = option {
+        picker::open_values(state, &id);
+    } else {
+        let modes = picker::new(PickerKind::Mode, "Modes", rows::modes(state));
+        picker::push(state, modes);
+    }
+}
+
+fn open_models(state: &mut State) {
+    let option = state.active_session().and_then(model_option).map(|option| option.id.clone());
+    if let Some(id) = option {
+        picker::open_values(state, &id);
+    } else {
+        let models = picker::new(PickerKind::Model, "Models", rows::models(state));
+        picker::push(state, models);
+    }
+}
+
+fn next_mode(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let key = session.key;
+    if let Some(ConfigOption { id, kind: ConfigKind::Select { current, choices }, .. }) = mode_option(session)
+    {
+        let at = choices.iter().position(|choice| choice.value == *current);
+        let next = choices.get(at.map_or(0, |at| at + 1)).or(choices.first());
+        if let Some(value) = next.map(|choice| choice.value.clone()).filter(|value| value != current) {
+            let id = id.clone();
+            flow::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+        }
+    } else if let Some(modes) = &session.modes {
+        let at = modes.available.iter().position(|mode| mode.id == modes.current);
+        let next = modes.available.get(at.map_or(0, |at| at + 1)).or(modes.available.first());
+        if let Some(mode) = next.map(|mode| mode.id.clone()).filter(|mode| *mode != modes.current) {
+            flow::set_mode(state, key, mode, now, fx);
+        }
+    }
+}
+
+fn mode_option(session: &Session) -> Option<&ConfigOption> {
+    select_of(session, "mode")
+}
+
+fn model_option(session: &Session) -> Option<&ConfigOption> {
+    select_of(session, "model")
+}
+
+fn select_of<'a>(session: &'a Session, category: &str) -> Option<&'a ConfigOption> {
+    session.options.iter().find(|option| {
+        option.category.as_deref() == Some(category) && matches!(option.kind, ConfigKind::Select { .. })
+    })
+}
+
+fn has_modes(session: &Session) -> bool {
+    session.modes.as_ref().is_some_and(|modes| !modes.available.is_empty())
+}
+
+fn has_models(session: &Session) -> bool {
+    session.models.as_ref().is_some_and(|models| !models.available.is_empty())
+}
+
+fn has_running_command(session: &Session) -> bool {
+    session.terminals.values().any(|terminal| terminal.is_ours && terminal.exit.is_none())
+}
+
+fn info_of(state: &State) -> Option<&AgentInfo> {
+    let conn = state.conn_of(state.active)?;
+    (conn.phase == ConnPhase::Ready).then_some(conn.info.as_ref()).flatten()
+}
+
+fn is_agent_alive(state: &State) -> bool {
+    state.conn_of(state.active).is_some_and(|conn| !matches!(conn.phase, ConnPhase::Closed(_)))
+}

@@ -1,0 +1,72 @@
+//! Which layer has the keys: the top dialog, else the shown request, else prompt and transcript.
+
+use crate::app::{LineInput, Modal, OpenAskKind, State};
+use crate::model::ElicitationMode;
+
+use super::first_ask;
+
+/// A layer that takes keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Focus {
+    /// Prompt and transcript.
+    Main,
+    /// A list with a filter.
+    Picker,
+    /// A few ways to go on.
+    Choice,
+    /// The prompts that wait.
+    Queue,
+    /// The keys.
+    Help,
+    /// The wire.
+    Log,
+    /// Facts about the connection.
+    Connection,
+    /// A line to be given.
+    Line,
+    /// A permission.
+    Permission,
+    /// A form of the agent.
+    Form,
+    /// A page that the agent wants visited.
+    Url,
+    /// A file outside the session's folders.
+    OutsideFile,
+}
+
+/// The layer that takes keys now, apart from the grace period (see [`super::takes_input`]).
+pub fn focus(state: &State) -> Focus {
+    match state.modals.last() {
+        Some(Modal::Picker(_)) => Focus::Picker,
+        Some(Modal::Choice(_)) => Focus::Choice,
+        Some(Modal::Queue { .. }) => Focus::Queue,
+        Some(Modal::Help { .. }) => Focus::Help,
+        Some(Modal::Log { .. }) => Focus::Log,
+        Some(Modal::Connection(_)) => Focus::Connection,
+        Some(Modal::Line(_)) => Focus::Line,
+        None => match first_ask(state).map(|open| &open.kind) {
+            None => Focus::Main,
+            Some(OpenAskKind::Permission { .. }) => Focus::Permission,
+            Some(OpenAskKind::OutsideFile { .. }) => Focus::OutsideFile,
+            Some(OpenAskKind::Elicitation(ask)) => match ask.mode {
+                ElicitationMode::Form { .. } => Focus::Form,
+                ElicitationMode::Url { .. } => Focus::Url,
+            },
+        },
+    }
+}
+
+/// The line that letters go into now, if the layer has one; the prompt is the view's own and not meant.
+pub fn line_input(state: &State) -> Option<&LineInput> {
+    match state.modals.last() {
+        Some(Modal::Picker(picker)) => Some(&picker.filter),
+        Some(Modal::Help { filter } | Modal::Log { filter }) => Some(filter),
+        Some(Modal::Line(dialog)) => Some(&dialog.input),
+        None if focus(state) == Focus::Form => {
+            let form = state.ask_view.form.as_ref().filter(|form| !form.is_review)?;
+            let field = form.fields.get(state.ask_view.selected)?;
+            field.takes_text().then_some(&field.input)
+        }
+        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) | None => None,
+    }
+}

@@ -1,0 +1,86 @@
+//! The grace period: a dialog that opens by itself must not be answered by a key meant for the prompt.
+//!
+//! Duty: `now` arithmetic over when the dialog appeared and when the last key came.
+//! A key that arrives is first told by [`on_input`], then acted upon; so the time of the key before it would be
+//! lost. Therefore `on_input` decides, and what it decided is kept by the appearance time of the dialog:
+//! once open to keys, a dialog stays open to them, however fast they come.
+
+use std::time::{Duration, Instant};
+
+use crate::app::{Modal, State};
+
+use super::{first_ask, on_ask_shown, picker};
+
+/// Input must have been quiet for this long.
+const QUIET: Duration = Duration::from_millis(400);
+/// After this time a dialog takes keys however much is typed.
+const LONGEST: Duration = Duration::from_millis(1500);
+
+/// Whether the top layer takes keys now. While it does not, keys belong to the prompt.
+/// The answer is the same before and after [`on_input`] was told of the key that is asked about.
+pub fn takes_input(state: &State, now: Instant) -> bool {
+    match appeared(state) {
+        Appeared::ByUser => true,
+        Appeared::Unseen => false,
+        Appeared::At(since) => {
+            let quiet_since = state.last_input.map_or(since, |last| last.max(since));
+            state.user.unlocked == Some(since)
+                || now.saturating_duration_since(quiet_since) >= QUIET
+                || now.saturating_duration_since(since) >= LONGEST
+        }
+    }
+}
+
+/// A key or click arrived, whatever it does.
+pub fn on_input(state: &mut State, now: Instant) {
+    settle(state, now);
+    if let Appeared::At(since) = appeared(state)
+        && takes_input(state, now)
+    {
+        state.user.unlocked = Some(since);
+    }
+    state.last_input = Some(now);
+}
+
+/// Stamps dialogs that appeared, and makes `state.ask_view` fresh for another ask. Idempotent; `app::update`
+/// calls it at the end of every update, whatever the event was.
+pub fn settle(state: &mut State, now: Instant) {
+    on_ask_shown(state, now);
+    picker::settle_note(state);
+    let is_covered = !state.modals.is_empty();
+    if let Some(Modal::Picker(picker)) = state.modals.last_mut()
+        && picker.is_by_itself
+    {
+        picker.shown_at.get_or_insert(now);
+    }
+    if is_covered {
+        // It will come into view by itself once more when the dialog above it closes.
+        state.ask_view.shown_at = None;
+    } else if state.ask_view.ask.is_some() {
+        state.ask_view.shown_at.get_or_insert(now);
+    }
+}
+
+/// How the top layer came to be there.
+enum Appeared {
+    /// Because the user wanted it.
+    ByUser,
+    /// By itself, and no update has been drawn since.
+    Unseen,
+    /// By itself, at this time.
+    At(Instant),
+}
+
+fn appeared(state: &State) -> Appeared {
+    let by_itself = match state.modals.last() {
+        Some(Modal::Choice(dialog)) => dialog.opened_by_itself.map(Some),
+        Some(Modal::Picker(picker)) => picker.is_by_itself.then_some(picker.shown_at),
+        Some(_) => None,
+        None => first_ask(state).map(|_| state.ask_view.shown_at),
+    };
+    match by_itself {
+        None => Appeared::ByUser,
+        Some(None) => Appeared::Unseen,
+        Some(Some(since)) => Appeared::At(since),
+    }
+}

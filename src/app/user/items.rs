@@ -1,0 +1,97 @@
+//! Items of the transcript: marking, opening, folding.
+
+use crate::app::{Effect, Item, ItemBody, State, Transcript, ViewCommand};
+use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
+
+use super::say;
+
+/// Whether an item shows its content: as the user chose, else by rule. What changed something, ran or failed
+/// is open; what only looked around, and thoughts unless they are shown, are folded.
+pub fn is_item_open(item: &Item, shows_thoughts: bool) -> bool {
+    item.is_open.unwrap_or_else(|| match &item.body {
+        ItemBody::Message(message) => message.role != Role::Thought || shows_thoughts,
+        ItemBody::Tool(call) => {
+            call.status == ToolStatus::Failed
+                || matches!(
+                    call.kind,
+                    ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute | ToolKind::Other
+                )
+        }
+        ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
+        ItemBody::TurnEnd(_)
+        | ItemBody::Notice { .. }
+        | ItemBody::Subagent { .. }
+        | ItemBody::Answered { .. } => true,
+    })
+}
+
+/// Actions on items. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::SelectPrevious => select(state, -1, fx),
+        Action::SelectNext => select(state, 1, fx),
+        Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
+            Some(id) => toggle(state, id),
+            None => say(state, "Mark an item first.", fx),
+        },
+        Action::ToggleItem(id) => toggle(state, id),
+        Action::ToggleAllFolds => toggle_all(state),
+        _ => return false,
+    }
+    true
+}
+
+/// Leaves the mark.
+pub fn clear_mark(state: &mut State) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.selected = None;
+    }
+}
+
+fn select(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let items = session.transcript.items();
+    let Some(last) = items.len().checked_sub(1) else { return };
+    let place = session
+        .selected
+        .and_then(|id| usize::try_from(id.0).ok())
+        .map_or(last, |place| place.saturating_add_signed(by).min(last));
+    session.selected = items.get(place).map(|item| item.id);
+    fx.push(Effect::View(ViewCommand::ShowSelected));
+}
+
+fn toggle(state: &mut State, id: ItemId) {
+    let shows_thoughts = state.shows_thoughts;
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.transcript.edit(id, |item| item.is_open = Some(!is_item_open(item, shows_thoughts)));
+    }
+}
+
+/// If anything that can fold is open, all of it folds; else all opens.
+fn toggle_all(state: &mut State) {
+    let shows_thoughts = state.shows_thoughts;
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let foldable = foldable_items(&session.transcript);
+    let is_any_open = foldable
+        .iter()
+        .filter_map(|id| session.transcript.get(*id))
+        .any(|item| is_item_open(item, shows_thoughts));
+    for id in foldable {
+        session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
+    }
+}
+
+fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
+    transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
+}
+
+fn can_fold(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Message(message) => message.role == Role::Thought,
+        ItemBody::Tool(_)
+        | ItemBody::Compaction { .. }
+        | ItemBody::Raw { .. }
+        | ItemBody::Subagent { .. } => true,
+        ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
+    }
+}

@@ -1,0 +1,122 @@
+//! Escape, Ctrl+C and Ctrl+Q: closing, cancelling, leaving.
+//!
+//! Invariants: one press does one thing; what closes or rejects never also cancels the turn; nothing here
+//! ever allows.
+
+use std::time::{Duration, Instant};
+
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
+};
+
+use super::{asks, composer, first_ask, say, takes_input};
+
+/// A second press counts within this time.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What is asked when a turn runs; the question is known again by it.
+const QUIT_TITLE: &str = "A turn is running. Quit?";
+
+/// Closes the top dialog, else rejects the shown request, else cancels the turn, else leaves the selection.
+///
+/// A second press soon after a rejection cancels the turn, even if another request has come to the front:
+/// who presses twice wants it to stop.
+pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_open_to_keys = takes_input(state, now);
+    if !state.modals.is_empty() {
+        if is_open_to_keys {
+            close_top(state, fx);
+        }
+    } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
+        state.user.last_reject = None;
+        flow::cancel_turn(state, state.active, now, fx);
+    } else if first_ask(state).is_some() {
+        if is_open_to_keys {
+            asks::reject(state, now, fx);
+            state.user.last_reject = Some(now);
+        }
+    } else if composer::close_completions(state) {
+        // That was all.
+    } else if is_turn_in_full_run(state) {
+        flow::cancel_turn(state, state.active, now, fx);
+    } else if let Some(session) = state.sessions.get_mut(&state.active)
+        && session.selected.take().is_none()
+        && session.turn.is_running()
+    {
+        say(state, "Waiting for the agent to stop.", fx);
+    }
+}
+
+/// Clears the prompt, else cancels the turn; a second press within a second quits.
+pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if is_within(state.last_interrupt, now) {
+        flow::quit(state, now, fx);
+        return;
+    }
+    if !takes_input(state, now) {
+        // The keys still belong to the prompt.
+        if composer::clear(state, fx) {
+            return;
+        }
+        cancel_if_running(state, now, fx);
+    } else if !state.modals.is_empty() {
+        close_top(state, fx);
+    } else if first_ask(state).is_some() {
+        if is_turn_in_full_run(state) {
+            flow::cancel_turn(state, state.active, now, fx);
+        } else {
+            asks::reject(state, now, fx);
+        }
+    } else if composer::clear(state, fx) {
+        return;
+    } else {
+        cancel_if_running(state, now, fx);
+    }
+    state.last_interrupt = Some(now);
+    state.flash = Some("Press Ctrl+C again to quit".to_owned());
+    fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
+    fx.push(Effect::Timer(TimerId::Flash, AGAIN));
+}
+
+/// Quits; asks once while a turn runs in any session.
+pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_asked =
+        state.modals.iter().any(|modal| matches!(modal, Modal::Choice(dialog) if dialog.title == QUIT_TITLE));
+    if is_asked || !state.sessions.values().any(|session| session.turn.is_running()) {
+        flow::quit(state, now, fx);
+        return;
+    }
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: QUIT_TITLE.to_owned(),
+        body: vec!["Quitting cancels the turn and stops the agent.".to_owned()],
+        choices: vec![
+            Choice { label: "Yes, quit".to_owned(), outcome: ChoiceOutcome::Quit },
+            Choice { label: "No, stay".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 1,
+        opened_by_itself: None,
+    }));
+}
+
+/// Closes the top dialog, and takes back what it only tried.
+pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Picker(picker)) = state.modals.pop()
+        && picker.kind == PickerKind::Theme
+    {
+        fx.push(Effect::SetTheme(state.setup.theme.clone()));
+    }
+}
+
+fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if is_turn_in_full_run(state) {
+        flow::cancel_turn(state, state.active, now, fx);
+    }
+}
+
+/// Whether a turn runs that has not been cancelled yet.
+fn is_turn_in_full_run(state: &State) -> bool {
+    state.active_session().is_some_and(|session| matches!(session.turn, Turn::Running { .. }))
+}
+
+fn is_within(before: Option<Instant>, now: Instant) -> bool {
+    before.is_some_and(|before| now.saturating_duration_since(before) <= AGAIN)
+}

@@ -1,0 +1,116 @@
+//! The dialog for one line: a title, a queued prompt, the variables of a sign-in one after another.
+
+use std::time::Instant;
+
+use crate::app::{Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
+use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey};
+
+use super::{composer, queue, say};
+
+/// Asks for a session's title.
+pub fn open_title(state: &mut State, key: SessionKey) {
+    let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Rename the session".to_owned(),
+        help: "The agent keeps the title in its list of sessions.".to_owned(),
+        input: LineInput::new(&title),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::Title(key),
+    }));
+}
+
+/// Asks for the first of the variables of a sign-in; signs in at once if there is none.
+pub fn open_auth_vars(
+    state: &mut State,
+    conn: ConnId,
+    method: String,
+    given: Vec<(String, String)>,
+    missing: Vec<AuthVar>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(var) = missing.first() else {
+        flow::sign_in(state, conn, &method, given, now, fx);
+        return;
+    };
+    let optional = if var.is_optional { " It may be left empty." } else { "" };
+    let help = match &var.label {
+        Some(label) => format!("{label} ({}). The agent is started again with it.{optional}", var.name),
+        None => format!("Value of {}. The agent is started again with it.{optional}", var.name),
+    };
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Sign in".to_owned(),
+        help,
+        input: LineInput::default(),
+        is_secret: var.is_secret,
+        problem: None,
+        purpose: LinePurpose::AuthVars { conn, method, given, missing },
+    }));
+}
+
+/// Actions in the dialog.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return false };
+    let edit = match action {
+        Action::Accept => {
+            accept(state, now, fx);
+            return true;
+        }
+        Action::Left => LineEdit::Left,
+        Action::Right => LineEdit::Right,
+        Action::First => LineEdit::Home,
+        Action::Last => LineEdit::End,
+        Action::Choose(digit) => LineEdit::Insert(digit.to_string()),
+        Action::Up | Action::Down | Action::NextField | Action::PreviousField => return true,
+        _ => return false,
+    };
+    dialog.input.apply(&edit);
+    true
+}
+
+fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
+    let text = dialog.input.text.trim().to_owned();
+    match dialog.purpose.clone() {
+        LinePurpose::Title(_) | LinePurpose::QueuedPrompt { .. } if text.is_empty() => {
+            dialog.problem = Some("Type something, or press Escape to leave it as it was.".to_owned());
+        }
+        LinePurpose::Title(key) => {
+            state.modals.pop();
+            flow::set_title(state, key, text, now, fx);
+        }
+        LinePurpose::QueuedPrompt { place, before } => {
+            state.modals.pop();
+            if !queue::replace(state, place, &before, text.clone()) {
+                keep_edited_prompt(state, text, fx);
+            }
+        }
+        LinePurpose::AuthVars { conn, method, mut given, mut missing } => {
+            if missing.is_empty() {
+                state.modals.pop();
+                return;
+            }
+            let is_needed = missing.first().is_some_and(|var| !var.is_optional);
+            if text.is_empty() && is_needed {
+                dialog.problem = Some("This value is needed to sign in.".to_owned());
+                return;
+            }
+            let var = missing.remove(0);
+            if !text.is_empty() {
+                given.push((var.name, text));
+            }
+            state.modals.pop();
+            open_auth_vars(state, conn, method, given, missing, now, fx);
+        }
+    }
+}
+
+/// The prompt was sent while it was edited: the new text must not be lost.
+fn keep_edited_prompt(state: &mut State, text: String, fx: &mut Vec<Effect>) {
+    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
+    let both = if draft.is_empty() { text } else { format!("{draft}\n{text}") };
+    composer::set_draft(state, both, fx);
+    say(state, "That prompt has been sent already. Your text is in the prompt.", fx);
+}

@@ -1,0 +1,266 @@
+//! Lists with a filter: how they open, are walked, filtered and picked from.
+//!
+//! What stands in them is `rows`. Invariant: `matches` is in step with `filter` and `rows`, and `selected` is a
+//! place in `matches` unless they are empty.
+
+use std::time::Instant;
+
+use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, flow};
+use crate::model::{
+    Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, Purpose, SessionId,
+};
+
+use super::{dialogs, fuzzy, leave, line_dialog, on_action as on_any_action, rows, say};
+
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+
+/// Opens the picker of agents (called by the agent's side when none was named).
+pub fn open_agents(state: &mut State) {
+    let mut picker = new(PickerKind::Agent, "Choose an agent", rows::agents(state));
+    let last = state.setup.last_agent.as_deref();
+    let is_last =
+        |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
+    if let Some(place) = picker.rows.iter().position(is_last) {
+        picker.selected = place;
+    }
+    if picker.rows.is_empty() {
+        picker.note =
+            Some("No agent is known. Add one to the configuration, or name its command.".to_owned());
+    }
+    push(state, picker);
+}
+
+/// Opens the picker of ways to sign in to this agent (called when a call was answered with "sign in first").
+pub fn open_sign_in(state: &mut State, conn: ConnId) {
+    let mut picker = sign_in(state, conn);
+    picker.is_by_itself = true;
+    push(state, picker);
+}
+
+/// The picker of ways to sign in to this agent.
+pub fn sign_in(state: &State, conn: ConnId) -> Picker {
+    let mut picker = new(PickerKind::SignIn, "Sign in", rows::sign_ins(state, conn));
+    picker.conn = Some(conn);
+    if picker.rows.is_empty() {
+        picker.note =
+            Some("The agent offers no way to sign in. Use its own program, then start it again.".to_owned());
+    }
+    picker
+}
+
+/// A page of `state.listed` came: fills the picker of sessions, if it is open.
+pub fn on_sessions_listed(state: &mut State) {
+    let fresh = rows::sessions(state);
+    for modal in &mut state.modals {
+        if let Modal::Picker(picker) = modal
+            && picker.kind == PickerKind::Session
+        {
+            let marked = marked_row(picker).map(|row| row.value.clone());
+            picker.rows.clone_from(&fresh);
+            refilter(picker);
+            let place = picker
+                .matches
+                .iter()
+                .position(|row| picker.rows.get(*row).map(|row| &row.value) == marked.as_ref());
+            picker.selected = place.unwrap_or(0);
+        }
+    }
+}
+
+/// Says under the sessions whether more of them may come; the agent's answer, good or bad, ends the waiting.
+pub fn settle_note(state: &mut State) {
+    let Some(Modal::Picker(picker)) = state.modals.last() else { return };
+    if picker.kind != PickerKind::Session {
+        return;
+    }
+    let is_asking = state
+        .conn_of(state.active)
+        .is_some_and(|conn| conn.open_calls.values().any(|tag| tag.purpose == Purpose::ListSessions));
+    let note = match (is_asking, picker.rows.is_empty()) {
+        (true, _) => Some("Asking the agent for its sessions."),
+        (false, true) => Some("The agent told of no sessions."),
+        (false, false) => None,
+    };
+    if picker.note.as_deref() != note
+        && let Some(Modal::Picker(picker)) = state.modals.last_mut()
+    {
+        picker.note = note.map(str::to_owned);
+    }
+}
+
+/// A picker with these rows; the one in force is marked.
+pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> Picker {
+    Picker {
+        kind,
+        title: title.into(),
+        matches: (0..rows.len()).collect(),
+        selected: rows.iter().position(|row| row.is_current).unwrap_or(0),
+        rows,
+        filter: LineInput::default(),
+        note: None,
+        conn: None,
+        is_by_itself: false,
+        shown_at: None,
+    }
+}
+
+/// Puts a picker on top; one of the same kind is never there twice.
+pub fn push(state: &mut State, picker: Picker) {
+    state.modals.retain(|modal| !matches!(modal, Modal::Picker(other) if other.kind == picker.kind));
+    state.modals.push(Modal::Picker(picker));
+}
+
+/// The filter of the top picker changes.
+pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
+    if picker.filter.apply(edit) {
+        refilter(picker);
+        preview(picker, fx);
+    }
+}
+
+/// Actions in the top picker.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
+    let count = picker.matches.len();
+    let last = count.saturating_sub(1);
+    let place = match action {
+        Action::Accept => {
+            pick(state, now, fx);
+            return true;
+        }
+        Action::Choose(digit) => {
+            on_filter(state, &LineEdit::Insert(digit.to_string()), fx);
+            return true;
+        }
+        Action::ToggleChoice => {
+            on_filter(state, &LineEdit::Insert(" ".to_owned()), fx);
+            return true;
+        }
+        Action::Left | Action::Right => {
+            picker.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+            return true;
+        }
+        Action::OpenPalette if picker.kind == PickerKind::Palette => {
+            leave::close_top(state, fx);
+            return true;
+        }
+        Action::Up | Action::PreviousField => picker.selected.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if picker.selected >= last => 0,
+        Action::Down | Action::NextField => picker.selected + 1,
+        Action::PageUp => super::moved(picker.selected, -PAGE_ROWS, count),
+        Action::PageDown => super::moved(picker.selected, PAGE_ROWS, count),
+        Action::Scroll(lines) => super::moved(picker.selected, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(place) => super::moved(usize::from(place), 0, count),
+        _ => return dialogs::scroll_body(action, fx),
+    };
+    if picker.selected != place {
+        picker.selected = place;
+        preview(picker, fx);
+    }
+    true
+}
+
+/// A theme is shown while it is only marked; `leave::close_top` takes that back.
+fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
+    if picker.kind == PickerKind::Theme
+        && let Some(PickerRow { value: PickerValue::Id(name), .. }) = marked_row(picker)
+    {
+        fx.push(Effect::SetTheme(name.clone()));
+    }
+}
+
+fn refilter(picker: &mut Picker) {
+    let texts = picker.rows.iter().map(|row| (row.label.as_str(), row.detail.as_str()));
+    picker.matches = fuzzy::rank(&picker.filter.text, texts);
+    picker.selected = 0;
+}
+
+fn marked_row(picker: &Picker) -> Option<&PickerRow> {
+    picker.matches.get(picker.selected).and_then(|row| picker.rows.get(*row))
+}
+
+fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = state.modals.last() else { return };
+    let Some(value) = marked_row(picker).map(|row| row.value.clone()) else { return };
+    let (kind, conn) = (picker.kind.clone(), picker.conn);
+    state.modals.pop();
+    let key = state.active;
+    match (kind, value) {
+        (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
+        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
+        (PickerKind::Palette, PickerValue::Id(_)) => {}
+        (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),
+        (PickerKind::Model, PickerValue::Id(id)) => flow::set_model(state, key, ModelId::from(id), now, fx),
+        (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),
+        (PickerKind::OptionValue(id), PickerValue::Id(value)) => {
+            state
+                .modals
+                .retain(|modal| !matches!(modal, Modal::Picker(below) if below.kind == PickerKind::Option));
+            flow::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+        }
+        (PickerKind::Theme, PickerValue::Id(name)) => {
+            state.setup.theme.clone_from(&name);
+            fx.push(Effect::SetTheme(name));
+        }
+        (PickerKind::Session, PickerValue::Id(id)) => {
+            flow::open_session(state, SessionId::from(id), now, fx);
+        }
+        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
+    }
+}
+
+fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
+    let spec = choice.spec.clone();
+    let Some(session) = state.active_session() else { return };
+    let folder = session.place.cwd.clone();
+    fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
+    state.setup.last_agent = Some(spec.name.clone());
+    flow::start_agent(state, state.active, spec, now, fx);
+}
+
+/// A switch is turned over; for the rest a second picker shows the values, above this one.
+fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>) {
+    let option =
+        state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
+    match option.map(|option| &option.kind) {
+        Some(ConfigKind::Boolean { current }) => {
+            let value = ConfigValue::Bool(!current);
+            flow::set_option(state, state.active, id, value, now, fx);
+        }
+        Some(ConfigKind::Select { .. }) => {
+            let mut options = new(PickerKind::Option, "Options", rows::options(state));
+            let is_this = |row: &PickerRow| row.value == PickerValue::Id(id.clone());
+            options.selected = options.rows.iter().position(is_this).unwrap_or(0);
+            push(state, options);
+            open_values(state, &id);
+        }
+        None => say(state, "The agent has taken this option back.", fx),
+    }
+}
+
+/// Opens the values of a select option.
+pub fn open_values(state: &mut State, id: &str) {
+    let option =
+        state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
+    if let Some(option) = option {
+        let picker = new(PickerKind::OptionValue(id.to_owned()), option.name.clone(), rows::values(option));
+        push(state, picker);
+    }
+}
+
+fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(conn) = conn else { return };
+    let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
+    let Some(method) = methods.into_iter().flatten().find(|method| method.id == id) else { return };
+    match method.kind.clone() {
+        AuthKind::EnvVar { vars, .. } => {
+            line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
+        }
+        AuthKind::Agent | AuthKind::Terminal { .. } => flow::sign_in(state, conn, id, Vec::new(), now, fx),
+    }
+}

@@ -1,0 +1,253 @@
+//! Builders for the tests of the user's side: a state with a ready session, and keys with a clock.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::app::{
+    AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind, Picker, Session,
+    SessionPhase, Setup, State, Turn, ViewCommand,
+};
+use crate::model::{
+    Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, CallTag, ConnId,
+    ElicitationAsk, ElicitationMode, FieldKind, FileJob, FileOp, FormField, ItemId, LineEdit, PermissionAsk,
+    PermissionKind, PermissionOption, SessionId, ToolCallPatch,
+};
+
+use super::{on_action, on_draft, on_input, on_line, settle, takes_input};
+
+/// The one connection.
+pub const CONN: ConnId = ConnId(71);
+
+/// A state, and a clock that moves a second before each key, unless told otherwise.
+pub struct Rig {
+    pub state: State,
+    pub now: Instant,
+}
+
+impl Rig {
+    /// A ready session with an agent that can do everything.
+    pub fn new() -> Self {
+        let now = Instant::now();
+        let setup = Setup {
+            folder: PathBuf::from("/home/u/shop"),
+            agents: vec![agent("one", "configured"), agent("two", "found"), agent("demo", "built in")],
+            themes: vec!["dark".to_owned(), "light".to_owned(), "paper".to_owned()],
+            theme: "dark".to_owned(),
+            ..Setup::default()
+        };
+        let (mut state, _) = State::new(setup, now);
+        state.modals.clear();
+        let mut conn = Conn::new(CONN, agent("one", "configured").spec, now);
+        conn.phase = ConnPhase::Ready;
+        conn.info = Some(AgentInfo {
+            capabilities: AgentCapabilities {
+                can_list: true,
+                can_fork: true,
+                can_set_title: true,
+                can_log_out: true,
+                ..AgentCapabilities::default()
+            },
+            ..AgentInfo::default()
+        });
+        state.conns.insert(CONN, conn);
+        let mut rig = Self { state, now };
+        let session = rig.session();
+        session.conn = Some(CONN);
+        session.id = Some(SessionId::from("s1"));
+        session.phase = SessionPhase::Ready;
+        rig
+    }
+
+    pub fn session(&mut self) -> &mut Session {
+        let active = self.state.active;
+        self.state.sessions.get_mut(&active).expect("there is an active session")
+    }
+
+    pub fn open_calls(&mut self) -> &mut BTreeMap<u64, CallTag> {
+        &mut self.state.conns.get_mut(&CONN).expect("the connection is there").open_calls
+    }
+
+    pub fn run_turn(&mut self) -> &mut Self {
+        let now = self.now;
+        self.session().turn = Turn::Running { since: now, last_news: now };
+        self.session().turn_count = 1;
+        self
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, ms: u64) -> &mut Self {
+        self.now += Duration::from_millis(ms);
+        self
+    }
+
+    pub fn takes_input(&self) -> bool {
+        takes_input(&self.state, self.now)
+    }
+
+    /// A key after a second of silence.
+    pub fn act(&mut self, action: Action) -> Vec<Effect> {
+        self.wait(1001).act_now(action)
+    }
+
+    /// A key without any time before it.
+    pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        on_input(&mut self.state, self.now);
+        on_action(&mut self.state, action, self.now, &mut fx);
+        fx
+    }
+
+    /// A letter that goes into the prompt.
+    pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        on_input(&mut self.state, self.now);
+        on_draft(&mut self.state, text.to_owned(), self.now, &mut fx);
+        fx
+    }
+
+    /// Letters that go into the top line, after a second of silence.
+    pub fn type_line(&mut self, text: &str) -> Vec<Effect> {
+        self.edit_line(LineEdit::Insert(text.to_owned()))
+    }
+
+    pub fn edit_line(&mut self, edit: LineEdit) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        self.wait(1001);
+        on_input(&mut self.state, self.now);
+        on_line(&mut self.state, edit, self.now, &mut fx);
+        fx
+    }
+
+    /// A request comes to the end of the row.
+    pub fn ask(&mut self, number: u64, kind: OpenAskKind) {
+        let since = self.now;
+        let class = match &kind {
+            OpenAskKind::Permission { .. } => AskClass::Permission,
+            OpenAskKind::Elicitation(_) => AskClass::Elicitation,
+            OpenAskKind::OutsideFile { .. } => AskClass::File(self.state.active),
+        };
+        let conn = self.state.conns.get_mut(&CONN).expect("the connection is there");
+        conn.open_asks.insert(AskId(number), class);
+        self.session().asks.push_back(OpenAsk { conn: CONN, ask: AskId(number), kind, since });
+        settle(&mut self.state, since);
+    }
+
+    pub fn ask_permission(&mut self, number: u64, kinds: &[PermissionKind]) {
+        self.ask(number, permission(kinds));
+    }
+
+    pub fn ask_form(&mut self, fields: Vec<FormField>) {
+        let mode = ElicitationMode::Form { title: None, description: None, fields };
+        self.ask(1, elicitation(mode));
+    }
+
+    pub fn ask_url(&mut self, url: &str) {
+        self.ask(1, elicitation(ElicitationMode::Url { id: "e1".to_owned(), url: url.to_owned() }));
+    }
+
+    pub fn picker(&self) -> &Picker {
+        match self.state.modals.last() {
+            Some(Modal::Picker(picker)) => picker,
+            other => panic!("a picker is on top, not {other:?}"),
+        }
+    }
+
+    /// Labels of the rows that pass the filter.
+    pub fn shown(&self) -> Vec<&str> {
+        let picker = self.picker();
+        picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect()
+    }
+
+    pub fn marked(&self) -> &str {
+        self.shown()[self.picker().selected]
+    }
+
+    pub fn is_cancelling(&mut self) -> bool {
+        matches!(self.session().turn, Turn::Cancelling { .. })
+    }
+
+    pub fn open_asks(&mut self) -> Vec<u64> {
+        self.session().asks.iter().map(|open| open.ask.0).collect()
+    }
+}
+
+pub fn agent(name: &str, source: &str) -> AgentChoice {
+    AgentChoice {
+        spec: AgentSpec { name: name.to_owned(), command: format!("{name}-acp"), ..AgentSpec::default() },
+        title: format!("Agent {name}"),
+        source: source.to_owned(),
+    }
+}
+
+pub fn permission(kinds: &[PermissionKind]) -> OpenAskKind {
+    let option = |(place, kind): (usize, &PermissionKind)| PermissionOption {
+        id: format!("option-{place}"),
+        name: format!("{kind:?}"),
+        kind: *kind,
+    };
+    let request = PermissionAsk {
+        session: Some(SessionId::from("s1")),
+        tool: ToolCallPatch::new("call".into()),
+        options: kinds.iter().enumerate().map(option).collect(),
+    };
+    OpenAskKind::Permission { request, tool: ItemId(0) }
+}
+
+pub fn outside_file(ask: u64) -> OpenAskKind {
+    let job = FileJob {
+        conn: CONN,
+        ask: AskId(ask),
+        path: PathBuf::from("/etc/hosts"),
+        roots: vec![PathBuf::from("/home/u/shop")],
+        outside_allowed: false,
+        missing_reads_empty: false,
+        op: FileOp::Read { line: None, limit: None },
+    };
+    OpenAskKind::OutsideFile { job, resolved: PathBuf::from("/etc/hosts") }
+}
+
+pub fn elicitation(mode: ElicitationMode) -> OpenAskKind {
+    let session = Some(SessionId::from("s1"));
+    OpenAskKind::Elicitation(ElicitationAsk { session, tool: None, message: "Please say".to_owned(), mode })
+}
+
+pub fn field(key: &str, is_required: bool, kind: FieldKind) -> FormField {
+    FormField { key: key.to_owned(), title: key.to_owned(), description: None, is_required, kind }
+}
+
+pub fn text_kind(default: Option<&str>) -> FieldKind {
+    FieldKind::Text {
+        min_chars: None,
+        max_chars: None,
+        pattern: None,
+        format: None,
+        default: default.map(str::to_owned),
+    }
+}
+
+/// The answers that were sent.
+pub fn answers(fx: &[Effect]) -> Vec<(u64, Answer)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Send(CONN, AgentCommand::Answer(ask, answer)) => Some((ask.0, answer.clone())),
+        _ => None,
+    };
+    fx.iter().filter_map(answer).collect()
+}
+
+pub fn selected(option: &str) -> Answer {
+    Answer::Selected(option.to_owned())
+}
+
+/// What the view was told.
+pub fn views(fx: &[Effect]) -> Vec<ViewCommand> {
+    let view = |effect: &Effect| match effect {
+        Effect::View(command) => Some(command.clone()),
+        _ => None,
+    };
+    fx.iter().filter_map(view).collect()
+}
+
+pub fn has_cancel(fx: &[Effect]) -> bool {
+    fx.iter().any(|effect| matches!(effect, Effect::Send(CONN, AgentCommand::Cancel(_))))
+}

@@ -1,0 +1,10 @@
+//! What keys mean on each layer.
+
+mod asks;
+mod composer;
+mod form;
+mod grace;
+mod leave;
+mod lists;
+mod pickers;
+mod validate;

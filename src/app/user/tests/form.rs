@@ -1,0 +1,241 @@
+//! Forms: defaults, walking, choosing, review, sending.
+
+use crate::app::user::testkit::{Rig, answers, field, text_kind, views};
+use crate::app::user::{field_hint, line_input, shown_value};
+use crate::app::{FormState, ViewCommand};
+use crate::model::{Action, Answer, FieldChoice, FieldKind, FieldValue, FormField};
+
+fn choices(values: &[&str]) -> Vec<FieldChoice> {
+    let choice = |value: &&str| FieldChoice {
+        value: (*value).to_owned(),
+        title: value.to_uppercase(),
+        description: None,
+    };
+    values.iter().map(choice).collect()
+}
+
+fn one_of(values: &[&str], default: Option<&str>) -> FieldKind {
+    FieldKind::Choice { choices: choices(values), default: default.map(str::to_owned) }
+}
+
+fn some_of(values: &[&str], min_items: Option<u32>, max_items: Option<u32>) -> FieldKind {
+    FieldKind::Choices { choices: choices(values), min_items, max_items, default: Vec::new() }
+}
+
+fn number(is_integer: bool, default: Option<f64>) -> FieldKind {
+    FieldKind::Number { is_integer, minimum: Some(1.0), maximum: Some(9.0), default }
+}
+
+fn sent(values: &[(&str, FieldValue)]) -> Vec<(u64, Answer)> {
+    let values = values.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    vec![(1, Answer::ElicitationAccepted(Some(values)))]
+}
+
+fn text(value: &str) -> FieldValue {
+    FieldValue::Text(value.to_owned())
+}
+
+fn form(rig: &Rig) -> &FormState {
+    rig.state.ask_view.form.as_ref().expect("a form is open")
+}
+
+fn rig(fields: Vec<FormField>) -> Rig {
+    let mut rig = Rig::new();
+    rig.ask_form(fields);
+    rig
+}
+
+#[test]
+fn defaults_are_filled_in_and_sent_after_a_review() {
+    let mut rig = rig(vec![
+        field("name", true, text_kind(Some("Ada"))),
+        field("size", false, number(true, Some(3.0))),
+        field("colour", true, one_of(&["red", "blue"], Some("blue"))),
+        field("ok", false, FieldKind::Boolean { default: Some(true) }),
+        field(
+            "tags",
+            false,
+            FieldKind::Choices {
+                choices: choices(&["a", "b", "c"]),
+                min_items: None,
+                max_items: None,
+                default: vec!["a".to_owned(), "c".to_owned()],
+            },
+        ),
+    ]);
+    let shown: Vec<_> = form(&rig).fields.iter().map(shown_value).collect();
+    assert_eq!(shown, ["Ada", "3", "BLUE", "yes", "A, C"]);
+    for place in 1..=4 {
+        assert!(answers(&rig.act(Action::Accept)).is_empty());
+        assert_eq!(rig.state.ask_view.selected, place);
+    }
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert!(form(&rig).is_review);
+    let expected = sent(&[
+        ("name", text("Ada")),
+        ("size", FieldValue::Integer(3)),
+        ("colour", text("blue")),
+        ("ok", FieldValue::Bool(true)),
+        ("tags", FieldValue::Texts(vec!["a".to_owned(), "c".to_owned()])),
+    ]);
+    assert_eq!(answers(&rig.act(Action::Accept)), expected);
+    assert!(rig.open_asks().is_empty());
+}
+
+#[test]
+fn a_form_of_one_field_is_sent_by_one_enter() {
+    let mut rig = rig(vec![field("answer", true, one_of(&["yes", "no"], None))]);
+    rig.act(Action::Choose(2));
+    assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("answer", text("no"))]));
+}
+
+#[test]
+fn enter_takes_the_marked_choice_only_where_one_is_needed() {
+    let mut needed = rig(vec![field("a", true, one_of(&["x", "y"], None))]);
+    assert_eq!(answers(&needed.act(Action::Accept)), sent(&[("a", text("x"))]));
+    let mut optional = rig(vec![field("a", false, one_of(&["x", "y"], None))]);
+    assert_eq!(answers(&optional.act(Action::Accept)), sent(&[]));
+}
+
+#[test]
+fn a_problem_stops_the_form_and_is_shown_at_its_field() {
+    let mut rig = rig(vec![field("name", true, text_kind(None)), field("n", true, number(true, None))]);
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("This is needed."));
+    assert_eq!(rig.state.ask_view.selected, 0);
+    rig.type_line("Ada");
+    assert_eq!(form(&rig).fields[0].problem, None);
+    rig.act(Action::Accept);
+    rig.type_line("12");
+    rig.act(Action::Accept);
+    assert_eq!(form(&rig).fields[1].problem.as_deref(), Some("It must be at most 9."));
+    assert!(!form(&rig).is_review);
+}
+
+#[test]
+fn the_last_field_sends_back_to_a_problem_before_it() {
+    let mut rig = rig(vec![field("name", true, text_kind(None)), field("note", false, text_kind(None))]);
+    rig.act(Action::NextField);
+    assert!(form(&rig).fields[0].problem.is_some());
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!((rig.state.ask_view.selected, form(&rig).is_review), (0, false));
+}
+
+#[test]
+fn the_review_scrolls_and_goes_back() {
+    let mut rig = rig(vec![field("a", false, text_kind(None)), field("b", false, text_kind(None))]);
+    rig.act(Action::Accept);
+    rig.act(Action::Accept);
+    assert!(form(&rig).is_review && line_input(&rig.state).is_none());
+    assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
+    rig.type_line("lost");
+    assert_eq!(form(&rig).fields[1].input.text, "");
+    rig.act(Action::PreviousField);
+    assert!(!form(&rig).is_review);
+    rig.type_line("kept");
+    rig.act(Action::Accept);
+    assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("b", text("kept"))]));
+}
+
+#[test]
+fn fields_are_walked_and_choices_within_them() {
+    let mut rig = rig(vec![
+        field("a", false, text_kind(None)),
+        field("b", false, one_of(&["x", "y"], None)),
+        field("c", false, some_of(&["p", "q"], None, None)),
+        field("d", false, FieldKind::Boolean { default: None }),
+    ]);
+    rig.act(Action::Down);
+    assert_eq!(rig.state.ask_view.selected, 1);
+    rig.act(Action::Down);
+    assert_eq!(shown_value(&form(&rig).fields[1]), "Y");
+    rig.act(Action::Down);
+    assert_eq!(rig.state.ask_view.selected, 2);
+    rig.act(Action::Down);
+    rig.act(Action::ToggleChoice);
+    assert_eq!(shown_value(&form(&rig).fields[2]), "Q");
+    rig.act(Action::Choose(1));
+    assert_eq!(shown_value(&form(&rig).fields[2]), "P, Q");
+    rig.act(Action::NextField);
+    rig.act(Action::Right);
+    assert_eq!(shown_value(&form(&rig).fields[3]), "yes");
+    rig.act(Action::Choose(2));
+    assert_eq!(shown_value(&form(&rig).fields[3]), "no");
+    rig.act(Action::NextField);
+    assert_eq!(rig.state.ask_view.selected, 3);
+    rig.act(Action::Up);
+    rig.act(Action::Mark(1));
+    rig.act(Action::ToggleChoice);
+    assert_eq!(shown_value(&form(&rig).fields[1]), "");
+}
+
+#[test]
+fn letters_and_digits_go_into_the_field_with_the_keys() {
+    let mut rig = rig(vec![field("a", false, text_kind(None)), field("b", false, number(false, None))]);
+    rig.type_line("ad");
+    rig.act(Action::Left);
+    rig.act(Action::Choose(7));
+    rig.act(Action::ToggleChoice);
+    assert_eq!(line_input(&rig.state).map(|input| input.text.as_str()), Some("a7 d"));
+    rig.act(Action::NextField);
+    rig.act(Action::Choose(2));
+    rig.type_line(".5");
+    rig.act(Action::Accept);
+    let expected = sent(&[("a", text("a7 d")), ("b", FieldValue::Number(2.5))]);
+    assert_eq!(answers(&rig.act(Action::Accept)), expected);
+}
+
+#[test]
+fn counts_of_choices_are_checked() {
+    let mut rig = rig(vec![field("c", true, some_of(&["p", "q", "r"], Some(1), Some(2)))]);
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Choose at least 1."));
+    for place in 1..=3 {
+        rig.act(Action::Choose(place));
+    }
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Choose at most 2."));
+    rig.act(Action::Choose(2));
+    let expected = sent(&[("c", FieldValue::Texts(vec!["p".to_owned(), "r".to_owned()]))]);
+    assert_eq!(answers(&rig.act(Action::Accept)), expected);
+}
+
+#[test]
+fn a_form_is_declined_or_cancelled() {
+    let mut declined = rig(vec![field("a", true, text_kind(None))]);
+    assert_eq!(answers(&declined.act(Action::Decline)), [(1, Answer::ElicitationDeclined)]);
+    let mut cancelled = rig(vec![field("a", true, text_kind(None))]);
+    assert_eq!(answers(&cancelled.act(Action::Escape)), [(1, Answer::ElicitationCancelled)]);
+}
+
+#[test]
+fn a_form_without_fields_is_sent_empty() {
+    let mut rig = rig(Vec::new());
+    rig.act(Action::Down);
+    assert_eq!(answers(&rig.act(Action::Accept)), sent(&[]));
+}
+
+#[test]
+fn what_was_typed_stays_when_another_request_queues_behind() {
+    let mut rig = rig(vec![field("a", true, text_kind(None))]);
+    rig.type_line("typed");
+    rig.ask_permission(2, &[]);
+    assert_eq!(form(&rig).fields[0].input.text, "typed");
+}
+
+#[test]
+fn hints_say_what_is_wanted() {
+    let hint = |kind| field_hint(&field("x", false, kind));
+    assert_eq!(hint(text_kind(None)), None);
+    assert_eq!(hint(number(true, None)).as_deref(), Some("a whole number, 1 to 9"));
+    assert_eq!(hint(some_of(&["a"], Some(1), None)).as_deref(), Some("at least 1 choices"));
+    let kind = FieldKind::Text {
+        min_chars: Some(2),
+        max_chars: Some(2),
+        pattern: Some("^[a-z]+$".to_owned()),
+        format: None,
+        default: None,
+    };
+    let wanted = "exactly 2 characters, must match ^[a-z]+$ (the agent checks it)";
+    assert_eq!(hint(kind).as_deref(), Some(wanted));
+}

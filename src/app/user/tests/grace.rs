@@ -1,0 +1,166 @@
+//! A dialog that opened by itself is not answered by a key meant for the prompt.
+
+use crate::app::user::testkit::{Rig, answers, selected, views};
+use crate::app::user::{Focus, focus, open_sign_in, settle, takes_input};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Modal, ViewCommand};
+use crate::model::PermissionKind::{AllowOnce, RejectOnce};
+use crate::model::{Action, AuthKind, AuthMethod};
+
+fn rig() -> Rig {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig
+}
+
+#[test]
+fn a_key_within_the_quiet_time_does_nothing_at_all() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for action in [Action::Choose(1), Action::Accept, Action::Submit, Action::Escape, Action::Down] {
+        rig.wait(60);
+        assert!(!takes_input(&rig.state, rig.now));
+        let before = rig.state.clone();
+        let fx = rig.act_now(action);
+        assert_eq!(fx, Vec::new(), "{action:?}");
+        assert_eq!(rig.state.ask_view, before.ask_view, "{action:?}");
+        assert_eq!(rig.open_asks(), [1], "{action:?}");
+        assert!(!rig.is_cancelling());
+    }
+}
+
+#[test]
+fn it_takes_keys_400_ms_after_it_appeared() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    assert!(!rig.wait(399).takes_input());
+    assert!(rig.wait(1).takes_input());
+    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for letters in ["y", "ye", "yes"] {
+        rig.wait(300).type_draft(letters);
+    }
+    assert_eq!(rig.session().draft, "yes");
+    assert!(!rig.wait(399).takes_input());
+    assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(400).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn after_a_second_and_a_half_it_takes_keys_however_much_is_typed() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for _ in 0..14 {
+        rig.wait(100).type_draft("x");
+        assert!(!takes_input(&rig.state, rig.now));
+    }
+    assert!(rig.wait(100).takes_input());
+    assert_eq!(answers(&rig.act_now(Action::Choose(2))), [(1, selected("option-1"))]);
+}
+
+#[test]
+fn silence_before_it_appeared_does_not_count() {
+    let mut rig = rig();
+    rig.type_draft("half a sen");
+    rig.wait(5000).ask_permission(1, &[AllowOnce]);
+    assert!(answers(&rig.wait(10).act_now(Action::Choose(1))).is_empty());
+}
+
+#[test]
+fn once_open_to_keys_it_stays_open_however_fast_they_come() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce, RejectOnce]);
+    rig.wait(400).act_now(Action::Down);
+    rig.wait(20).act_now(Action::Down);
+    assert_eq!(rig.state.ask_view.selected, 2);
+    assert!(takes_input(&rig.state, rig.now));
+    assert_eq!(answers(&rig.wait(20).act_now(Action::Accept)), [(1, selected("option-2"))]);
+}
+
+#[test]
+fn the_next_request_has_a_quiet_time_of_its_own() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    rig.ask_permission(2, &[AllowOnce]);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(rig.open_asks(), [2]);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(2, selected("option-0"))]);
+}
+
+#[test]
+fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
+    let mut rig = rig();
+    rig.act(Action::OpenHelp);
+    rig.wait(5000).ask_permission(1, &[AllowOnce]);
+    rig.act(Action::Escape);
+    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(400).act_now(Action::Choose(1))).len(), 1);
+}
+
+#[test]
+fn the_answer_is_the_same_before_and_after_the_key_was_told() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    for ms in [100, 399, 400, 10] {
+        rig.wait(ms);
+        let before = takes_input(&rig.state, rig.now);
+        crate::app::user::on_input(&mut rig.state, rig.now);
+        assert_eq!(takes_input(&rig.state, rig.now), before, "{ms}");
+    }
+}
+
+#[test]
+fn the_wheel_scrolls_at_any_time() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    assert_eq!(views(&rig.act_now(Action::Scroll(3))), [ViewCommand::ScrollDialog(3)]);
+}
+
+#[test]
+fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
+    let mut rig = rig();
+    let choices = vec![Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close }];
+    let dialog = |opened_by_itself| {
+        let title = "The agent does not answer".to_owned();
+        Modal::Choice(ChoiceDialog {
+            title,
+            body: Vec::new(),
+            choices: choices.clone(),
+            selected: 0,
+            opened_by_itself,
+        })
+    };
+    rig.state.modals.push(dialog(Some(rig.now)));
+    rig.wait(100).act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 1);
+    rig.wait(400).act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 0);
+    rig.state.modals.push(dialog(None));
+    rig.act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 0);
+}
+
+#[test]
+fn a_sign_in_that_the_agent_wants_waits_too() {
+    let mut rig = Rig::new();
+    let conn = rig.session().conn.expect("a connection");
+    let info = rig.state.conns.get_mut(&conn).and_then(|conn| conn.info.as_mut()).expect("info");
+    info.auth_methods = vec![AuthMethod {
+        id: "browser".to_owned(),
+        name: "Browser".to_owned(),
+        description: None,
+        kind: AuthKind::Agent,
+    }];
+    open_sign_in(&mut rig.state, conn);
+    settle(&mut rig.state, rig.now);
+    rig.wait(50).act_now(Action::Accept);
+    assert_eq!(rig.marked(), "Browser");
+    rig.wait(400).act_now(Action::Accept);
+    assert!(rig.state.modals.is_empty());
+}

@@ -1,0 +1,329 @@
+//! Pickers: rows, filter, choice.
+
+use crate::app::user::testkit::{Rig, agent};
+use crate::app::user::{Focus, focus, obstacle, on_sessions_listed, open_agents};
+use crate::app::{Effect, Modal, PickerKind};
+use crate::model::{
+    Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
+    ConfigOption, ConfigValue, LineEdit, Mode, Modes, SessionId, SessionInfo,
+};
+
+fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
+    let conn = rig.session().conn.expect("a connection");
+    rig.state.conns.get_mut(&conn).and_then(|conn| conn.info.as_mut()).expect("info")
+}
+
+fn calls(fx: &[Effect]) -> Vec<&Call> {
+    let call = |effect| match effect {
+        &Effect::Send(_, AgentCommand::Call(_, ref call)) => Some(call),
+        _ => None,
+    };
+    fx.iter().filter_map(call).collect()
+}
+
+fn select(id: &str, category: &str, current: &str, values: &[(&str, Option<&str>)]) -> ConfigOption {
+    let choice = |(value, group): &(&str, Option<&str>)| ConfigChoice {
+        value: (*value).to_owned(),
+        name: format!("Value {value}"),
+        description: None,
+        group: group.map(str::to_owned),
+    };
+    ConfigOption {
+        id: id.to_owned(),
+        name: format!("Option {id}"),
+        description: None,
+        category: Some(category.to_owned()),
+        kind: ConfigKind::Select {
+            current: current.to_owned(),
+            choices: values.iter().map(choice).collect(),
+        },
+    }
+}
+
+fn session(id: &str, title: Option<&str>) -> SessionInfo {
+    SessionInfo {
+        id: SessionId::from(id),
+        cwd: "/home/u/shop".into(),
+        title: title.map(str::to_owned),
+        updated_at: Some("2026-11-20T14:03:22Z".to_owned()),
+    }
+}
+
+#[test]
+fn agents_are_grouped_and_the_last_one_is_marked() {
+    let mut rig = Rig::new();
+    rig.state.setup.last_agent = Some("demo".to_owned());
+    open_agents(&mut rig.state);
+    assert_eq!(rig.shown(), ["Agent one", "Agent two", "Agent demo"]);
+    assert_eq!(rig.marked(), "Agent demo");
+    let groups: Vec<_> = rig.picker().rows.iter().filter_map(|row| row.group.as_deref()).collect();
+    assert_eq!(groups, ["Configured", "Found on this machine", "Built in"]);
+    assert_eq!(rig.picker().rows[2].right, "last used here");
+}
+
+#[test]
+fn choosing_an_agent_starts_it_and_remembers_it_for_the_folder() {
+    let mut rig = Rig::new();
+    rig.session().conn = None;
+    rig.act(Action::OpenAgents);
+    rig.type_line("two");
+    assert_eq!(rig.shown(), ["Agent two"]);
+    let fx = rig.act(Action::Accept);
+    let saved = Effect::SaveAgentChoice { folder: "/home/u/shop".into(), agent: "two".to_owned() };
+    assert!(fx.contains(&saved), "{fx:?}");
+    assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { spec, .. } if spec.name == "two")));
+    assert!(rig.state.modals.is_empty());
+}
+
+#[test]
+fn a_filter_without_hits_takes_nothing() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenAgents);
+    rig.type_line("zzz");
+    assert!(rig.shown().is_empty());
+    for action in [Action::Accept, Action::Down, Action::Up, Action::Last, Action::Mark(3)] {
+        assert_eq!(rig.act(action), Vec::new(), "{action:?}");
+    }
+    rig.edit_line(LineEdit::Clear);
+    assert_eq!(rig.shown().len(), 3);
+}
+
+#[test]
+fn the_mark_goes_round_and_pages_stop() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenAgents);
+    for (action, marked) in [
+        (Action::Up, "Agent demo"),
+        (Action::Down, "Agent one"),
+        (Action::Down, "Agent two"),
+        (Action::PageDown, "Agent demo"),
+        (Action::PageUp, "Agent one"),
+        (Action::Last, "Agent demo"),
+        (Action::First, "Agent one"),
+        (Action::Mark(1), "Agent two"),
+        (Action::Scroll(1), "Agent demo"),
+    ] {
+        rig.act(action);
+        assert_eq!(rig.marked(), marked, "{action:?}");
+    }
+}
+
+#[test]
+fn digits_belong_to_the_filter() {
+    let mut rig = Rig::new();
+    rig.state.setup.agents.push(agent("gpt5", "found"));
+    rig.act(Action::OpenAgents);
+    rig.act(Action::Choose(5));
+    assert_eq!(rig.picker().filter.text, "5");
+    assert_eq!(rig.shown(), ["Agent gpt5"]);
+}
+
+#[test]
+fn the_palette_offers_only_what_makes_sense() {
+    let mut rig = Rig::new();
+    let entry = |action, text: &str| (action, text.to_owned(), String::new());
+    rig.state.setup.palette = vec![
+        entry(Action::ForkSession, "Fork"),
+        entry(Action::RenameSession, "Rename"),
+        entry(Action::OpenSessions, "Sessions"),
+        entry(Action::OpenModels, "Models"),
+        entry(Action::OpenModes, "Modes"),
+        entry(Action::OpenOptions, "Options"),
+        entry(Action::SignOut, "Sign out"),
+        entry(Action::OpenQueue, "Queue"),
+        entry(Action::OpenHelp, "Help"),
+        entry(Action::OpenPalette, "Palette"),
+        entry(Action::Accept, "Take"),
+    ];
+    rig.act(Action::OpenPalette);
+    assert_eq!(rig.shown(), ["Fork", "Rename", "Sessions", "Sign out", "Help"]);
+    rig.act(Action::OpenPalette);
+    assert!(rig.state.modals.is_empty());
+    info(&mut rig).capabilities = AgentCapabilities::default();
+    rig.act(Action::OpenPalette);
+    assert_eq!(rig.shown(), ["Help"]);
+    rig.act(Action::Accept);
+    assert_eq!(focus(&rig.state), Focus::Help);
+    assert_eq!(rig.state.modals.len(), 1);
+}
+
+#[test]
+fn a_key_for_what_the_agent_cannot_do_says_so_and_calls_nothing() {
+    let mut rig = Rig::new();
+    info(&mut rig).capabilities = AgentCapabilities::default();
+    for action in [
+        Action::ForkSession,
+        Action::RenameSession,
+        Action::OpenSessions,
+        Action::OpenModels,
+        Action::OpenModes,
+        Action::NextMode,
+        Action::OpenOptions,
+        Action::SignOut,
+        Action::OpenSignIn,
+        Action::KillCommand,
+        Action::TogglePlan,
+    ] {
+        rig.state.flash = None;
+        let why = obstacle(&rig.state, action);
+        let fx = rig.act(action);
+        assert!(calls(&fx).is_empty() && rig.state.modals.is_empty(), "{action:?}");
+        assert!(why.is_some(), "{action:?}");
+        assert_eq!(rig.state.flash.as_deref(), why, "{action:?}");
+    }
+}
+
+#[test]
+fn themes_are_shown_while_marked_and_taken_back_on_escape() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenThemes);
+    assert_eq!(rig.marked(), "dark");
+    let set = |name: &str| Effect::SetTheme(name.to_owned());
+    assert_eq!(rig.act(Action::Down), [set("light")]);
+    assert_eq!(rig.type_line("pap"), [set("paper")]);
+    assert_eq!(rig.state.setup.theme, "dark");
+    assert_eq!(rig.act(Action::Escape), [set("dark")]);
+    rig.act(Action::OpenThemes);
+    rig.act(Action::Down);
+    assert_eq!(rig.act(Action::Accept), [set("light")]);
+    assert_eq!(rig.state.setup.theme, "light");
+}
+
+#[test]
+fn config_options_open_their_values_in_groups_and_switches_turn() {
+    let mut rig = Rig::new();
+    rig.session().options = vec![
+        select("effort", "thought_level", "low", &[("low", None), ("high", Some("Slow"))]),
+        ConfigOption {
+            id: "fast".to_owned(),
+            name: "Fast".to_owned(),
+            description: None,
+            category: None,
+            kind: ConfigKind::Boolean { current: false },
+        },
+    ];
+    rig.act(Action::OpenOptions);
+    let right: Vec<_> = rig.picker().rows.iter().map(|row| row.right.as_str()).collect();
+    assert_eq!(right, ["Value low", "off"]);
+    rig.act(Action::Accept);
+    assert_eq!(rig.picker().kind, PickerKind::OptionValue("effort".to_owned()));
+    assert_eq!(rig.marked(), "Value low");
+    assert_eq!(rig.picker().rows[1].group.as_deref(), Some("Slow"));
+    // Escape goes back to the options, and what is chosen closes both.
+    rig.act(Action::Escape);
+    assert_eq!(rig.picker().kind, PickerKind::Option);
+    rig.act(Action::Accept);
+    rig.act(Action::Down);
+    let fx = rig.act(Action::Accept);
+    let id = SessionId::from("s1");
+    let value = ConfigValue::Text("high".to_owned());
+    assert_eq!(calls(&fx), [&Call::SetOption(id.clone(), "effort".to_owned(), value)]);
+    assert!(rig.state.modals.is_empty());
+    rig.act(Action::OpenOptions);
+    rig.act(Action::Down);
+    let fx = rig.act(Action::Accept);
+    assert_eq!(calls(&fx), [&Call::SetOption(id, "fast".to_owned(), ConfigValue::Bool(true))]);
+}
+
+#[test]
+fn config_options_go_before_the_older_modes() {
+    let mut rig = Rig::new();
+    let mode = |id: &str| Mode { id: id.into(), name: format!("Mode {id}"), description: None };
+    rig.session().modes = Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("code")] });
+    let fx = rig.act(Action::NextMode);
+    assert_eq!(calls(&fx), [&Call::SetMode("s1".into(), "code".into())]);
+    rig.act(Action::OpenModes);
+    assert_eq!(rig.shown(), ["Mode ask", "Mode code"]);
+    rig.act(Action::Escape);
+    rig.session().options = vec![select("m", "mode", "b", &[("a", None), ("b", None)])];
+    let fx = rig.act(Action::NextMode);
+    let value = ConfigValue::Text("a".to_owned());
+    assert_eq!(calls(&fx), [&Call::SetOption("s1".into(), "m".to_owned(), value)]);
+    rig.act(Action::OpenModes);
+    assert_eq!(rig.shown(), ["Value a", "Value b"]);
+    assert_eq!(rig.marked(), "Value b");
+}
+
+#[test]
+fn sessions_are_asked_for_and_come_later() {
+    let mut rig = Rig::new();
+    let fx = rig.act(Action::OpenSessions);
+    assert!(matches!(calls(&fx).as_slice(), [Call::ListSessions { .. }]), "{fx:?}");
+    assert_eq!(rig.picker().note.as_deref(), Some("Asking the agent for its sessions."));
+    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s1", None)];
+    on_sessions_listed(&mut rig.state);
+    assert_eq!(rig.shown(), ["Fix the till", "Untitled"]);
+    rig.open_calls().clear();
+    rig.type_line("");
+    assert_eq!(rig.picker().note, None);
+    let row = &rig.picker().rows[0];
+    assert_eq!((row.detail.as_str(), row.right.as_str()), ("/home/u/shop", "2026-11-20 14:03"));
+    rig.type_line("till");
+    // The next page keeps filter and mark.
+    rig.state.listed.insert(0, session("s7", Some("Another till")));
+    on_sessions_listed(&mut rig.state);
+    assert_eq!(rig.shown().len(), 2);
+    assert_eq!(rig.marked(), "Fix the till");
+}
+
+#[test]
+fn an_empty_list_of_sessions_says_so() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenSessions);
+    rig.open_calls().clear();
+    rig.type_line("");
+    assert_eq!(rig.picker().note.as_deref(), Some("The agent told of no sessions."));
+}
+
+#[test]
+fn a_sign_in_by_variables_asks_for_each() {
+    let mut rig = Rig::new();
+    let var = |name: &str, is_secret, is_optional| AuthVar {
+        name: name.to_owned(),
+        label: None,
+        is_secret,
+        is_optional,
+    };
+    let vars = vec![var("KEY", true, false), var("ORG", false, true), var("URL", false, false)];
+    info(&mut rig).auth_methods = vec![AuthMethod {
+        id: "key".to_owned(),
+        name: "API key".to_owned(),
+        description: None,
+        kind: AuthKind::EnvVar { vars, link: None },
+    }];
+    rig.act(Action::OpenSignIn);
+    rig.act(Action::Accept);
+    let dialog = |rig: &Rig| match rig.state.modals.last() {
+        Some(Modal::Line(dialog)) => dialog.clone(),
+        other => panic!("a line is asked for, not {other:?}"),
+    };
+    assert!(dialog(&rig).is_secret && dialog(&rig).help.contains("KEY"));
+    rig.act(Action::Accept);
+    assert!(dialog(&rig).problem.is_some());
+    rig.type_line("sk-1\n");
+    assert_eq!((dialog(&rig).problem, dialog(&rig).input.text.as_str()), (None, "sk-1"));
+    rig.act(Action::Accept);
+    assert!(dialog(&rig).help.contains("ORG") && !dialog(&rig).is_secret);
+    rig.act(Action::Accept);
+    assert!(dialog(&rig).help.contains("URL"));
+    rig.type_line("https://x.test");
+    let fx = rig.act(Action::Accept);
+    assert!(rig.state.modals.is_empty());
+    // The agent is started again with what was given; what was left empty is left out.
+    let env = fx.iter().find_map(|effect| match effect {
+        Effect::Connect { spec, .. } => Some(spec.env.clone()),
+        _ => None,
+    });
+    let given = [("KEY", "sk-1"), ("URL", "https://x.test")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(env, Some(given.to_vec()));
+}
+
+#[test]
+fn one_kind_of_picker_is_never_open_twice() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenAgents);
+    rig.act(Action::OpenThemes);
+    rig.act(Action::OpenAgents);
+    assert_eq!(rig.state.modals.len(), 2);
+    assert_eq!(rig.picker().kind, PickerKind::Agent);
+}

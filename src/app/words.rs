@@ -1,0 +1,110 @@
+//! What parlor says about errors and ends, and how it tells their classes apart.
+//!
+//! Duty: one sentence for what happened, one for what to do next; the classes (agent, protocol, transport)
+//! have different words. Not its duty: where the sentences are shown.
+//! Agents use error codes loosely, so no class hangs on a code alone.
+
+use crate::model::{AgentInfo, CallError, CloseReason, ExitInfo, RpcError};
+
+/// What a failed call means, with what to do next.
+pub fn error_text(error: &CallError) -> String {
+    match error {
+        CallError::Agent(error) => agent_error_text(error),
+        CallError::Malformed { error } => {
+            format!("The agent's answer could not be read: {error}. The log shows it as it came.")
+        }
+        CallError::TimedOut(seconds) => {
+            format!("The agent did not answer within {seconds} s. Wait and try again, or restart it.")
+        }
+        CallError::Lost => "The connection ended before the answer. Restart the agent.".to_owned(),
+    }
+}
+
+/// The agent's own words, with the code where there are none.
+pub fn agent_error_text(error: &RpcError) -> String {
+    let message = error.message.trim();
+    if message.is_empty() {
+        format!("The agent answered with error {} and no text. The log shows it as it came.", error.code)
+    } else {
+        message.to_owned()
+    }
+}
+
+/// Whether the agent wants a sign-in first. `-32000` is also used for unknown sessions and for too many of
+/// them, so the code counts only with methods to sign in by, or with words that say so.
+pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {
+    let CallError::Agent(error) = error else {
+        return false;
+    };
+    if says_session_gone(error) {
+        return false;
+    }
+    let text = error.message.to_lowercase();
+    let says_so = [
+        "authentication required",
+        "auth required",
+        "auth_required",
+        "authrequired",
+        "not authenticated",
+        "unauthenticated",
+        "not logged in",
+        "please log in",
+        "login required",
+        "sign in",
+    ]
+    .iter()
+    .any(|words| text.contains(words));
+    let has_methods = info.is_some_and(|info| !info.auth_methods.is_empty());
+    let is_loose_match = text.contains("auth") || text.contains("log in") || text.contains("login");
+    says_so || (error.code == RpcError::AUTH_REQUIRED && (has_methods || is_loose_match))
+}
+
+/// Whether the agent does not know the session (any more).
+pub fn is_session_gone(error: &CallError) -> bool {
+    matches!(error, CallError::Agent(error) if says_session_gone(error))
+}
+
+fn says_session_gone(error: &RpcError) -> bool {
+    const CODES: [i64; 4] = [RpcError::AUTH_REQUIRED, -32600, RpcError::INVALID_PARAMS, RpcError::INTERNAL];
+    let text = error.message.to_lowercase();
+    let says_so = ["session not found", "unknown session", "resource not found", "no such session"]
+        .iter()
+        .any(|words| text.contains(words));
+    matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
+}
+
+/// Why a connection ended, in one sentence.
+pub fn close_cause(reason: &CloseReason, command: &str) -> String {
+    match reason {
+        CloseReason::NotStarted { is_missing: true, .. } => {
+            format!("The program {command} was not found. Install it, or choose another agent.")
+        }
+        CloseReason::NotStarted { error, .. } => {
+            format!("The program {command} could not be started: {error}.")
+        }
+        CloseReason::Exited { status, .. } => format!("The agent ended with {}.", exit_text(status)),
+        CloseReason::Lost { error } => format!("The connection to the agent broke: {error}."),
+        CloseReason::Stopped => "The agent was stopped.".to_owned(),
+    }
+}
+
+/// How a process ended: `exit code 3`, `signal SIGKILL (out of memory?)`.
+pub fn exit_text(status: &ExitInfo) -> String {
+    match (status.code, &status.signal) {
+        (_, Some(signal)) if signal == "SIGKILL" => "signal SIGKILL (out of memory?)".to_owned(),
+        (_, Some(signal)) => format!("signal {signal}"),
+        (Some(code), None) => format!("exit code {code}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+/// The last lines of a process's stderr.
+pub fn stderr_tail(reason: &CloseReason) -> &[String] {
+    match reason {
+        CloseReason::Exited { stderr_tail, .. } => stderr_tail,
+        _ => &[],
+    }
+}
+
+/// The status of a compaction of which only a part of the summary is known yet.
+pub const IN_PROGRESS: &str = "in_progress";
