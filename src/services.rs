@@ -1,4 +1,16 @@
 //! Local services: files, terminals, git, and what parlor keeps on disk.
 //!
 //! Duty: does the work that an agent asks of its client, off the UI thread, and tells the outcome as
-//! [`crate::model::ServiceEvent`]. Not its duty: deciding whether it may be done (`app`).
+//! [`crate::model::ServiceEvent`].
+//! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
+//! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started
+//! only by `process` (to read their output) and `terminals` (for the agent).
+
+pub mod fs;
+pub mod git;
+pub mod login;
+pub mod store;
+pub mod terminals;
+
+mod process;
+mod unix;

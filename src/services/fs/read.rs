@@ -1,0 +1,69 @@
+//! Reads a text file through its root's handle, without ever waiting for a writer.
+
+use std::io::{BufReader, Read as _};
+
+use cap_std::fs::{File, Metadata, OpenOptions};
+
+use super::MAX_READ_BYTES;
+use super::lines::{Window, read_window};
+use super::place::Place;
+use super::seen::Seen;
+use super::trouble::FileTrouble;
+use crate::services::unix;
+
+/// Reads the lines that were asked for, and tells what is now known of the file.
+pub(super) fn read(
+    place: &Place,
+    line: Option<u32>,
+    limit: Option<u32>,
+) -> Result<(String, Seen), FileTrouble> {
+    let (file, meta) = open(place)?;
+    let window = Window::new(line, limit);
+    let max_bytes = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
+    let too_large = || FileTrouble::TooLarge { size_bytes: meta.len() };
+    let (bytes, seen) = if meta.len() <= MAX_READ_BYTES {
+        let whole = content(file)?.ok_or_else(too_large)?;
+        let seen = Seen::content(&whole);
+        let part = if window.is_whole() { Some(whole) } else { read_window(&*whole, window, max_bytes)? };
+        (part.unwrap_or_default(), seen)
+    } else if window.is_whole() {
+        return Err(too_large());
+    } else {
+        let part = read_window(BufReader::with_capacity(1 << 16, file), window, max_bytes)?;
+        (part.ok_or_else(too_large)?, Seen::outside(&meta))
+    };
+    let text = String::from_utf8(bytes)
+        .map_err(|error| FileTrouble::NotText { at_bytes: error.utf8_error().valid_up_to() })?;
+    Ok((text, seen))
+}
+
+/// The file's bytes; `None` when it turns out to be over the limit (`/proc` files say that they are empty).
+pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FileTrouble> {
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= MAX_READ_BYTES).then_some(bytes))
+}
+
+/// Opens an ordinary file. The kind is looked at before, because opening a device can do something, and
+/// after, because the name may stand for something else by then.
+pub(super) fn open(place: &Place) -> Result<(File, Metadata), FileTrouble> {
+    check_kind(&place.root().metadata(place.relative())?)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    unix::never_wait(&mut options);
+    let file = place.root().open_with(place.relative(), &options)?;
+    let meta = file.metadata()?;
+    check_kind(&meta)?;
+    Ok((file, meta))
+}
+
+/// Refuses what is no ordinary file.
+pub(super) fn check_kind(meta: &Metadata) -> Result<(), FileTrouble> {
+    if meta.is_dir() {
+        Err(FileTrouble::Folder)
+    } else if meta.is_file() {
+        Ok(())
+    } else {
+        Err(FileTrouble::Special)
+    }
+}

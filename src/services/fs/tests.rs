@@ -1,0 +1,387 @@
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+struct Rig {
+    files: Files,
+    dir: tempfile::TempDir,
+    root: PathBuf,
+    outside: PathBuf,
+}
+
+fn rig() -> Rig {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let (root, outside) = (base.join("root"), base.join("outside"));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret").unwrap();
+    Rig { files: Files::new(), dir, root, outside }
+}
+
+impl Rig {
+    fn job(&self, path: impl AsRef<Path>, op: FileOp) -> FileJob {
+        FileJob {
+            conn: ConnId(1),
+            ask: AskId(7),
+            path: self.root.join(path),
+            roots: vec![self.root.clone()],
+            outside_allowed: false,
+            missing_reads_empty: false,
+            op,
+        }
+    }
+
+    fn read(&self, path: impl AsRef<Path>) -> Result<String, RpcError> {
+        self.done(self.job(path, FileOp::Read { line: None, limit: None })).map(Option::unwrap)
+    }
+
+    fn write(&self, path: impl AsRef<Path>, text: &str) -> Result<(), RpcError> {
+        let written = self.done(self.job(path, FileOp::Write { content: text.to_owned() }))?;
+        assert_eq!(written, None);
+        Ok(())
+    }
+
+    fn done(&self, job: FileJob) -> Result<Option<String>, RpcError> {
+        match self.files.serve(job) {
+            ServiceEvent::FileDone { conn: ConnId(1), ask: AskId(7), result } => result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn outside(&self, path: impl AsRef<Path>) -> PathBuf {
+        let read = self.job(&path, FileOp::Read { line: None, limit: None });
+        let write = self.job(&path, FileOp::Write { content: "x".to_owned() });
+        match (self.files.serve(read), self.files.serve(write)) {
+            (
+                ServiceEvent::OutsideRoots { resolved, .. },
+                ServiceEvent::OutsideRoots { resolved: again, .. },
+            ) => {
+                assert_eq!(resolved, again);
+                resolved
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(&self.root)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn acp_v1_a_part_of_a_file_keeps_its_line_ends() {
+    let rig = rig();
+    fs::write(rig.root.join("f"), "one\r\ntwo\n\nfour").unwrap();
+    fs::write(rig.root.join("empty"), "").unwrap();
+    let table: &[(&str, Option<u32>, Option<u32>, &str)] = &[
+        ("f", None, None, "one\r\ntwo\n\nfour"),
+        ("f", Some(1), None, "one\r\ntwo\n\nfour"),
+        ("f", Some(0), Some(1), "one\r\n"),
+        ("f", None, Some(2), "one\r\ntwo\n"),
+        ("f", Some(2), Some(2), "two\n\n"),
+        ("f", Some(4), Some(1), "four"),
+        ("f", Some(4), Some(9), "four"),
+        ("f", Some(5), None, ""),
+        ("f", Some(u32::MAX), Some(u32::MAX), ""),
+        ("f", None, Some(0), ""),
+        ("f", Some(2), Some(0), ""),
+        ("empty", None, None, ""),
+        ("empty", Some(1), Some(1), ""),
+    ];
+    for (path, line, limit, expected) in table {
+        let job = rig.job(path, FileOp::Read { line: *line, limit: *limit });
+        assert_eq!(rig.done(job).unwrap().unwrap(), *expected, "{path} {line:?} {limit:?}");
+    }
+}
+
+#[test]
+fn acp_v1_a_missing_file_is_resource_not_found_with_its_path() {
+    let rig = rig();
+    let error = rig.read("no \"such\"").unwrap_err();
+    assert_eq!(error.code, RpcError::RESOURCE_NOT_FOUND);
+    let data = error.data.unwrap().0.to_string();
+    assert!(data.starts_with("{\"uri\":\"/") && data.ends_with("no \\\"such\\\"\"}"), "{data}");
+}
+
+#[test]
+fn a_missing_file_reads_empty_for_agents_that_need_it() {
+    let rig = rig();
+    let mut job = rig.job("none", FileOp::Read { line: None, limit: None });
+    job.missing_reads_empty = true;
+    assert_eq!(rig.done(job).unwrap().unwrap(), "");
+    rig.write("none", "made").unwrap();
+    assert_eq!(rig.read("none").unwrap(), "made");
+}
+
+#[test]
+fn what_is_no_text_file_is_a_clear_error() {
+    let rig = rig();
+    fs::create_dir(rig.root.join("folder")).unwrap();
+    fs::write(rig.root.join("latin"), b"caf\xe9").unwrap();
+    let made = std::process::Command::new("mkfifo").arg(rig.root.join("pipe")).status().unwrap();
+    assert!(made.success());
+    for (path, words) in [
+        ("folder", "is a folder"),
+        ("", "is a folder"),
+        ("pipe", "device, a pipe"),
+        ("latin", "not UTF-8 text (byte 3"),
+    ] {
+        let error = rig.read(path).unwrap_err();
+        assert!(error.message.contains(words), "{path}: {}", error.message);
+    }
+    for (path, words) in [("folder", "is a folder"), ("", "is a folder"), ("pipe", "device, a pipe")] {
+        let error = rig.write(path, "x").unwrap_err();
+        assert!(error.message.contains(words), "{path}: {}", error.message);
+    }
+    let mut device = rig.job("/dev/zero", FileOp::Read { line: None, limit: Some(1) });
+    device.roots = vec![PathBuf::from("/dev")];
+    assert!(rig.done(device).unwrap_err().message.contains("device"));
+    let relative = FileJob { path: "f".into(), ..rig.job("f", FileOp::Read { line: None, limit: None }) };
+    assert!(rig.done(relative).unwrap_err().message.contains("absolute"));
+}
+
+#[test]
+fn a_large_file_is_read_in_parts_only() {
+    let rig = rig();
+    let file = fs::File::create(rig.root.join("large")).unwrap();
+    (&file).write_all(b"first\nsecond\n").unwrap();
+    file.set_len(MAX_READ_BYTES + (1 << 20)).unwrap();
+    assert!(rig.read("large").unwrap_err().message.contains("33 MiB"));
+    let part = rig.job("large", FileOp::Read { line: Some(2), limit: Some(1) });
+    assert_eq!(rig.done(part).unwrap().unwrap(), "second\n");
+    let rest = rig.job("large", FileOp::Read { line: Some(2), limit: None });
+    assert_eq!(rig.done(rest).unwrap_err().code, RpcError::INTERNAL);
+}
+
+#[test]
+fn what_leads_out_asks_with_the_real_path() {
+    let rig = rig();
+    symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
+    symlink("../outside", rig.root.join("folder")).unwrap();
+    symlink(rig.outside.join("new"), rig.root.join("dangling")).unwrap();
+    fs::create_dir(rig.root.join("sub")).unwrap();
+    let secret = rig.outside.join("secret");
+    for path in
+        ["link", "folder/secret", "../outside/secret", "sub/../../outside/secret", "no/../../outside/secret"]
+    {
+        assert_eq!(rig.outside(path), secret, "{path}");
+    }
+    assert_eq!(rig.outside("dangling"), rig.outside.join("new"));
+    assert_eq!(rig.outside("folder/a/b"), rig.outside.join("a/b"));
+    // A folder whose name only begins like the root's is not inside.
+    assert_eq!(rig.outside("../root-2/f"), rig.dir.path().canonicalize().unwrap().join("root-2/f"));
+    assert_eq!(fs::read_to_string(secret).unwrap(), "secret");
+    assert!(!rig.outside.join("new").exists());
+}
+
+#[test]
+fn an_outside_path_is_served_once_the_user_allowed_that_very_path() {
+    let rig = rig();
+    symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
+    let mut job = rig.job("link", FileOp::Write { content: "changed".to_owned() });
+    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::OutsideRoots { .. }));
+    // While the user reads the question, the link is pointed elsewhere.
+    fs::remove_file(rig.root.join("link")).unwrap();
+    symlink(rig.outside.join("other"), rig.root.join("link")).unwrap();
+    job.outside_allowed = true;
+    let asked_again = rig.files.serve(job.clone());
+    assert!(
+        matches!(&asked_again, ServiceEvent::OutsideRoots { resolved, .. } if resolved.ends_with("other")),
+        "{asked_again:?}"
+    );
+    rig.done(job).unwrap();
+    assert_eq!(fs::read_to_string(rig.outside.join("other")).unwrap(), "changed");
+    assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
+}
+
+#[test]
+fn links_inside_the_roots_are_followed() {
+    let rig = rig();
+    fs::create_dir(rig.root.join("real")).unwrap();
+    fs::write(rig.root.join("real/f"), "old").unwrap();
+    // Absolute, and through a second link.
+    symlink(rig.root.join("real"), rig.root.join("by")).unwrap();
+    symlink("by/f", rig.root.join("link")).unwrap();
+    assert_eq!(rig.read("link").unwrap(), "old");
+    rig.write("link", "new").unwrap();
+    assert!(rig.root.join("link").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(rig.root.join("real/f")).unwrap(), "new");
+    symlink("loop-b", rig.root.join("loop-a")).unwrap();
+    symlink("loop-a", rig.root.join("loop-b")).unwrap();
+    assert!(rig.read("loop-a").unwrap_err().message.contains("too many links"));
+}
+
+#[test]
+fn a_root_that_is_a_link_bounds_what_it_leads_to() {
+    let rig = rig();
+    fs::write(rig.root.join("f"), "text").unwrap();
+    symlink(&rig.root, rig.dir.path().join("alias")).unwrap();
+    let mut job = rig.job("f", FileOp::Read { line: None, limit: None });
+    job.roots = vec![rig.dir.path().join("alias")];
+    assert_eq!(rig.done(job).unwrap().unwrap(), "text");
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_after_the_check_leads_nowhere() {
+    let rig = rig();
+    fs::create_dir(rig.root.join("sub")).unwrap();
+    fs::write(rig.root.join("sub/secret"), "mine").unwrap();
+    let Located::Inside(place) =
+        place::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap()
+    else {
+        panic!("inside")
+    };
+    fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
+    symlink(&rig.outside, rig.root.join("sub")).unwrap();
+    assert!(matches!(read::read(&place, None, None), Err(FileTrouble::Escaped)));
+    assert!(matches!(write::write(&place, "x", None), Err(FileTrouble::Escaped)));
+    assert!(matches!(place.make_parent(), Err(FileTrouble::Escaped)));
+    assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
+}
+
+#[test]
+fn a_race_of_links_never_leads_out() {
+    let rig = rig();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (folder, link) = (rig.root.join("sub"), rig.root.join("link"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("secret"), "mine").unwrap();
+    symlink(&rig.outside, &link).unwrap();
+    let swapper = std::thread::spawn({
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        let stop = Arc::clone(&stop);
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        }
+    });
+    for _ in 0..1500 {
+        let read = rig.files.serve(rig.job("sub/secret", FileOp::Read { line: None, limit: None }));
+        if let ServiceEvent::FileDone { result: Ok(text), .. } = read {
+            assert_eq!(text.unwrap(), "mine");
+        }
+    }
+    for _ in 0..150 {
+        rig.files.serve(rig.job("sub/secret", FileOp::Write { content: "mine".to_owned() }));
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapper.join().unwrap();
+    assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
+    assert_eq!(fs::read_dir(&rig.outside).unwrap().count(), 1);
+}
+
+#[test]
+fn acp_v1_a_write_makes_the_file_and_its_folders() {
+    let rig = rig();
+    rig.write("a/b/c.txt", "text\n").unwrap();
+    assert_eq!(fs::read_to_string(rig.root.join("a/b/c.txt")).unwrap(), "text\n");
+    rig.write("a/b/c.txt", "").unwrap();
+    assert_eq!(fs::read_to_string(rig.root.join("a/b/c.txt")).unwrap(), "");
+    fs::write(rig.root.join("file"), "").unwrap();
+    assert_eq!(rig.write("file/below", "x").unwrap_err().code, RpcError::INTERNAL);
+}
+
+#[test]
+fn a_write_keeps_mode_bits_and_replaces_whole() {
+    let rig = rig();
+    let path = rig.root.join("script");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o2750)).unwrap();
+    let inode = fs::metadata(&path).unwrap().ino();
+    rig.write("script", "new").unwrap();
+    let meta = fs::metadata(&path).unwrap();
+    assert_eq!(meta.permissions().mode() & 0o7777, 0o2750);
+    assert_ne!(meta.ino(), inode, "a reader of the old file still has all of it");
+    assert_eq!(rig.names(), ["script"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_leaves_the_old_file() {
+    let rig = rig();
+    fs::write(rig.root.join("f"), "old").unwrap();
+    let dir = cap_std::fs::Dir::open_ambient_dir(&rig.root, cap_std::ambient_authority()).unwrap();
+    let old = dir.metadata("f").unwrap();
+    let failed = write::replace(&dir, "f".as_ref(), Some(&old), |file| {
+        file.write_all(b"half of the new")?;
+        // The kernel's own "no space left".
+        fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
+    });
+    assert!(
+        matches!(&failed, Err(FileTrouble::Io(error)) if error.kind() == io::ErrorKind::StorageFull),
+        "{failed:?}"
+    );
+    assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "old");
+    assert_eq!(rig.names(), ["f"], "nothing is left behind");
+}
+
+#[test]
+fn a_protected_file_stays_as_it_is() {
+    let rig = rig();
+    let path = rig.root.join("f");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    // A superuser may write it all the same.
+    let may_write = fs::OpenOptions::new().write(true).open(&path).is_ok();
+    assert_eq!(rig.write("f", "new").is_ok(), may_write);
+    assert_eq!(fs::read_to_string(&path).unwrap(), if may_write { "new" } else { "old" });
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_not_written() {
+    let rig = rig();
+    let path = rig.root.join("f");
+    fs::write(&path, "one").unwrap();
+    rig.read("f").unwrap();
+    // The same length, within one tick of the clock.
+    fs::write(&path, "two").unwrap();
+    let error = rig.write("f", "three").unwrap_err();
+    assert!(error.message.contains("changed since you read it"), "{}", error.message);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    rig.read("f").unwrap();
+    rig.write("f", "three").unwrap();
+    rig.write("f", "four").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "four");
+}
+
+#[test]
+fn only_real_changes_by_others_refuse_a_write() {
+    let rig = rig();
+    let path = rig.root.join("f");
+    fs::write(&path, "one").unwrap();
+    let part = rig.job("f", FileOp::Read { line: Some(1), limit: Some(1) });
+    rig.done(part).unwrap();
+    // Saved again with the same content.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "one").unwrap();
+    rig.write("f", "two").unwrap();
+    // Deleted: nothing is lost by writing it.
+    fs::remove_file(&path).unwrap();
+    rig.write("f", "three").unwrap();
+    // Another agent's write is a change for this one.
+    let mut other = rig.job("f", FileOp::Write { content: "theirs".to_owned() });
+    other.conn = ConnId(2);
+    assert!(matches!(rig.files.serve(other), ServiceEvent::FileDone { result: Ok(None), .. }));
+    assert!(rig.write("f", "four").is_err());
+    rig.files.forget(ConnId(1));
+    rig.write("f", "four").unwrap();
+}
+
+#[test]
+fn a_file_that_appeared_since_the_agent_looked_is_not_written() {
+    let rig = rig();
+    rig.read("f").unwrap_err();
+    fs::write(rig.root.join("f"), "theirs").unwrap();
+    assert!(rig.write("f", "mine").unwrap_err().message.contains("made since you looked"));
+    assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "theirs");
+}

@@ -1,0 +1,79 @@
+//! Replaces a file whole: the new content is complete on the disk before it takes the name.
+
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
+
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_tempfile::TempFile;
+
+use super::place::Place;
+use super::read::{check_kind, content, open};
+use super::seen::Seen;
+use super::trouble::FileTrouble;
+use crate::services::unix;
+
+/// Writes the file unless it changed since `seen`; tells what is now known of it.
+pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<Seen, FileTrouble> {
+    let old = match open(place) {
+        Ok((file, meta)) => {
+            refuse_changed(seen, file, &meta)?;
+            Some(meta)
+        }
+        // Nothing is lost by writing a file that someone deleted.
+        Err(FileTrouble::Missing) => None,
+        Err(trouble) => return Err(trouble),
+    };
+    let (folder, name) = place.make_parent()?;
+    if old.is_some() {
+        refuse_protected(&folder, name)?;
+    }
+    replace(&folder, name, old.as_ref(), |file| file.write_all(text.as_bytes()))?;
+    Ok(Seen::content(text.as_bytes()))
+}
+
+fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(), FileTrouble> {
+    match seen {
+        None => Ok(()),
+        Some(Seen::Missing) => Err(FileTrouble::Appeared),
+        Some(seen @ Seen::Outside(_)) if seen == Seen::outside(meta) => Ok(()),
+        Some(seen @ Seen::Content(_)) => match content(file)? {
+            Some(bytes) if Seen::content(&bytes) == seen => Ok(()),
+            _ => Err(FileTrouble::Changed),
+        },
+        Some(Seen::Outside(_)) => Err(FileTrouble::Changed),
+    }
+}
+
+/// Replacing needs only the right to change the folder; a file that its owner protected must stay as it is.
+fn refuse_protected(folder: &Dir, name: &OsStr) -> Result<(), FileTrouble> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    unix::never_wait(&mut options);
+    check_kind(&folder.open_with(name, &options)?.metadata()?)
+}
+
+/// Fills a nameless or oddly named file beside the old one and gives it the name. When anything fails
+/// before that, the old file is untouched and the new one is gone.
+pub(super) fn replace(
+    folder: &Dir,
+    name: &OsStr,
+    old: Option<&Metadata>,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), FileTrouble> {
+    let mut new = TempFile::new(folder)?;
+    if let Some(old) = old {
+        // Before the content, so that nobody reads it who may not.
+        unix::keep_owner(new.as_file(), old);
+        new.as_file().set_permissions(old.permissions())?;
+    }
+    fill(new.as_file_mut())?;
+    if let Some(old) = old {
+        // Again: writing takes the set-user-id bits away.
+        new.as_file().set_permissions(old.permissions())?;
+    }
+    new.as_file().sync_all()?;
+    new.replace(name)?;
+    // Makes the new name outlast a power cut. Some file systems cannot; the content is safe either way.
+    unix::sync_folder(folder);
+    Ok(())
+}

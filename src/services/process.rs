@@ -1,0 +1,74 @@
+//! Runs a helper program to its end and reads what it prints, within bounds.
+//!
+//! Duty: the services' only place that makes a [`Command`]. The program gets no input and its own process
+//! group; it is killed, with what it started, when it takes too long.
+//! Not its duty: commands of an agent (`terminals`).
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::unix;
+
+/// How long a helper may take.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// How much of its output is kept.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+
+/// Variables that would make git look at another repository than the folder's.
+const NOT_PASSED: &[&str] = &["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"];
+
+/// Runs a program and gives its output. Fails when it cannot be started, does not succeed, or takes longer
+/// than two seconds.
+pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -> io::Result<Vec<u8>> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    for name in NOT_PASSED {
+        command.env_remove(name);
+    }
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    unix::own_group(&mut command);
+    let mut child = command.spawn()?;
+    let group = unix::process_id(child.id());
+    let stdout = child.stdout.take();
+
+    let (sender, output) = mpsc::channel();
+    thread::Builder::new().name("helper output".to_owned()).spawn(move || {
+        let _ = sender.send(stdout.map_or(Ok(Vec::new()), read_bounded));
+    })?;
+    let deadline = Instant::now() + MAX_TIME;
+    let output = output.recv_timeout(MAX_TIME);
+    while output.is_ok() && child.try_wait()?.is_none() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    if let Some(status) = child.try_wait()?
+        && let Ok(output) = output
+    {
+        if status.success() {
+            return output;
+        }
+        return Err(io::Error::other(format!("{program} ended with {status}")));
+    }
+    // An unreaped child keeps the group's id its own.
+    if child.try_wait()?.is_none()
+        && let Some(group) = group
+    {
+        unix::signal_group(group, rustix::process::Signal::KILL);
+    }
+    child.wait()?;
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
+}
+
+/// Reads to the end, so that the writer is never cut off, and keeps the beginning.
+fn read_bounded(mut from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes)?;
+    io::copy(&mut from, &mut io::sink())?;
+    Ok(bytes)
+}

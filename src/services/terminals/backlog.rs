@@ -1,0 +1,56 @@
+//! How much output is told and not yet taken, over all terminals.
+//!
+//! Duty: bounds what a screen that lags makes pile up in the (unbounded) queue of events. Credit comes back
+//! as output is taken, and by itself at a rate that any screen keeps up with, should nobody tell.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// How much may be told and not taken.
+const MAX_BYTES: u64 = 8 << 20;
+
+/// How much credit comes back by itself in a second.
+const TRICKLE_BYTES_PER_S: u64 = 64 << 10;
+
+/// The credit.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    told_bytes: u64,
+    since: Instant,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self { state: Mutex::new(State { told_bytes: 0, since: Instant::now() }) }
+    }
+}
+
+impl Backlog {
+    /// Whether so much may be told now; if so it is counted as told.
+    pub(super) fn admit(&self, bytes: usize) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed_ms = u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let back = elapsed_ms.saturating_mul(TRICKLE_BYTES_PER_S) / 1000;
+        if back > 0 {
+            state.told_bytes = state.told_bytes.saturating_sub(back);
+            state.since = Instant::now();
+        }
+        let after = state.told_bytes.saturating_add(bytes as u64);
+        let is_admitted = after <= MAX_BYTES;
+        if is_admitted {
+            state.told_bytes = after;
+        }
+        is_admitted
+    }
+
+    /// So much was taken.
+    pub(super) fn taken(&self, bytes: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.told_bytes = state.told_bytes.saturating_sub(bytes as u64);
+    }
+}

@@ -1,0 +1,275 @@
+//! One command, from its start until it is forgotten.
+//!
+//! Three threads share its state: one reads the terminal, one tells the output on, one waits for the exit.
+//! The reader waits for the teller when it is a whole event ahead (back-pressure on the command), unless
+//! the screen lags: then the middle of the screen's copy is dropped, never the agent's.
+//! The exited process is reaped only when it is forgotten: until then its id cannot name another.
+
+use std::io::Read;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::backlog::Backlog;
+use super::plain::Plain;
+use super::ring::Ring;
+use crate::model::{ConnId, ExitInfo, ServiceEvent, TerminalId};
+use crate::services::unix;
+
+/// What the agent gets when it names no limit.
+const DEFAULT_LIMIT_BYTES: u64 = 1 << 20;
+
+/// The most that an agent can ask to be kept.
+const MAX_LIMIT_BYTES: u64 = 64 << 20;
+
+/// The most that one event carries.
+const MAX_EVENT_BYTES: usize = 256 << 10;
+
+/// Time between two events.
+const TELL_EVERY: Duration = Duration::from_millis(16);
+
+/// How often to look for credit when the screen lags, and how much of the newest output waits for it.
+const LAGGING_EVERY: Duration = Duration::from_millis(100);
+const LAGGING_BYTES: usize = 64 << 10;
+
+/// How long after the exit to wait for the last output, when something else holds the terminal.
+const LAST_OUTPUT: Duration = Duration::from_millis(400);
+
+/// A command that an agent started.
+#[derive(Debug)]
+pub(super) struct Live {
+    id: TerminalId,
+    conn: ConnId,
+    leader: Pid,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is set by another thread, in no fixed order")]
+struct State {
+    plain: Plain,
+    /// For the agent.
+    ring: Ring,
+    /// For the screen, not told yet.
+    untold: Vec<u8>,
+    /// How much was left out before `untold`.
+    left_out_bytes: u64,
+    is_lagging: bool,
+    /// Nobody holds the terminal any more.
+    is_closed: bool,
+    exit: Option<(ExitInfo, Instant)>,
+    /// The end was told, or is about to be: no more output.
+    is_ended: bool,
+    may_reap: bool,
+    is_reaped: bool,
+}
+
+impl Live {
+    pub(super) fn new(id: TerminalId, conn: ConnId, leader: Pid, limit_bytes: Option<u64>) -> Self {
+        let limit = limit_bytes.unwrap_or(DEFAULT_LIMIT_BYTES).min(MAX_LIMIT_BYTES);
+        let state = State {
+            plain: Plain::default(),
+            ring: Ring::new(usize::try_from(limit).unwrap_or(usize::MAX)),
+            untold: Vec::new(),
+            left_out_bytes: 0,
+            is_lagging: false,
+            is_closed: false,
+            exit: None,
+            is_ended: false,
+            may_reap: false,
+            is_reaped: false,
+        };
+        Self { id, conn, leader, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Whose it is.
+    pub(super) fn conn(&self) -> ConnId {
+        self.conn
+    }
+
+    /// Whether the command itself runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.state().exit.is_none()
+    }
+
+    /// Plain output for the agent, whether it was cut, and the exit. The exit only once all output is
+    /// there: an agent that sees it asks no more.
+    pub(super) fn read(&self) -> (String, bool, Option<ExitInfo>) {
+        let mut state = self.state();
+        let unfinished = state.plain.unfinished();
+        let (text, is_cut) = state.ring.with(&unfinished);
+        let exit = state.exit.as_ref().filter(|_| state.is_ended).map(|(exit, _)| exit.clone());
+        (text, is_cut, exit)
+    }
+
+    /// Does something with the process while its id is surely its own.
+    pub(super) fn while_unreaped<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
+        let state = self.state();
+        (!state.is_reaped).then(|| act(self.leader))
+    }
+
+    /// Lets go of the process id, as soon as the process has ended.
+    pub(super) fn let_reap(&self) {
+        self.state().may_reap = true;
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, at_most: Option<Duration>) -> MutexGuard<'a, State> {
+        match at_most {
+            None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+        }
+    }
+
+    fn take_bytes(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        {
+            let State { plain, ring, .. } = &mut *state;
+            plain.feed(bytes, ring);
+        }
+        while !state.is_lagging
+            && !state.is_ended
+            && !state.untold.is_empty()
+            && state.untold.len() + bytes.len() > MAX_EVENT_BYTES
+        {
+            state = self.wait(state, None);
+        }
+        if state.is_ended {
+            return;
+        }
+        state.untold.extend_from_slice(bytes);
+        let over = state.untold.len().saturating_sub(LAGGING_BYTES);
+        if state.is_lagging && over > 0 {
+            state.untold.drain(..over);
+            state.left_out_bytes += over as u64;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Tells output as it comes, at most one event per [`TELL_EVERY`], then the end.
+    fn tell_until_end(&self, out: &UnboundedSender<ServiceEvent>, backlog: &Backlog) {
+        let mut next = Instant::now();
+        let mut state = self.state();
+        loop {
+            let now = Instant::now();
+            let is_last = state
+                .exit
+                .as_ref()
+                .is_some_and(|(_, at)| state.is_closed || now.duration_since(*at) >= LAST_OUTPUT);
+            if is_last {
+                state.is_ended = true;
+            }
+            if !state.untold.is_empty() && (is_last || now >= next) {
+                // The last piece is bounded, so it needs no credit.
+                let has_credit = backlog.admit(state.untold.len()) || is_last;
+                state.is_lagging = !has_credit;
+                if has_credit {
+                    let bytes = state.take_untold();
+                    let _ = out.send(ServiceEvent::TerminalOutput { terminal: self.id.clone(), bytes });
+                    next = now + TELL_EVERY;
+                } else {
+                    next = now + LAGGING_EVERY;
+                }
+                self.changed.notify_all();
+            }
+            if is_last {
+                let exit = state.exit.as_ref().map(|(exit, _)| exit.clone()).unwrap_or_default();
+                let _ = out.send(ServiceEvent::TerminalEnded { terminal: self.id.clone(), exit });
+                self.changed.notify_all();
+                return;
+            }
+            let until_next = (!state.untold.is_empty()).then(|| next.saturating_duration_since(now));
+            let until_end = state.exit.as_ref().map(|(_, at)| (*at + LAST_OUTPUT).duration_since(now));
+            let at_most = [until_next, until_end].into_iter().flatten().min();
+            state = self.wait(state, at_most);
+        }
+    }
+}
+
+impl State {
+    /// What is to be told, after a word on what was left out.
+    fn take_untold(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.untold);
+        let left_out = std::mem::take(&mut self.left_out_bytes);
+        if left_out == 0 {
+            return bytes;
+        }
+        let mut told = format!("\x1b[0m\r\n… {} KiB of output left out …\r\n", left_out.div_ceil(1024));
+        // What is left may begin in the middle of a line, of a character or of a sequence.
+        let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
+        told.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
+        told.into_bytes()
+    }
+}
+
+/// Reads the terminal until nobody holds it. Goes on after the end, for the agent's copy and so that what
+/// runs in the background is not stopped by a full terminal.
+pub(super) fn read_output(live: &Live, mut output: Box<dyn Read + Send>) {
+    let mut buffer = vec![0; 32 << 10];
+    loop {
+        match output.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => live.take_bytes(buffer.get(..len).unwrap_or_default()),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    live.state().is_closed = true;
+    live.changed.notify_all();
+}
+
+/// Waits for the exit, and later reaps.
+pub(super) fn watch_exit(live: &Arc<Live>) {
+    let here = Arc::clone(live);
+    let started = thread::Builder::new().name("terminal exit".to_owned()).spawn(move || {
+        let exit = unix::wait_unreaped(here.leader);
+        let mut state = here.state();
+        // Without an answer someone else has reaped it: the id is no longer ours.
+        state.is_reaped = exit.is_none();
+        state.exit = Some((exit.unwrap_or_default(), Instant::now()));
+        here.changed.notify_all();
+        while !state.may_reap {
+            state = here.wait(state, None);
+        }
+        if !state.is_reaped {
+            unix::reap(here.leader);
+            state.is_reaped = true;
+        }
+    });
+    if started.is_err() {
+        live.give_up();
+    }
+}
+
+/// Tells the output and the end.
+pub(super) fn tell_output(live: &Arc<Live>, out: UnboundedSender<ServiceEvent>, backlog: Arc<Backlog>) {
+    let here = Arc::clone(live);
+    let last_resort = out.clone();
+    let started = thread::Builder::new()
+        .name("terminal output".to_owned())
+        .spawn(move || here.tell_until_end(&out, &backlog));
+    if started.is_err() {
+        live.give_up();
+        let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
+        let _ = last_resort.send(ServiceEvent::TerminalEnded { terminal: live.id.clone(), exit });
+    }
+}
+
+impl Live {
+    /// For a machine that has no thread left: kills the command, so that nothing waits for it.
+    fn give_up(&self) {
+        self.while_unreaped(|leader| unix::signal_group(leader, rustix::process::Signal::KILL));
+        let mut state = self.state();
+        let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
+        state.exit.get_or_insert((exit, Instant::now()));
+        state.is_ended = true;
+    }
+}

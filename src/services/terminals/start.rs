@@ -1,0 +1,148 @@
+//! Starts a command in a pseudo terminal.
+//!
+//! The command gets: its own session without a controlling terminal, so that nothing can ask the user for a
+//! password behind parlor's back; standard input that is at its end; standard output and error on the
+//! terminal, which can be written only, so that a pager or editor that would read keys from there fails
+//! instead of waiting for ever. A line of `/bin/sh` sets this up and then becomes the command.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use rustix::process::Pid;
+
+use crate::model::TerminalCommand;
+use crate::services::unix;
+
+/// What the command takes for its window.
+const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
+
+/// The shell that every system has.
+const PLAIN_SHELL: &str = "/bin/sh";
+
+/// Shells that read a line as an agent writes it.
+const USUAL_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
+
+/// Set before the agent's own variables: no pager, no prompt, and colours.
+const ENV: &[(&str, &str)] =
+    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "xterm-256color")];
+
+/// A command that runs.
+pub(super) struct Running {
+    /// Its process, the leader of its group and session. Not reaped.
+    pub(super) leader: Pid,
+    /// What it writes; ends when nobody holds the terminal any more.
+    pub(super) output: Box<dyn Read + Send>,
+}
+
+/// Why a command could not be started; its `Display` is a sentence for the agent and its user.
+#[derive(Debug)]
+pub(super) enum StartTrouble {
+    /// There is no such program.
+    NoProgram(String),
+    /// The folder does not exist, or is none.
+    NoFolder(PathBuf),
+    /// The system refused.
+    System(String),
+}
+
+impl fmt::Display for StartTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProgram(name) if name.is_empty() => f.write_str("The command is empty."),
+            Self::NoProgram(name) => {
+                write!(f, "There is no program {name}. Check its name, or that it is on the PATH.")
+            }
+            Self::NoFolder(path) => {
+                write!(f, "The folder {} does not exist, so nothing can run in it.", path.display())
+            }
+            Self::System(error) => write!(f, "The command could not be started: {error}."),
+        }
+    }
+}
+
+/// The command as one line.
+pub(super) fn line_for_people(command: &TerminalCommand) -> String {
+    if command.args.is_empty() {
+        return command.command.clone();
+    }
+    shell_words::join(std::iter::once(&command.command).chain(&command.args))
+}
+
+/// Starts it.
+pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartTrouble> {
+    let system = |error: &dyn fmt::Display| StartTrouble::System(error.to_string());
+    let folder = match &command.cwd {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().map_err(|error| system(&error))?,
+    };
+    if !folder.is_dir() {
+        return Err(StartTrouble::NoFolder(folder));
+    }
+    let words = words(command, &folder)?;
+
+    let pty = native_pty_system().openpty(SIZE).map_err(|error| system(&error))?;
+    let mut builder = CommandBuilder::new(PLAIN_SHELL);
+    match pty.master.tty_name().filter(|name| unix::make_write_only(name)) {
+        Some(name) => {
+            builder.args(["-c", "exec \"$@\" </dev/null >\"$0\" 2>&1"]);
+            builder.arg(name);
+        }
+        None => builder.args(["-c", "exec \"$@\" </dev/null", PLAIN_SHELL]),
+    }
+    builder.args(words);
+    builder.set_controlling_tty(false);
+    builder.cwd(folder);
+    for (name, value) in ENV {
+        builder.env(name, value);
+    }
+    for (name, value) in &command.env {
+        if !name.is_empty() && !name.contains('=') {
+            builder.env(name, value);
+        }
+    }
+    let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
+    let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
+    let leader = child.process_id().and_then(unix::process_id);
+    let leader = leader.ok_or_else(|| StartTrouble::System("it has no process id".to_owned()))?;
+    // The slave closes here: from now on only the command holds it, so that reading ends with it.
+    Ok(Running { leader, output })
+}
+
+/// What to execute: the program with its arguments, or a shell with the line.
+fn words(command: &TerminalCommand, folder: &Path) -> Result<Vec<OsString>, StartTrouble> {
+    let path = command
+        .env
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| OsString::from(value))
+        .or_else(|| std::env::var_os("PATH"));
+    if let Ok(program) = which::which_in(&command.command, path, folder) {
+        let args = command.args.iter().map(OsString::from);
+        return Ok(std::iter::once(program.into_os_string()).chain(args).collect());
+    }
+    if command.args.is_empty() && is_shell_line(&command.command) {
+        return Ok(vec![shell(), "-c".into(), OsString::from(&command.command)]);
+    }
+    Err(StartTrouble::NoProgram(command.command.trim().to_owned()))
+}
+
+/// Whether a command can only be meant for a shell.
+fn is_shell_line(command: &str) -> bool {
+    let is_special = |c: char| c.is_whitespace() || "|&;<>()$`\"'*?{}~=".contains(c);
+    !command.trim().is_empty() && command.contains(is_special)
+}
+
+/// The user's shell, if agents can be expected to write for it.
+fn shell() -> OsString {
+    std::env::var_os("SHELL")
+        .filter(|shell| {
+            let path = Path::new(shell);
+            let name = path.file_name().and_then(|name| name.to_str());
+            path.is_absolute() && path.is_file() && name.is_some_and(|name| USUAL_SHELLS.contains(&name))
+        })
+        .unwrap_or_else(|| PLAIN_SHELL.into())
+}

@@ -1,0 +1,50 @@
+//! Ends commands with all that they started.
+//!
+//! A command leads its own session. Its process group is signalled, and every other process of the session
+//! too: shells with job control put theirs into groups of their own. The leader stays unreaped as long as it
+//! can be signalled (see `live`), so its id never names a stranger.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::live::Live;
+use crate::services::unix;
+
+/// How often to look whether they ended.
+const POLL: Duration = Duration::from_millis(10);
+
+/// TERM, then KILL to what is left after `grace`. Blocks until then, or until nothing is left.
+pub(super) fn kill(lives: &[Arc<Live>], grace: Duration) {
+    for live in lives {
+        signal(live, Signal::TERM);
+        // A stopped process acts on a signal only when it goes on.
+        signal(live, Signal::CONT);
+    }
+    let deadline = Instant::now() + grace;
+    while lives.iter().any(|live| is_anything_alive(live)) {
+        if Instant::now() >= deadline {
+            for live in lives {
+                signal(live, Signal::KILL);
+            }
+            return;
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Whether the command runs, or something that it started.
+pub(super) fn is_anything_alive(live: &Live) -> bool {
+    live.is_running() || !live.while_unreaped(unix::session_members).unwrap_or_default().is_empty()
+}
+
+fn signal(live: &Live, signal: Signal) {
+    live.while_unreaped(|leader| {
+        unix::signal_group(leader, signal);
+        for member in unix::session_members(leader) {
+            unix::signal_member(leader, member, signal);
+        }
+    });
+}

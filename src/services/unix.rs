@@ -1,0 +1,213 @@
+//! What only Unix has: file modes and stamps, locks, process groups and signals.
+//!
+//! Duty: the one home of the services' Unix-only calls, so that another system needs one more file.
+//! Not its duty: deciding when to call them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::{FlockOperation, Gid, OFlags, Uid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+use crate::model::ExitInfo;
+
+/// A file's outside: enough to notice that it was replaced or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The stamp of a file.
+pub(super) fn stamp(meta: &Metadata) -> FileStamp {
+    FileStamp {
+        device: meta.dev(),
+        inode: meta.ino(),
+        size_bytes: meta.size(),
+        modified: (meta.mtime(), meta.mtime_nsec()),
+        changed: (meta.ctime(), meta.ctime_nsec()),
+    }
+}
+
+/// Makes an open return at once where it would wait: a pipe without a writer.
+pub(super) fn never_wait(options: &mut OpenOptions) {
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+}
+
+/// Gives a new file the owner and group of the old one, as far as the system lets us.
+pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
+    let Ok(new) = file.metadata() else { return };
+    let uid = (new.uid() != old.uid()).then(|| Uid::from_raw(old.uid()));
+    let gid = (new.gid() != old.gid()).then(|| Gid::from_raw(old.gid()));
+    if uid.is_some() || gid.is_some() {
+        let _ = rustix::fs::fchown(file, uid, gid);
+    }
+}
+
+/// Writes a folder's entries to the disk, where the file system can.
+pub(super) fn sync_folder(folder: &Dir) {
+    let _ = rustix::fs::openat(folder, ".", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+        .and_then(rustix::fs::fsync);
+}
+
+/// Opens a file that only its owner may read, for appending (with `append`) or as a lock.
+pub(super) fn open_private(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    if append {
+        options.append(true);
+    } else {
+        options.write(true);
+    }
+    options.create(true).mode(0o600).open(path)
+}
+
+/// Tries to lock a file for this open file alone; the lock ends with the file. `false`: someone has it.
+pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes a program the leader of its own process group.
+pub(super) fn own_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// A process id as the system calls take it; `None` for 0 and what does not fit.
+pub(super) fn process_id(id: u32) -> Option<Pid> {
+    i32::try_from(id).ok().and_then(Pid::from_raw)
+}
+
+/// Signals a process group; that it is gone is no error.
+pub(super) fn signal_group(leader: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process_group(leader, signal);
+}
+
+/// Signals a process if it (still) belongs to this session.
+pub(super) fn signal_member(session: Pid, process: Pid, signal: Signal) {
+    let is_member = read_stat(process).map_or_else(
+        || rustix::process::getsid(Some(process)) == Ok(session),
+        |stat| stat.session == session,
+    );
+    if is_member {
+        let _ = rustix::process::kill_process(process, signal);
+    }
+}
+
+/// Waits until a child ends and leaves it a zombie, so that its id, and the id of its group and session,
+/// stay its own until [`reap`].
+pub(super) fn wait_unreaped(child: Pid) -> Option<ExitInfo> {
+    loop {
+        match rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(Some(status)) => {
+                let signal = status.terminating_signal().map(signal_name);
+                return Some(ExitInfo { code: status.exit_status(), signal });
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Takes an ended child off the process table; its id may name another process from now on.
+pub(super) fn reap(child: Pid) {
+    let _ = rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::EXITED);
+}
+
+/// The living processes of a session but for its leader.
+pub(super) fn session_members(session: Pid) -> Vec<Pid> {
+    if read_stat(rustix::process::getpid()).is_none() {
+        return members_by_ps(session);
+    }
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(process_id))
+        .filter(|process| *process != session)
+        .filter(|process| read_stat(*process).is_some_and(|stat| stat.is_alive && stat.session == session))
+        .collect()
+}
+
+/// What Linux tells of a process.
+struct Stat {
+    session: Pid,
+    is_alive: bool,
+}
+
+/// Reads it; `None` where there is no `/proc`, no such process, or no session in this container.
+fn read_stat(process: Pid) -> Option<Stat> {
+    let stat = std::fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    // "pid (name) state parent group session …", where the name can hold anything.
+    let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
+    let mut fields = rest.split_ascii_whitespace();
+    let is_alive = !matches!(fields.next()?, "Z" | "X");
+    let session = fields.nth(2)?.parse().ok().and_then(process_id)?;
+    Some(Stat { session, is_alive })
+}
+
+/// The same where there is no `/proc`.
+fn members_by_ps(session: Pid) -> Vec<Pid> {
+    let listed = super::process::read_output("ps", &["-A", "-o", "pid=,state="], None);
+    let Ok(listed) = listed else { return Vec::new() };
+    String::from_utf8_lossy(&listed)
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .filter(|(_, state)| !state.trim_start().starts_with('Z'))
+        .filter_map(|(id, _)| id.parse().ok().and_then(process_id))
+        .filter(|process| *process != session && rustix::process::getsid(Some(*process)) == Ok(session))
+        .collect()
+}
+
+/// The name of a signal, `SIG…`; a number for those without one.
+pub(super) fn signal_name(number: i32) -> String {
+    const NAMES: &[(Signal, &str)] = &[
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::STOP, "SIGSTOP"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    NAMES
+        .iter()
+        .find(|(signal, _)| signal.as_raw() == number)
+        .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
+}
+
+/// Makes a folder, and those above it, that only its owner may read. An existing one stays as it is.
+pub(super) fn make_private_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes a terminal one that can be opened by its name for writing only, and says whether it can be. It does
+/// not become parlor's own. (A superuser's programs can still read from it.)
+pub(super) fn make_write_only(name: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let _ = std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o200));
+    let flags = OFlags::NOCTTY.bits().cast_signed();
+    std::fs::OpenOptions::new().write(true).custom_flags(flags).open(name).is_ok()
+}
