@@ -1,1 +1,282 @@
 //! The command line.
+//!
+//! Duty: says what can be written, reads it, and runs the subcommands that need no terminal
+//! (`config`, `agents`). Not its duty: the session itself, which [`run`] hands to its caller as [`Session`].
+//! What the command line says lies over the configuration file, which lies over the defaults.
+
+pub mod agents;
+pub mod choose;
+pub mod start;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
+use crate::model::AgentSpec;
+
+const USAGE: &str = "\
+parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
+       parlor [OPTIONS] demo|config|agents";
+
+const HELP_AFTER: &str = "\
+Examples:
+  parlor                              choose an agent, work in this folder
+  parlor demo                         look around with the built-in agent: no account, no network
+  parlor ~/code/shop --agent claude   one agent, another folder
+  parlor -- gemini --acp              any program that speaks the protocol on stdin and stdout
+  parlor --agent-command 'my-agent --acp'
+                                      the same, as one line
+  parlor ./demo                       a folder that is named like a command
+
+Agents are those of the configuration, those found on this machine (see `parlor agents list`), and `demo`.
+
+Files (`parlor config` prints where they lie here):
+  configuration   config.toml in parlor's own folder; --config or PARLOR_CONFIG names another
+  themes          the folder `themes` beside it
+  data, logs      parlor's data folder; --data-dir or PARLOR_DATA_DIR names another
+
+Inside parlor, F1 shows the keys and Ctrl+P finds every command.";
+
+/// A terminal client for any agent that speaks the Agent Client Protocol.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "parlor", bin_name = "parlor", version, override_usage = USAGE, after_help = HELP_AFTER)]
+pub struct Cli {
+    /// The folder to work in
+    #[arg(value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+
+    /// The agent, by its name
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["agent_command", "command"])]
+    pub agent: Option<String>,
+
+    /// A program that speaks the protocol, with its arguments, as one line; quotes work as in a shell, nothing else does
+    #[arg(long, value_name = "LINE", conflicts_with = "command")]
+    pub agent_command: Option<String>,
+
+    /// What holds for all commands.
+    #[command(flatten)]
+    pub options: Options,
+
+    /// What to do instead of a session.
+    #[command(subcommand)]
+    pub subcommand: Option<Command>,
+
+    /// Behind `--`: a program that speaks the protocol, with its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub command: Vec<String>,
+}
+
+/// Options that may stand before or behind a subcommand.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Options {
+    /// Read this configuration instead of your own
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Keep data and logs in this folder instead of your own
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Use this theme (`auto`: dark or light as the terminal is)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub theme: Option<String>,
+
+    /// Offer agents no access to files through parlor
+    #[arg(long, global = true)]
+    pub no_fs: bool,
+
+    /// Offer agents no terminals
+    #[arg(long, global = true)]
+    pub no_terminal: bool,
+
+    /// Write all traffic with the agent to this file, as JSON lines
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+}
+
+/// Subcommands.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Start a session with the built-in agent: no account, no network
+    Demo {
+        /// The folder to work in
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
+    /// Print every value in force, and where it comes from
+    Config,
+    /// See and import agents
+    Agents {
+        /// What to do.
+        #[command(subcommand)]
+        job: AgentsJob,
+    },
+    /// Be the built-in agent on standard input and output
+    #[command(hide = true)]
+    DemoAgent,
+}
+
+/// What can be done with agents.
+#[derive(Debug, Clone, Subcommand)]
+pub enum AgentsJob {
+    /// List the agents that can be chosen, and the known ones that are not on this machine
+    List,
+    /// Add the agents of Zed's settings.json or JetBrains' acp.json to the configuration
+    Import {
+        /// Zed's settings.json, JetBrains' acp.json, or a file with their `agent_servers` block
+        file: PathBuf,
+    },
+}
+
+/// A session that the command line asks for, checked.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The folder, absolute, links resolved.
+    pub folder: PathBuf,
+    /// The agent to start with; `None`: the user is asked.
+    pub agent: Option<AgentSpec>,
+    /// Known agents that are on this machine, with their names for people, callbacks decided.
+    pub found: Vec<(AgentSpec, String)>,
+    /// The built-in agent.
+    pub demo: AgentSpec,
+    /// Where the raw traffic is written, as JSON lines.
+    pub log_file: Option<PathBuf>,
+    /// Where files lie.
+    pub paths: Paths,
+    /// The configuration in force.
+    pub config: Config,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+/// What is to be done after the command line was served.
+#[derive(Debug, Clone)]
+pub enum Next {
+    /// Nothing: the subcommand has done all.
+    Nothing,
+    /// Run this session.
+    Session(Box<Session>),
+    /// Be the built-in agent on standard input and output.
+    DemoAgent,
+}
+
+/// Reads the command line and does what it says. Errors are for the user.
+pub fn main() -> anyhow::Result<()> {
+    // The lock must be gone before anything else writes: the demo agent does so from threads of its own.
+    let next = run(&Cli::parse(), &mut std::io::stdout().lock())?;
+    match next {
+        Next::Nothing => Ok(()),
+        Next::Session(session) => start::run(*session),
+        Next::DemoAgent => crate::demo::run(),
+    }
+}
+
+/// Serves a command line. What subcommands print goes to `out`.
+///
+/// Fails, with what to do next, on a folder or agent that does not exist and on files that cannot be read or
+/// written; never on a wrong configuration.
+pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
+    if matches!(cli.subcommand, Some(Command::DemoAgent)) {
+        return Ok(Next::DemoAgent);
+    }
+    if let Some(folder) = cli.folder.as_deref().filter(|_| cli.subcommand.is_some()) {
+        bail!(
+            "the folder {} stands before a command; write it behind `parlor demo`, or leave it out",
+            folder.display()
+        );
+    }
+    let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
+    let (mut config, mut problems) = config::load(&paths);
+    cli.options.apply(&mut config);
+    match &cli.subcommand {
+        Some(Command::Config) => {
+            print(out, &config::show::show(&config, &paths, &problems))?;
+            Ok(Next::Nothing)
+        }
+        Some(Command::Agents { job: AgentsJob::List }) => {
+            let found = found(&config);
+            print(out, &agents::list(&config, &found, &paths, &problems))?;
+            Ok(Next::Nothing)
+        }
+        Some(Command::Agents { job: AgentsJob::Import { file } }) => {
+            agents::import(file, &paths, out)?;
+            Ok(Next::Nothing)
+        }
+        _ => {
+            let found = found(&config);
+            let program = std::env::current_exe().context("cannot find parlor's own program file")?;
+            let demo = choose::demo(&program, config.callbacks);
+            let agent = choose::agent_from(cli, &config, &found, &demo)?;
+            problems.extend(choose::default_agent_problem(&config, &found, &paths));
+            let folder = choose::session_folder(cli)?;
+            let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
+            Ok(Next::Session(Box::new(Session {
+                folder,
+                agent,
+                found,
+                demo,
+                log_file,
+                paths,
+                config,
+                problems,
+            })))
+        }
+    }
+}
+
+impl Cli {
+    /// The folder that was named, if any.
+    pub fn named_folder(&self) -> Option<&Path> {
+        match &self.subcommand {
+            Some(Command::Demo { folder: Some(folder) }) => Some(folder),
+            _ => self.folder.as_deref(),
+        }
+    }
+}
+
+impl Options {
+    /// Lays these options over the configuration.
+    pub fn apply(&self, config: &mut Config) {
+        let mut forced = Vec::new();
+        if let Some(theme) = &self.theme {
+            config.theme.clone_from(theme);
+            forced.push("theme");
+        }
+        if self.no_fs {
+            forced.extend(["callbacks.fs_read", "callbacks.fs_write"]);
+        }
+        if self.no_terminal {
+            forced.push("callbacks.terminal");
+        }
+        for callbacks in
+            config.agents.values_mut().map(|spec| &mut spec.callbacks).chain([&mut config.callbacks])
+        {
+            callbacks.fs_read &= !self.no_fs;
+            callbacks.fs_write &= !self.no_fs;
+            callbacks.terminal &= !self.no_terminal;
+        }
+        config.origins.extend(forced.into_iter().map(|name| (name.to_owned(), Origin::CommandLine)));
+    }
+}
+
+/// Prints a text. A reader that has seen enough (`parlor config | head`) is no error.
+fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        _ => Ok(()),
+    }
+}
+
+fn found(config: &Config) -> Vec<(AgentSpec, String)> {
+    let mut found = catalogue::found_on_path(config::environment("PATH"));
+    for (spec, _) in &mut found {
+        spec.callbacks = config.callbacks;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

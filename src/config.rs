@@ -1,4 +1,226 @@
-//! Configuration: finds, merges and checks what the user wrote.
+//! Configuration: finds, reads and checks what the user wrote.
 //!
-//! Duty: one [`Config`] in force, with the origin of each value, and a list of problems that never stop the
-//! program. Not its duty: acting on it.
+//! Duty: one [`Config`] in force, with the origin of each value, and a list of [`Problem`]s that never stop
+//! the program: a wrong value leaves its default, a wrong file leaves all of them.
+//! Not its duty: acting on it (`runtime`), the command line (`cli`, which lays its own values on top).
+//! Data enters as one TOML file and a few variables of the environment, and leaves as plain data.
+
+pub mod agents;
+pub mod catalogue;
+pub mod import;
+pub mod keymap;
+pub mod nearest;
+pub mod paths;
+mod read;
+pub mod show;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+pub use self::paths::Paths;
+
+use self::keymap::Keymap;
+use self::read::Reader;
+use crate::model::{AgentSpec, Callbacks, McpServer};
+
+/// Keys at the top of the file.
+const TOP_KEYS: &[&str] = &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "keys"];
+
+/// Everything that can be configured, in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Configured agents by name, callbacks already decided.
+    pub agents: BTreeMap<String, AgentSpec>,
+    /// Titles of configured agents that have one.
+    pub agent_titles: BTreeMap<String, String>,
+    /// The agent to start with, by name: configured, known to the catalogue, or `demo`.
+    pub default_agent: Option<String>,
+    /// MCP servers for the agents, in the file's order.
+    pub mcp_servers: Vec<McpServer>,
+    /// A theme's name, or `auto`: dark or light as the terminal is.
+    pub theme: String,
+    /// Callbacks offered to agents that have no switches of their own.
+    pub callbacks: Callbacks,
+    /// Keys.
+    pub keymap: Keymap,
+    /// Whether parlor takes the mouse.
+    pub mouse: bool,
+    /// Whether nothing may move on its own: no spinner.
+    pub reduced_motion: bool,
+    /// Where each value comes from, by dotted name; what is missing here is a default.
+    pub origins: BTreeMap<String, Origin>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            agents: BTreeMap::new(),
+            agent_titles: BTreeMap::new(),
+            default_agent: None,
+            mcp_servers: Vec::new(),
+            theme: "auto".to_owned(),
+            callbacks: Callbacks::default(),
+            keymap: Keymap::defaults(),
+            mouse: true,
+            reduced_motion: false,
+            origins: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Where a value comes from, by its dotted name (`agents.claude.command`).
+    pub fn origin(&self, name: &str) -> Origin {
+        self.origins.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Built in.
+    #[default]
+    Default,
+    /// The configuration file.
+    File {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// This variable of the environment.
+    Environment(&'static str),
+    /// The command line.
+    CommandLine,
+}
+
+/// Something wrong with the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1, if one can be named.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub text: String,
+    /// What to write instead.
+    pub fix: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}; {}", self.text, self.fix)
+    }
+}
+
+/// What the reading of a configuration asks of its surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The home folder, for `~/`.
+    pub home: Option<PathBuf>,
+    /// The search path for programs.
+    pub path: Option<OsString>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_process() -> Self {
+        let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
+        Self { home, path: environment("PATH") }
+    }
+}
+
+/// A variable of the environment; the one place where they are read.
+pub fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Reads the configuration file. Never fails: a wrong file or value is told and has its default.
+pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
+    let file = &paths.config_file;
+    let problem = |line: Option<usize>, text: String, fix: &str| {
+        vec![Problem { file: file.clone(), line, text, fix: fix.to_owned() }]
+    };
+    let bytes = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let problems = if paths.config_origin == Origin::Default {
+                Vec::new()
+            } else {
+                problem(None, "there is no such file".to_owned(), "create it, or name another one")
+            };
+            return (Config::default(), problems);
+        }
+        Err(error) => {
+            let text = format!("the file cannot be read ({error})");
+            return (Config::default(), problem(None, text, "defaults are in force until it can be"));
+        }
+    };
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => read(paths, text, &Surroundings::of_process()),
+        Err(error) => {
+            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
+            let text = "the file is not UTF-8".to_owned();
+            (
+                Config::default(),
+                problem(Some(line), text, "save it as UTF-8; defaults are in force until then"),
+            )
+        }
+    }
+}
+
+/// Reads a configuration's text as if it stood in `paths.config_file`.
+pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Problem>) {
+    let mut config = Config::default();
+    // Some editors put a byte order mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (mut reader, table) = Reader::parse(&paths.config_file, text);
+    let table = table.get_ref();
+    reader.unknown_keys(table, "the configuration", TOP_KEYS);
+
+    if let Some(value) = table.get("theme")
+        && let Some(theme) = reader.string("theme", value)
+    {
+        config.theme = theme;
+    }
+    if let Some(value) = table.get("agent")
+        && let Some(name) = reader.string("agent", value)
+    {
+        config.default_agent = Some(name);
+    }
+    if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
+        reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);
+        config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
+    }
+    if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
+        reader.unknown_keys(ui, "[ui]", &["mouse", "reduced_motion"]);
+        let mut switch = |name: &str, default: bool| {
+            ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
+        };
+        config.mouse = switch("mouse", config.mouse);
+        config.reduced_motion = switch("reduced_motion", config.reduced_motion);
+    }
+    if let Some(table) = table.get("agents").and_then(|value| reader.table("agents", value)) {
+        agents::read_agents(&mut reader, table, &mut config, &paths.config_folder(), around);
+    }
+    if let Some(value) = table.get("mcp_servers") {
+        config.mcp_servers = agents::read_mcp_servers(&mut reader, value, &paths.config_folder(), around);
+    }
+    if let Some(keys) = table.get("keys").and_then(|value| reader.table("keys", value)) {
+        config.keymap.merge(&mut reader, keys, |line| Origin::File { line });
+    }
+
+    let lines = std::mem::take(&mut reader.lines);
+    config.origins = lines.into_iter().map(|(name, line)| (name, Origin::File { line })).collect();
+    let mut problems = reader.problems;
+    problems.sort_by_key(|problem| problem.line);
+    (config, problems)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! `parlor agents`: what can be chosen, and taking over agents of other editors.
+//!
+//! Duty: the listing as text, and the import with its file work: written whole or not at all.
+//! Not its duty: reading the settings (`config::import`).
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::choose::DEMO;
+use crate::config::catalogue::KNOWN;
+use crate::config::import;
+use crate::config::{Config, Origin, Paths, Problem};
+use crate::model::AgentSpec;
+
+/// The agents that can be chosen, then the known ones that are not here.
+pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, problems: &[Problem]) -> String {
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    for (name, spec) in &config.agents {
+        let title = config.agent_titles.get(name).unwrap_or(name).clone();
+        let source = match config.origin(&format!("agents.{name}.command")) {
+            Origin::File { line } => {
+                let file = paths.config_file.file_name().unwrap_or_default();
+                format!("{}:{line}", file.to_string_lossy())
+            }
+            _ => "configured".to_owned(),
+        };
+        rows.push([name.clone(), title, source, spec.command_line()]);
+    }
+    for (spec, title) in found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)) {
+        rows.push([spec.name.clone(), title.clone(), "found".to_owned(), spec.command_line()]);
+    }
+    if !config.agents.contains_key(DEMO) {
+        rows.push([
+            DEMO.to_owned(),
+            "Demo agent".to_owned(),
+            "built in".to_owned(),
+            "parlor demo".to_owned(),
+        ]);
+    }
+    let mut text = table(&rows);
+    let is_here = |name: &str| rows.iter().any(|row| row.first().is_some_and(|first| first == name));
+    let mut missing: Vec<[String; 4]> = Vec::new();
+    for known in KNOWN.iter().filter(|known| !is_here(known.name)) {
+        if missing.last().is_none_or(|row| row.first().is_none_or(|name| name != known.name)) {
+            let line = known.spec(config.callbacks).command_line();
+            missing.push([known.name.to_owned(), known.title.to_owned(), "not here".to_owned(), line]);
+        }
+    }
+    if !missing.is_empty() {
+        text.push_str("\nKnown, but not on this machine:\n");
+        text.push_str(&table(&missing));
+    }
+    for problem in problems {
+        let _ = writeln!(text, "\n{problem}");
+    }
+    text
+}
+
+/// Adds the agents of an editor's settings to the configuration file, and tells what was done.
+///
+/// Fails without any change if the settings cannot be read or the configuration cannot be written.
+pub fn import(file: &Path, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<()> {
+    let settings = std::fs::read_to_string(file).with_context(|| {
+        format!("cannot read {}; name Zed's settings.json or JetBrains' acp.json", file.display())
+    })?;
+    // A link stays a link: what it points to is replaced.
+    let target = paths.config_file.canonicalize().unwrap_or_else(|_| paths.config_file.clone());
+    let text = match std::fs::read_to_string(&target) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(error).with_context(|| {
+                format!("cannot read the configuration {}; make it readable first", target.display())
+            });
+        }
+    };
+    let import =
+        import::import(&settings, &text).with_context(|| format!("cannot import {}", file.display()))?;
+    if !import.added.is_empty() {
+        write_whole(&target, &import.text)
+            .with_context(|| format!("cannot write {}; nothing was changed", target.display()))?;
+    }
+    for note in &import.notes {
+        writeln!(out, "{note}")?;
+    }
+    match import.added.first() {
+        Some(name) => {
+            writeln!(out, "\nWritten to {}. Try `parlor --agent {name}`.", paths.config_file.display())?;
+        }
+        None => writeln!(out, "\nNothing was added; {} is as it was.", paths.config_file.display())?,
+    }
+    Ok(())
+}
+
+/// Replaces a file at once: readers see the old text or the new one. Mode bits stay; the folder is made.
+fn write_whole(target: &Path, text: &str) -> std::io::Result<()> {
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(target) {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(target)?;
+    Ok(())
+}
+
+fn table(rows: &[[String; 4]]) -> String {
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let [first, second, third] = [width(0), width(1), width(2)];
+    let mut text = String::new();
+    for [name, title, source, line] in rows {
+        let _ = writeln!(text, "{name:first$}  {title:second$}  {source:third$}  {line}");
+    }
+    text
+}

@@ -1,0 +1,159 @@
+//! Which agent and which folder the command line means.
+//!
+//! Duty: turns names and command lines into something that can be started, with errors that say how to go on.
+//! Not its duty: asking the user (the picker does, where nothing is named).
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::CommandFactory as _;
+
+use super::{Cli, Command};
+use crate::config::catalogue::{self, known};
+use crate::config::nearest::nearest;
+use crate::config::{Config, Origin, Paths, Problem};
+use crate::model::{AgentSpec, Callbacks};
+
+/// The name of the built-in agent.
+pub const DEMO: &str = "demo";
+
+/// The built-in agent: this program itself.
+pub fn demo(program: &Path, callbacks: Callbacks) -> AgentSpec {
+    AgentSpec {
+        name: DEMO.to_owned(),
+        command: program.to_string_lossy().into_owned(),
+        args: vec!["demo-agent".to_owned()],
+        callbacks,
+        ..AgentSpec::default()
+    }
+}
+
+/// The agent to start with: what the command line names, else the configured default; `None`: ask.
+///
+/// `found` are the known agents on this machine. Fails if a name of the command line is unknown or its
+/// command line cannot be split. A wrong default does not fail, see [`default_agent_problem`].
+pub fn agent_from(
+    cli: &Cli,
+    config: &Config,
+    found: &[(AgentSpec, String)],
+    demo: &AgentSpec,
+) -> anyhow::Result<Option<AgentSpec>> {
+    if matches!(cli.subcommand, Some(Command::Demo { .. })) {
+        return Ok(Some(demo.clone()));
+    }
+    if let Some((command, args)) = cli.command.split_first() {
+        return from_words(command, args, config.callbacks).map(Some);
+    }
+    if let Some(line) = &cli.agent_command {
+        let words = shell_words::split(line)
+            .with_context(|| format!("the line of --agent-command has an open quote: {line}; close it"))?;
+        let Some((command, args)) = words.split_first() else {
+            bail!("the line of --agent-command is empty; write the command that starts the agent");
+        };
+        return from_words(command, args, config.callbacks).map(Some);
+    }
+    if let Some(name) = &cli.agent {
+        return by_name(name, config, found, demo).map(Some);
+    }
+    let default = config.default_agent.as_deref();
+    Ok(default.and_then(|name| by_name(name, config, found, demo).ok()))
+}
+
+/// What is wrong with the configured default agent, if it cannot be found.
+pub fn default_agent_problem(
+    config: &Config,
+    found: &[(AgentSpec, String)],
+    paths: &Paths,
+) -> Option<Problem> {
+    let name = config.default_agent.as_deref()?;
+    let error = by_name(name, config, found, &AgentSpec::default()).err()?;
+    let line = match config.origin("agent") {
+        Origin::File { line } => Some(line),
+        _ => None,
+    };
+    let text = error.to_string();
+    let (text, fix) = text.split_once("; ").unwrap_or((&text, "choose one in the list"));
+    Some(Problem { file: paths.config_file.clone(), line, text: text.to_owned(), fix: fix.to_owned() })
+}
+
+/// The folder to work in: absolute, links resolved. Fails if it is no folder.
+pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
+    let Some(folder) = cli.named_folder() else {
+        return std::env::current_dir()
+            .and_then(|folder| folder.canonicalize())
+            .context("the folder that parlor was started in is gone; go to another one, or name one");
+    };
+    match folder.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => bail!("{} is a file; name the folder to work in", folder.display()),
+        Err(error) => {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                _ => error.to_string(),
+            };
+            let commands: Vec<String> = Cli::command()
+                .get_subcommands()
+                .filter(|command| !command.is_hide_set())
+                .map(|command| command.get_name().to_owned())
+                .collect();
+            let name = folder.to_string_lossy();
+            let near = nearest(&name, commands.iter().map(String::as_str));
+            let advice = match near.first() {
+                Some(command) => format!("name one that exists, or did you mean `parlor {command}`"),
+                None => "name one that exists".to_owned(),
+            };
+            bail!("cannot work in {}: {reason}; {advice}", folder.display())
+        }
+    }
+}
+
+/// A configured agent, a known one that is here, or the demo; in this order.
+fn by_name(
+    name: &str,
+    config: &Config,
+    found: &[(AgentSpec, String)],
+    demo: &AgentSpec,
+) -> anyhow::Result<AgentSpec> {
+    if let Some(spec) = config.agents.get(name) {
+        return Ok(spec.clone());
+    }
+    let canonical = known(name).map_or(name, |known| known.name);
+    if let Some((spec, _)) = found.iter().find(|(spec, _)| spec.name == canonical) {
+        return Ok(spec.clone());
+    }
+    if name == DEMO {
+        return Ok(demo.clone());
+    }
+    if let Some(known) = known(name) {
+        bail!(
+            "the agent {} is not on this machine; install it so that `{}` can be run, or write [agents.{}] in the configuration",
+            known.title,
+            known.command,
+            known.name
+        );
+    }
+    let names = config.agents.keys().map(String::as_str);
+    let names: Vec<&str> =
+        names.chain(found.iter().map(|(spec, _)| spec.name.as_str())).chain([DEMO]).collect();
+    let near = nearest(name, names.iter().copied().chain(catalogue::KNOWN.iter().map(|known| known.name)));
+    let advice = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
+    bail!("there is no agent `{name}`; {advice}`parlor agents list` shows all of them");
+}
+
+/// A command given in words. A path is made absolute, for the agent may run in another folder.
+fn from_words(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Result<AgentSpec> {
+    if command.trim().is_empty() {
+        bail!("the agent's command is empty; write the program that starts the agent");
+    }
+    let program = if command.contains(std::path::MAIN_SEPARATOR) {
+        std::path::absolute(command)
+            .with_context(|| format!("cannot make {command} absolute; write its whole path"))?
+            .to_string_lossy()
+            .into_owned()
+    } else {
+        command.to_owned()
+    };
+    let stem = Path::new(command).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = stem.unwrap_or_else(|| command.to_owned());
+    Ok(AgentSpec { name, command: program, args: args.to_vec(), callbacks, ..AgentSpec::default() })
+}

@@ -1,0 +1,120 @@
+//! A session in the terminal: puts together what the runtime needs, then runs it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::acp::tap::Tap;
+use crate::app::{AgentChoice, Setup};
+use crate::config;
+use crate::runtime::{self, Launch};
+use crate::services::store::Store;
+use crate::ui::theme::{ColorSupport, ThemeSet};
+
+use super::Session;
+
+/// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
+pub fn run(session: Session) -> anyhow::Result<()> {
+    let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
+    let store = match Store::open(&session.paths.data_dir) {
+        Ok(store) => Some(store),
+        Err(error) => {
+            problems.push(format!("Nothing will be kept: {error}"));
+            None
+        }
+    };
+    let tap = Tap::default();
+    if let Some(file) = &session.log_file {
+        tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
+    }
+    let last_agent = store.as_ref().and_then(|store| store.agent_for(&session.folder));
+    problems.extend(store.iter().flat_map(Store::take_troubles));
+    let agents = agent_choices(&session);
+    let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
+    problems.extend(theme_problems);
+    let colors = color_support();
+    let Session { folder, agent, paths, config, .. } = session;
+    let setup = Setup {
+        agents,
+        start_with: agent,
+        last_agent,
+        mcp_servers: config.mcp_servers.clone(),
+        themes: themes.names(),
+        theme: theme_name(&config.theme, colors).to_owned(),
+        problems,
+        palette: config.keymap.palette(),
+        folder,
+        ..Setup::default()
+    };
+    runtime::run(Launch {
+        setup,
+        mouse: config.mouse,
+        reduced_motion: config.reduced_motion,
+        has_rich_glyphs: has_rich_glyphs(),
+        home: config::environment("HOME").map(Into::into),
+        keymap: config.keymap,
+        themes: Box::new(move |name: &str| themes.load(name, colors).0),
+        store,
+        tap,
+        log_dir: paths.log_dir,
+    })
+}
+
+/// Configured agents first, then those found on this machine, then the built-in one.
+fn agent_choices(session: &Session) -> Vec<AgentChoice> {
+    let config = &session.config;
+    let configured = config.agents.values().map(|spec| AgentChoice {
+        title: config.agent_titles.get(&spec.name).cloned().unwrap_or_else(|| spec.name.clone()),
+        spec: spec.clone(),
+        source: "configured".to_owned(),
+    });
+    let found = session.found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(
+        |(spec, title)| AgentChoice { spec: spec.clone(), title: title.clone(), source: "found".to_owned() },
+    );
+    let demo = AgentChoice {
+        spec: session.demo.clone(),
+        title: "Demo agent".to_owned(),
+        source: "built in".to_owned(),
+    };
+    configured.chain(found).chain([demo]).collect()
+}
+
+/// The built-in themes and the user's own; what is wrong with the user's files comes with them.
+fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
+    let mut set = ThemeSet::built_in();
+    let problems = set.add_folder(theme_dir);
+    (set, problems)
+}
+
+/// The theme's name; `auto` follows what the terminal tells of its background, and is dark if it tells nothing.
+fn theme_name(configured: &str, colors: ColorSupport) -> &str {
+    if configured != "auto" {
+        return configured;
+    }
+    // rxvt and others set COLORFGBG to "foreground;background", as indices of the 16 colours.
+    let told = config::environment("COLORFGBG").map(|value| value.to_string_lossy().into_owned());
+    let background = told.as_deref().and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
+    match (ThemeSet::default_name(colors), background) {
+        ("dark", Some(7 | 15)) => "light",
+        (name, _) => name,
+    }
+}
+
+/// How many colours the terminal shows, as far as the environment tells.
+fn color_support() -> ColorSupport {
+    let text = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
+    let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
+    ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
+}
+
+/// Whether the terminal shows marks beyond ASCII: a locale in UTF-8, and no bare console.
+fn has_rich_glyphs() -> bool {
+    let set = |name: &str| {
+        config::environment(name)
+            .map(|value| value.to_string_lossy().to_lowercase())
+            .filter(|value| !value.is_empty())
+    };
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+    let is_bare = set("TERM").is_none_or(|term| term == "linux" || term == "dumb");
+    !is_bare && locale.replace('-', "").contains("utf8")
+}

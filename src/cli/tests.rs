@@ -1,0 +1,243 @@
+//! The command line: what it means, what it refuses, and the subcommands that need no terminal.
+
+use std::fs;
+
+use clap::CommandFactory as _;
+
+use super::*;
+use crate::model::Callbacks;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.toml"), config).unwrap();
+        Self { folder }
+    }
+
+    fn parse(&self, args: &[&str]) -> Cli {
+        let config = self.folder.path().join("config.toml");
+        let data = self.folder.path().join("data");
+        let apart = ["--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
+        Cli::try_parse_from(["parlor"].iter().chain(&apart).chain(args)).unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> (anyhow::Result<Next>, String) {
+        let mut out = Vec::new();
+        let next = run(&self.parse(args), &mut out);
+        (next, String::from_utf8(out).unwrap())
+    }
+
+    fn session(&self, args: &[&str]) -> Session {
+        match self.run(args).0.unwrap() {
+            Next::Session(session) => *session,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn error(&self, args: &[&str]) -> String {
+        format!("{:#}", self.run(args).0.unwrap_err())
+    }
+}
+
+const AGENT: &str = "[agents.mine]\ncommand = \"/opt/mine\"\nargs = [\"--acp\"]\n";
+
+#[test]
+fn the_definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn any_command_can_be_the_agent() {
+    let place = Place::new("");
+    let spec = place.session(&["--", "gemini", "--acp", "two words"]).agent.unwrap();
+    assert_eq!((spec.name.as_str(), spec.command_line().as_str()), ("gemini", "gemini --acp 'two words'"));
+    let spec = place.session(&["--agent-command", "my-agent --flag 'two words'"]).agent.unwrap();
+    assert_eq!(spec.command_line(), "my-agent --flag 'two words'");
+    let spec = place.session(&["--", "./agents/x.sh"]).agent.unwrap();
+    assert!(std::path::Path::new(&spec.command).is_absolute(), "the agent may run in another folder");
+    assert_eq!(spec.name, "x");
+    let spec = place.session(&["--", "config"]).agent.unwrap();
+    assert_eq!(spec.command, "config", "behind -- nothing is a command of parlor");
+    assert!(place.error(&["--agent-command", "a 'b"]).contains("close it"));
+    assert!(place.error(&["--agent-command", "  "]).contains("is empty"));
+}
+
+#[test]
+fn agents_go_by_their_names() {
+    let place = Place::new(AGENT);
+    assert_eq!(place.session(&["--agent", "mine"]).agent.unwrap().command_line(), "/opt/mine --acp");
+    assert_eq!(place.session(&[]).agent, None, "nothing named: the user is asked");
+    let demo = place.session(&["--agent", "demo"]);
+    assert_eq!(demo.agent, Some(demo.demo));
+    let demo = place.session(&["demo"]);
+    assert_eq!(demo.agent.unwrap().args, ["demo-agent"]);
+    let error = place.error(&["--agent", "mien"]);
+    assert!(
+        error.contains("no agent `mien`") && error.contains("mine") && error.contains("parlor agents list"),
+        "{error}"
+    );
+    let cli = place.parse(&["--agent", "openoxide"]);
+    let error =
+        choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
+    assert!(error.contains("is not on this machine; install it so that `openoxide` can be run"), "{error}");
+}
+
+#[test]
+fn known_agents_on_this_machine_go_by_any_of_their_names() {
+    let place = Place::new("");
+    let found = [(catalogue::known("claude").unwrap().spec(Callbacks::default()), "Claude".to_owned())];
+    for name in ["claude", "claude-acp", "Claude-Code"] {
+        let cli = place.parse(&["--agent", name]);
+        let spec =
+            choose::agent_from(&cli, &Config::default(), &found, &AgentSpec::default()).unwrap().unwrap();
+        assert_eq!(spec.command, "claude-agent-acp");
+    }
+}
+
+#[test]
+fn the_configured_default_is_taken_and_a_wrong_one_is_told() {
+    let place = Place::new(&format!("agent = \"mine\"\n{AGENT}"));
+    assert_eq!(place.session(&[]).agent.unwrap().name, "mine");
+    assert_eq!(place.session(&["--agent", "demo"]).agent.unwrap().name, "demo", "the command line wins");
+    let session = Place::new(&format!("agent = \"mien\"\n{AGENT}")).session(&[]);
+    assert_eq!(session.agent, None);
+    let problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        problems.len() == 1 && problems[0].contains("config.toml:1: there is no agent `mien`"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn folders_are_checked() {
+    let place = Place::new("");
+    let inner = place.folder.path().join("demo");
+    fs::create_dir(&inner).unwrap();
+    let session = place.session(&[inner.to_str().unwrap()]);
+    assert_eq!(
+        (session.folder, session.agent),
+        (inner.canonicalize().unwrap(), None),
+        "a folder named like a command"
+    );
+    let session = place.session(&["demo", inner.to_str().unwrap()]);
+    assert_eq!(session.folder, inner.canonicalize().unwrap());
+    let session = place.session(&[inner.to_str().unwrap(), "--", "agent"]);
+    assert_eq!(
+        (session.folder, session.agent.unwrap().name),
+        (inner.canonicalize().unwrap(), "agent".to_owned())
+    );
+    assert!(place.error(&["confg"]).contains("did you mean `parlor config`"));
+    assert!(place.error(&[place.folder.path().join("config.toml").to_str().unwrap()]).contains("is a file"));
+    assert!(place.error(&[inner.to_str().unwrap(), "config"]).contains("stands before a command"));
+}
+
+#[test]
+fn options_lie_over_the_configuration_wherever_they_stand() {
+    let place = Place::new(&format!("theme = \"light\"\n{AGENT}fs = true\n"));
+    let session = place.session(&["--theme", "dark", "--no-fs", "--no-terminal", "--agent", "mine"]);
+    assert_eq!(session.config.theme, "dark");
+    let none = Callbacks { fs_read: false, fs_write: false, terminal: false };
+    assert_eq!(session.agent.unwrap().callbacks, none);
+    assert_eq!((session.config.callbacks, session.demo.callbacks), (none, none));
+    for args in [["config", "--no-fs"], ["--no-fs", "config"]] {
+        let text = place.run(&args).1;
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("fs_read = false")).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines.iter().all(|line| line.ends_with("# command line")), "{text}");
+    }
+    assert_eq!(place.session(&["--agent", "mine"]).config.theme, "light");
+}
+
+#[test]
+fn agents_exclude_each_other() {
+    for args in [
+        vec!["parlor", "--agent", "a", "--agent-command", "b"],
+        vec!["parlor", "--agent", "a", "--", "b"],
+        vec!["parlor", "--agent-command", "a", "--", "b"],
+    ] {
+        assert!(Cli::try_parse_from(&args).is_err(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_configuration_stops_nothing() {
+    let session = Place::new("theme = 3\nnonsense").session(&[]);
+    assert!(session.problems.len() >= 2, "{:?}", session.problems);
+    assert_eq!(session.config.theme, "auto");
+}
+
+#[test]
+fn config_prints_what_is_in_force() {
+    let place = Place::new(AGENT);
+    let text = place.run(&["config"]).1;
+    assert!(text.contains("[agents.mine]") && text.contains("# config.toml:2"), "{text}");
+    assert!(text.contains("(command line)"), "{text}");
+}
+
+#[test]
+fn agents_are_listed_with_their_source() {
+    let place = Place::new(AGENT);
+    let text = place.run(&["agents", "list"]).1;
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("mine").contains("config.toml:2") && row("mine").ends_with("/opt/mine --acp"), "{text}");
+    assert!(row("demo").contains("built in"), "{text}");
+    let known: Vec<&str> = text.lines().filter(|line| line.starts_with("claude ")).collect();
+    assert_eq!(known.len(), 1, "one row per agent, here or not:\n{text}");
+}
+
+#[test]
+fn an_import_extends_the_file_and_keeps_its_mode() {
+    let place = Place::new("# mine\n");
+    let settings = place.folder.path().join("settings.json");
+    fs::write(&settings, r#"{ "agent_servers": { "New": { "command": "new", "args": ["acp"] }, }, } // ok"#)
+        .unwrap();
+    let config = place.folder.path().join("config.toml");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let (next, out) = place.run(&["agents", "import", settings.to_str().unwrap()]);
+    assert!(matches!(next.unwrap(), Next::Nothing));
+    assert!(out.contains("added new: new acp") && out.contains("Try `parlor --agent new`."), "{out}");
+    assert!(fs::read_to_string(&config).unwrap().starts_with("# mine\n\n[agents.new]\n"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(place.session(&["--agent", "new"]).agent.unwrap().command_line(), "new acp");
+    let (_, out) = place.run(&["agents", "import", settings.to_str().unwrap()]);
+    assert!(out.contains("Nothing was added"), "{out}");
+    assert!(place.error(&["agents", "import", "/nowhere.json"]).contains("cannot read /nowhere.json"));
+}
+
+#[test]
+fn an_import_makes_the_configuration_where_there_is_none() {
+    let place = Place::new("");
+    let settings = place.folder.path().join("acp.json");
+    fs::write(&settings, r#"{ "agent_servers": { "a": { "command": "a" } } }"#).unwrap();
+    let config = place.folder.path().join("new/folder/config.toml");
+    let paths = Paths::find(Some(config.clone()), Some(place.folder.path().to_owned())).unwrap();
+    agents::import(&settings, &paths, &mut Vec::new()).unwrap();
+    assert_eq!(fs::read_to_string(config).unwrap(), "[agents.a]\ncommand = \"a\"\n");
+}
+
+#[test]
+fn the_demo_agent_needs_nothing_else() {
+    assert!(matches!(
+        run(&Cli::try_parse_from(["parlor", "demo-agent"]).unwrap(), &mut Vec::new()),
+        Ok(Next::DemoAgent)
+    ));
+    let help = Cli::command().render_long_help().to_string();
+    assert!(!help.contains("demo-agent"), "it is nobody's command");
+    for wanted in
+        ["parlor demo", "--agent-command", "PARLOR_CONFIG", "PARLOR_DATA_DIR", "agents", "--log-file"]
+    {
+        assert!(help.contains(wanted), "{wanted} is not in the help");
+    }
+}

@@ -1,0 +1,274 @@
+//! Reads agents, callbacks and MCP servers.
+//!
+//! Duty: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]` as specs that can be started or passed on.
+//! Not its duty: known agents that are not configured (`catalogue`), starting anything (`acp`).
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use super::read::{Reader, Value};
+use super::{Config, Surroundings};
+use crate::model::{AgentSpec, Callbacks, McpServer};
+
+/// Keys of the callback switches.
+pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
+const AGENT_KEYS: &[&str] =
+    &["command", "args", "env", "cwd", "title", "fs", "fs_read", "fs_write", "terminal"];
+const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
+
+/// Callback switches of a table: `fs` sets both file callbacks, the finer ones win over it.
+pub(super) fn read_callbacks(
+    reader: &mut Reader<'_>,
+    name: &str,
+    table: &DeTable<'_>,
+    default: Callbacks,
+) -> Callbacks {
+    let mut switch =
+        |key: &str| table.get(key).and_then(|value| reader.boolean(&format!("{name}.{key}"), value));
+    let both = switch("fs");
+    Callbacks {
+        fs_read: switch("fs_read").or(both).unwrap_or(default.fs_read),
+        fs_write: switch("fs_write").or(both).unwrap_or(default.fs_write),
+        terminal: switch("terminal").unwrap_or(default.terminal),
+    }
+}
+
+/// All `[agents.NAME]` tables. An agent without a usable command is told and left out.
+pub(super) fn read_agents(
+    reader: &mut Reader<'_>,
+    table: &DeTable<'_>,
+    config: &mut Config,
+    folder: &Path,
+    around: &Surroundings,
+) {
+    for (key, value) in table {
+        let name = key.get_ref().trim();
+        let place = format!("agents.{name}");
+        if name.is_empty() {
+            reader.problem(&key.span(), "an agent has an empty name", "write [agents.NAME]");
+            continue;
+        }
+        let Some(table) = reader.table(&place, value) else { continue };
+        reader.unknown_keys(table, &format!("[{place}]"), AGENT_KEYS);
+        let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around) else {
+            continue;
+        };
+        let spec = AgentSpec {
+            name: name.to_owned(),
+            command,
+            args,
+            env: read_pairs(reader, &place, "env", table),
+            cwd: read_cwd(reader, &place, table, around),
+            callbacks: read_callbacks(reader, &place, table, config.callbacks),
+        };
+        if let Some(title) = read_string(reader, &place, "title", table) {
+            config.agent_titles.insert(name.to_owned(), title);
+        }
+        config.agents.insert(name.to_owned(), spec);
+    }
+}
+
+/// All `[[mcp_servers]]`. A server that cannot be used is told and left out.
+pub(super) fn read_mcp_servers(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    folder: &Path,
+    around: &Surroundings,
+) -> Vec<McpServer> {
+    let Some(items) = value.get_ref().as_array() else {
+        reader.problem(
+            &value.span(),
+            "`mcp_servers` must be a list of tables",
+            "write [[mcp_servers]] above each",
+        );
+        return Vec::new();
+    };
+    let mut servers = Vec::new();
+    let mut names = BTreeSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let place = format!("mcp_servers.{}", index + 1);
+        let Some(table) = reader.table(&place, item) else { continue };
+        reader.unknown_keys(table, "[[mcp_servers]]", SERVER_KEYS);
+        let Some(name) = read_string(reader, &place, "name", table) else {
+            reader.problem(&item.span(), "an MCP server has no name", "write name = \"…\"");
+            continue;
+        };
+        if !names.insert(name.clone()) {
+            reader.problem(
+                &item.span(),
+                format!("two MCP servers have the name `{name}`"),
+                "rename one of them; the first is in force",
+            );
+            continue;
+        }
+        servers.extend(read_server(reader, &place, name, table, &item.span(), folder, around));
+    }
+    servers
+}
+
+fn read_server(
+    reader: &mut Reader<'_>,
+    place: &str,
+    name: String,
+    table: &DeTable<'_>,
+    span: &Range<usize>,
+    folder: &Path,
+    around: &Surroundings,
+) -> Option<McpServer> {
+    let kind = match read_string(reader, place, "type", table) {
+        Some(kind) => kind,
+        None if table.contains_key("url") => "http".to_owned(),
+        None => "stdio".to_owned(),
+    };
+    let foreign: &[&str] = if kind == "stdio" { &["url", "headers"] } else { &["command", "args", "env"] };
+    for key in foreign {
+        if let Some((found, _)) = table.get_key_value(*key) {
+            reader.problem(
+                &found.span(),
+                format!("`{key}` does not belong to the MCP server `{name}` of type {kind}"),
+                format!("remove `{key}`, or change `type`"),
+            );
+        }
+    }
+    match kind.as_str() {
+        "stdio" => {
+            let (command, args) = read_command(reader, place, table, span, folder, around)?;
+            let env = read_pairs(reader, place, "env", table);
+            // ACP v1 session-setup, McpServer: the command of a stdio server is an absolute path.
+            let found = which::which_in(&command, around.path.as_ref(), folder);
+            let command = found.unwrap_or_else(|_| {
+                let at = table.get("command").map_or(span.clone(), toml::Spanned::span);
+                reader.problem(
+                    &at,
+                    format!("the program `{command}` of the MCP server `{name}` was not found"),
+                    "install it, or write its whole path; agents are given the name as it is",
+                );
+                PathBuf::from(&command)
+            });
+            Some(McpServer::Stdio { name, command, args, env })
+        }
+        "http" | "sse" => {
+            let Some(url) = read_string(reader, place, "url", table) else {
+                reader.problem(
+                    span,
+                    format!("the MCP server `{name}` has no address"),
+                    "write url = \"https://…\"",
+                );
+                return None;
+            };
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                let at = table.get("url").map_or(span.clone(), toml::Spanned::span);
+                reader.problem(
+                    &at,
+                    format!("`{url}` is no web address"),
+                    "begin it with https:// or http://",
+                );
+                return None;
+            }
+            let headers = read_pairs(reader, place, "headers", table);
+            Some(if kind == "sse" {
+                McpServer::Sse { name, url, headers }
+            } else {
+                McpServer::Http { name, url, headers }
+            })
+        }
+        other => {
+            let at = table.get("type").map_or(span.clone(), toml::Spanned::span);
+            let fix = super::nearest::advice(other, ["stdio", "http", "sse"], "write stdio, http or sse");
+            reader.problem(&at, format!("`{other}` is no type of MCP server"), fix);
+            None
+        }
+    }
+}
+
+/// `command` and `args`. A command that holds its arguments is split, and told.
+fn read_command(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    span: &Range<usize>,
+    folder: &Path,
+    around: &Surroundings,
+) -> Option<(String, Vec<String>)> {
+    let Some(value) = table.get("command") else {
+        reader.problem(
+            span,
+            format!("`{place}` has no command"),
+            "write command = \"…\", the program to start",
+        );
+        return None;
+    };
+    let mut command = reader.string(&format!("{place}.command"), value)?;
+    let mut args = match table.get("args") {
+        Some(value) => reader.strings(&format!("{place}.args"), value).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let is_line = args.is_empty()
+        && command.contains(char::is_whitespace)
+        && !program(&command, folder, around).exists();
+    if is_line && let Ok(words) = shell_words::split(&command) {
+        let mut words = words.into_iter();
+        let first = words.next().unwrap_or_default();
+        args = words.collect();
+        let list: Vec<String> = args.iter().map(|word| format!("\"{word}\"")).collect();
+        reader.problem(
+            &value.span(),
+            format!("the command of `{place}` holds its arguments"),
+            format!("write command = \"{first}\" and args = [{}]", list.join(", ")),
+        );
+        command = first;
+        reader.taken(&format!("{place}.args"), value);
+    }
+    Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
+}
+
+/// A program as it can be started from anywhere: `~/` is the home folder, a relative path belongs to the
+/// configuration's folder, a bare name is left to the search path.
+fn program(command: &str, folder: &Path, around: &Surroundings) -> PathBuf {
+    let path = expand_home(command, around);
+    let is_bare = path.components().count() == 1 && !command.contains('/');
+    if is_bare || path.is_absolute() {
+        return path;
+    }
+    let joined = folder.join(path);
+    std::path::absolute(&joined).unwrap_or(joined)
+}
+
+fn read_cwd(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    around: &Surroundings,
+) -> Option<PathBuf> {
+    let value = table.get("cwd")?;
+    let path = expand_home(&reader.string(&format!("{place}.cwd"), value)?, around);
+    if path.is_absolute() {
+        return Some(path);
+    }
+    reader.problem(
+        &value.span(),
+        format!("`{place}.cwd` is not a whole path"),
+        "begin it with / or ~/, or remove the line to start the agent in the session's folder",
+    );
+    reader.lines.remove(&format!("{place}.cwd"));
+    None
+}
+
+fn expand_home(text: &str, around: &Surroundings) -> PathBuf {
+    match (&around.home, text.strip_prefix('~')) {
+        (Some(home), Some("")) => home.clone(),
+        (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(text),
+    }
+}
+
+fn read_string(reader: &mut Reader<'_>, place: &str, key: &str, table: &DeTable<'_>) -> Option<String> {
+    table.get(key).and_then(|value| reader.string(&format!("{place}.{key}"), value))
+}
+
+fn read_pairs(reader: &mut Reader<'_>, place: &str, key: &str, table: &DeTable<'_>) -> Vec<(String, String)> {
+    table.get(key).and_then(|value| reader.pairs(&format!("{place}.{key}"), value)).unwrap_or_default()
+}

@@ -1,0 +1,154 @@
+//! Agents that are known to speak the protocol, and how to start them.
+//!
+//! Duty: a table of commands, and which of them are on this machine. Not its duty: installing anything,
+//! agents that the user configured (`agents`).
+//! A row names the command that the agent's own installer puts on the search path, with the arguments that
+//! make it speak ACP on stdio. The source is the public agent registry or the agent's own documentation.
+//! Where one agent has had several commands or arguments, the newer row stands first.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use crate::model::{AgentSpec, Callbacks};
+
+/// A known agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Short name, for `--agent`.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Program.
+    pub command: &'static str,
+    /// Arguments that make it speak ACP.
+    pub args: &'static [&'static str],
+    /// Its ids in the public registry, and names that editors give it.
+    pub aliases: &'static [&'static str],
+}
+
+macro_rules! known {
+    ($($name:literal, $title:literal, $command:literal $args:tt, aka $aliases:tt;)+) => {
+        /// All known agents, in the order of the picker: widely used ones first, then by name.
+        pub const KNOWN: &[Known] = &[$(Known {
+            name: $name,
+            title: $title,
+            command: $command,
+            args: &$args,
+            aliases: &$aliases,
+        },)+];
+    };
+}
+
+known! {
+    "claude", "Claude Agent", "claude-agent-acp" [], aka ["claude-acp", "claude-code"];
+    "claude", "Claude Code", "claude-code-acp" [], aka ["claude-code-acp"];
+    "codex", "Codex", "codex-acp" [], aka ["codex-acp"];
+    "gemini", "Gemini CLI", "gemini" ["--acp"], aka ["gemini-cli"];
+    "copilot", "GitHub Copilot", "copilot" ["--acp"], aka ["github-copilot-cli"];
+    "copilot-ls", "GitHub Copilot language server", "copilot-language-server" ["--acp"], aka ["github-copilot"];
+    "cursor", "Cursor", "cursor-agent" ["acp"], aka ["cursor-agent"];
+    "opencode", "OpenCode", "opencode" ["acp"], aka [];
+    "goose", "goose", "goose" ["acp"], aka [];
+    "qwen", "Qwen Code", "qwen" ["--acp"], aka ["qwen-code"];
+    "kimi", "Kimi CLI", "kimi" ["acp"], aka ["kimi-cli"];
+    "vibe", "Mistral Vibe", "vibe-acp" [], aka ["mistral-vibe"];
+    "activecontext", "ActiveContext", "activecontext" [], aka [];
+    "alex", "elephant.ai", "alex" ["acp"], aka ["elephant", "elephant.ai"];
+    "amp", "Amp", "amp-acp" [], aka ["amp-acp"];
+    "auggie", "Auggie", "auggie" ["--acp"], aka ["augment"];
+    "banjo", "Banjo", "banjo" [], aka ["banjo-duet"];
+    "cline", "Cline", "cline" ["--acp"], aka [];
+    "codebuddy", "CodeBuddy Code", "codebuddy" ["--acp"], aka ["codebuddy-code"];
+    "devin", "Devin", "devin" ["acp"], aka [];
+    "droid", "Factory Droid", "droid" ["exec", "--output-format", "acp"], aka ["factory-droid"];
+    "fast-agent", "fast-agent", "fast-agent-acp" [], aka ["fast-agent-acp"];
+    "hermes", "Hermes Agent", "hermes" ["acp"], aka ["hermes-agent", "hermes-acp"];
+    "junie", "Junie", "junie" ["--acp=true"], aka [];
+    "kilo", "Kilo Code", "kilo" ["acp"], aka ["kilocode"];
+    "kiro", "Kiro CLI", "kiro-cli" ["acp"], aka ["kiro-cli"];
+    "openhands", "OpenHands", "openhands" ["acp"], aka [];
+    "openoxide", "OpenOxide", "openoxide" ["--acp"], aka [];
+    "pi", "pi", "pi-acp" [], aka ["pi-acp"];
+    "qoder", "Qoder CLI", "qodercli" ["--acp"], aka ["qodercli"];
+    "stakpak", "Stakpak", "stakpak" ["acp"], aka [];
+    "zeptoclaw", "ZeptoClaw", "zeptoclaw" ["acp"], aka [];
+}
+
+impl Known {
+    /// How to start it.
+    pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
+        AgentSpec {
+            name: self.name.to_owned(),
+            command: self.command.to_owned(),
+            args: self.args.iter().map(|word| (*word).to_owned()).collect(),
+            callbacks,
+            ..AgentSpec::default()
+        }
+    }
+}
+
+/// A known agent by its name or one of its aliases; case does not count.
+pub fn known(name: &str) -> Option<&'static Known> {
+    let is_it = |other: &&'static str| other.eq_ignore_ascii_case(name);
+    KNOWN.iter().find(|known| is_it(&known.name) || known.aliases.iter().any(is_it))
+}
+
+/// The known agents whose command is on the search path, each with its name for people.
+///
+/// `path` is the value of `PATH`. The specs carry the default callbacks; the caller lays the configured
+/// ones on them.
+pub fn found_on_path(path: Option<OsString>) -> Vec<(AgentSpec, String)> {
+    let Some(path) = path else { return Vec::new() };
+    let mut names = BTreeSet::new();
+    KNOWN
+        .iter()
+        .filter(|known| {
+            which::which_in_global(known.command, Some(&path)).is_ok_and(|mut found| found.next().is_some())
+        })
+        .filter(|known| names.insert(known.name))
+        .map(|known| (known.spec(Callbacks::default()), known.title.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_commands_and_aliases_lead_to_one_agent() {
+        for known in KNOWN {
+            assert!(
+                !known.title.is_empty() && !known.command.contains(char::is_whitespace),
+                "{}",
+                known.name
+            );
+            for word in known.aliases.iter().chain([&known.name]) {
+                let others = KNOWN.iter().filter(|other| other.name != known.name);
+                let mut clashes = others.filter(|other| other.name == *word || other.aliases.contains(word));
+                assert_eq!(clashes.next(), None, "{word} names two agents");
+            }
+        }
+        assert_eq!(known("Claude-Code-ACP").unwrap().command, "claude-code-acp");
+        assert_eq!(known("mistral-vibe").unwrap().name, "vibe");
+        assert_eq!(known("nobody"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_programs_on_the_path_are_found() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in
+            [("gemini", 0o755), ("goose", 0o644), ("claude-code-acp", 0o755), ("claude-agent-acp", 0o755)]
+        {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let found = found_on_path(Some(folder.path().as_os_str().to_owned()));
+        let lines: Vec<String> = found.iter().map(|(spec, _)| spec.command_line()).collect();
+        assert_eq!(lines, ["claude-agent-acp", "gemini --acp"], "goose cannot be run; claude is listed once");
+        assert_eq!(found_on_path(None), []);
+        assert_eq!(found_on_path(Some(OsString::from("/nowhere"))), []);
+    }
+}

@@ -1,0 +1,142 @@
+//! The table of actions: name, what it does, whether the palette offers it.
+//!
+//! Duty: the one place where an action gets its words. Not its duty: keys (`keymap.toml`).
+
+use crate::model::Action;
+
+/// An action that can be bound to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActionInfo {
+    /// The action.
+    pub action: Action,
+    /// Its name in `keymap.toml` and in the configuration.
+    pub name: &'static str,
+    /// What it does, for help and palette: sentence case, no full stop.
+    pub text: &'static str,
+    /// Whether the palette offers it.
+    pub is_in_palette: bool,
+}
+
+macro_rules! actions {
+    ($($variant:ident, $name:literal, $palette:literal, $text:literal;)+) => {
+        /// All actions without a parameter, in the order of help and palette.
+        const PLAIN: &[ActionInfo] = &[$(ActionInfo {
+            action: Action::$variant,
+            name: $name,
+            text: $text,
+            is_in_palette: $palette,
+        },)+];
+
+        /// The name under which an action can be bound; `None` for those that only the mouse can mean.
+        // Without a wildcard: a new action does not compile until it has a row.
+        pub fn name_of(action: Action) -> Option<&'static str> {
+            match action {
+                $(Action::$variant => Some($name),)+
+                Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
+                Action::Scroll(_) | Action::ToggleItem(_) | Action::Mark(_) => None,
+            }
+        }
+    };
+}
+
+actions! {
+    Submit, "submit", false, "Send the prompt; while a turn runs, queue it";
+    NewLine, "new-line", false, "Start a new line";
+    Complete, "complete", false, "Take the offered completion";
+    HistoryPrevious, "history-previous", false, "The line above, then the prompt before";
+    HistoryNext, "history-next", false, "The line below, then the prompt after";
+    Escape, "escape", false, "Close the dialog or refuse the request; else stop the turn";
+    ClearOrQuit, "clear-or-quit", false, "Clear the prompt, else stop the turn; twice in a second: quit";
+
+    ScrollPageUp, "scroll-page-up", false, "Scroll up by a screen";
+    ScrollPageDown, "scroll-page-down", false, "Scroll down by a screen";
+    ScrollLineUp, "scroll-line-up", false, "Scroll up by a line";
+    ScrollLineDown, "scroll-line-down", false, "Scroll down by a line";
+    ScrollTop, "scroll-top", true, "Go to the beginning";
+    ScrollEnd, "scroll-end", true, "Go to the end and follow it";
+    SelectPrevious, "select-previous", false, "Mark the item above";
+    SelectNext, "select-next", false, "Mark the item below";
+    ToggleFold, "toggle-fold", true, "Open or fold the marked item";
+    ToggleAllFolds, "toggle-all-folds", true, "Open or fold all items";
+    ToggleThoughts, "toggle-thoughts", true, "Show or hide thoughts";
+    TogglePlan, "toggle-plan", true, "Open or fold the plan";
+    ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
+    KillCommand, "kill-command", true, "End the running command";
+
+    OpenPalette, "open-palette", false, "Find a command";
+    OpenHelp, "open-help", true, "Show the keys";
+    OpenModels, "open-models", true, "Choose a model";
+    OpenModes, "open-modes", true, "Choose a mode";
+    NextMode, "next-mode", true, "Take the next mode";
+    OpenOptions, "open-options", true, "Change the agent's options";
+    OpenAgents, "open-agents", true, "Choose an agent";
+    OpenSessions, "open-sessions", true, "Open one of the agent's sessions";
+    NewSession, "new-session", true, "Start a new session with this agent";
+    ForkSession, "fork-session", true, "Fork this session";
+    RenameSession, "rename-session", true, "Rename this session";
+    OpenQueue, "open-queue", true, "Edit the queued prompts";
+    OpenThemes, "open-themes", true, "Choose a theme";
+    OpenLog, "open-log", true, "Show the log of the connection";
+    OpenConnection, "open-connection", true, "Show facts about the connection";
+    OpenSignIn, "open-sign-in", true, "Sign in to the agent";
+    SignOut, "sign-out", true, "Sign out of the agent";
+    RestartAgent, "restart-agent", true, "Restart the agent and go on";
+    ForceStop, "force-stop", true, "Force the agent to stop";
+
+    Up, "up", false, "Up";
+    Down, "down", false, "Down";
+    Left, "left", false, "Left";
+    Right, "right", false, "Right";
+    PageUp, "page-up", false, "A page up";
+    PageDown, "page-down", false, "A page down";
+    First, "first", false, "To the first";
+    Last, "last", false, "To the last";
+    Accept, "accept", false, "Take the marked one";
+    Yes, "yes", false, "Yes";
+    No, "no", false, "No";
+    ToggleChoice, "toggle-choice", false, "Mark or unmark";
+    NextField, "next-field", false, "The next field";
+    PreviousField, "previous-field", false, "The field before";
+    Decline, "decline", false, "Decline to answer";
+    FullScreen, "full-screen", false, "Use the whole screen";
+    Edit, "edit", false, "Edit the marked one";
+    Remove, "remove", false, "Remove the marked one";
+    MoveUp, "move-up", false, "Move the marked one up";
+    MoveDown, "move-down", false, "Move the marked one down";
+
+    Redraw, "redraw", true, "Repaint the screen";
+    Suspend, "suspend", true, "Stop parlor as a job of the shell";
+    Quit, "quit", true, "Quit; asks once while a turn runs";
+}
+
+macro_rules! choose {
+    ($($place:literal, $name:literal;)+) => {
+        /// The choices by number.
+        const CHOOSE: &[ActionInfo] = &[$(ActionInfo {
+            action: Action::Choose($place),
+            name: $name,
+            text: "Take the choice at this place",
+            is_in_palette: false,
+        },)+];
+    };
+}
+
+choose! {
+    1, "choose-1"; 2, "choose-2"; 3, "choose-3"; 4, "choose-4"; 5, "choose-5";
+    6, "choose-6"; 7, "choose-7"; 8, "choose-8"; 9, "choose-9";
+}
+
+/// All actions that can be bound, in the order of help and palette.
+pub fn all() -> impl Iterator<Item = &'static ActionInfo> {
+    PLAIN.iter().chain(CHOOSE)
+}
+
+/// The row of an action.
+pub fn info(action: Action) -> Option<&'static ActionInfo> {
+    all().find(|info| info.action == action)
+}
+
+/// The action of a name.
+pub fn by_name(name: &str) -> Option<Action> {
+    all().find(|info| info.name == name).map(|info| info.action)
+}

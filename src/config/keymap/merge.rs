@@ -1,0 +1,242 @@
+//! Merges `[keys.PLACE]` tables into a keymap.
+//!
+//! Duty: reads both ways of writing a binding, and tells clashes by naming both sides.
+//! Not its duty: looking keys up.
+//! Rules: a key named on the left takes that key from whatever had it; an action named on the left gets
+//! exactly the listed keys, and may not take one that does something else there.
+
+use std::collections::HashMap;
+
+use toml::de::{DeTable, DeValue};
+
+use super::actions::{all, by_name, name_of};
+use super::chord::Chord;
+use super::{Binding, Context, EDITS, EditBinding, Keymap};
+use crate::config::Origin;
+use crate::config::nearest::advice;
+use crate::config::read::{Reader, Value};
+use crate::model::Action;
+
+/// A binding as written.
+struct Wish {
+    context: Context,
+    chord: Chord,
+    action: Option<Action>,
+    /// Whether the action stands on the left.
+    is_list: bool,
+    start: usize,
+    span: std::ops::Range<usize>,
+}
+
+impl Keymap {
+    /// Merges the tables under `[keys]`. `origin` makes the origin of a binding from its line.
+    pub(in crate::config) fn merge(
+        &mut self,
+        reader: &mut Reader<'_>,
+        keys: &DeTable<'_>,
+        origin: impl Fn(usize) -> Origin,
+    ) {
+        let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
+        places.push("edit");
+        reader.unknown_keys(keys, "[keys]", &places);
+        let mut wishes = Vec::new();
+        for context in Context::ALL {
+            let Some(value) = keys.get(context.name()) else { continue };
+            if let Some(table) = reader.table(&format!("keys.{}", context.name()), value) {
+                self.read_place(reader, *context, table, &mut wishes);
+            }
+        }
+        // What is taken away makes room, wherever it stands in the file; then the file's order decides.
+        wishes.sort_by_key(|wish| (wish.action.is_some(), wish.start));
+        let mut written: HashMap<(Context, Chord), (Option<Action>, usize)> = HashMap::new();
+        for wish in wishes {
+            self.grant(reader, &wish, &mut written, &origin);
+        }
+        if let Some(table) = keys.get("edit").and_then(|value| reader.table("keys.edit", value)) {
+            self.read_edits(reader, table, &origin);
+        }
+    }
+
+    fn read_place(
+        &mut self,
+        reader: &mut Reader<'_>,
+        context: Context,
+        table: &DeTable<'_>,
+        wishes: &mut Vec<Wish>,
+    ) {
+        for (left, value) in table {
+            let name = left.get_ref().as_ref();
+            let start = left.span().start;
+            match value.get_ref() {
+                DeValue::String(action) => {
+                    let Some(chord) = parse_chord(reader, name, &left.span()) else { continue };
+                    let action = if action.as_ref() == "none" {
+                        None
+                    } else if let Some(action) = read_action(reader, action, value) {
+                        Some(action)
+                    } else {
+                        continue;
+                    };
+                    wishes.push(Wish { context, chord, action, is_list: false, start, span: left.span() });
+                }
+                DeValue::Array(items) => {
+                    let Some(action) = read_action_name(reader, name, &left.span()) else { continue };
+                    self.bindings.retain(|binding| {
+                        binding.context != context
+                            || binding.action != Some(action)
+                            || binding.origin != Origin::Default
+                    });
+                    for item in items {
+                        let Some(key) = item.get_ref().as_str() else {
+                            reader.problem(
+                                &item.span(),
+                                format!("the keys of `{name}` must be texts"),
+                                format!("write {name} = [\"ctrl+x\"]"),
+                            );
+                            continue;
+                        };
+                        if let Some(chord) = parse_chord(reader, key, &item.span()) {
+                            let (start, span) = (item.span().start, item.span());
+                            wishes.push(Wish {
+                                context,
+                                chord,
+                                action: Some(action),
+                                is_list: true,
+                                start,
+                                span,
+                            });
+                        }
+                    }
+                }
+                _ => reader.problem(
+                    &value.span(),
+                    format!("`{name}` is bound to something that is no action"),
+                    "write \"ctrl+x\" = \"open-palette\", or open-palette = [\"ctrl+x\"]",
+                ),
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        reader: &mut Reader<'_>,
+        wish: &Wish,
+        written: &mut HashMap<(Context, Chord), (Option<Action>, usize)>,
+        origin: &impl Fn(usize) -> Origin,
+    ) {
+        let line = reader.line(&wish.span);
+        let (key, place) = (wish.chord.syntax(), wish.context.name());
+        let new = wish.action.and_then(name_of).unwrap_or("none");
+        if wish.action.is_some() && wish.context.is_for_typing() && wish.chord.is_typing() {
+            reader.problem(
+                &wish.span,
+                format!("`{key}` types text in [keys.{place}], so it cannot be `{new}`"),
+                format!("add a modifier, for instance alt+{key}"),
+            );
+            return;
+        }
+        match written.get(&(wish.context, wish.chord)) {
+            Some((Some(action), first)) if Some(*action) != wish.action => {
+                let old = name_of(*action).unwrap_or_default();
+                reader.problem(
+                    &wish.span,
+                    format!(
+                        "`{key}` in [keys.{place}] is both `{old}` (line {first}) and `{new}` (line {line})"
+                    ),
+                    format!("keep one of the two; `{old}` is in force"),
+                );
+                return;
+            }
+            // The key was freed on purpose in the same file: nothing is left to clash with.
+            Some((None, _)) => {}
+            _ if wish.is_list => {
+                if let Some(taken) =
+                    self.find(wish.context, wish.chord).filter(|taken| Some(*taken) != wish.action)
+                {
+                    let old = name_of(taken).unwrap_or_default();
+                    reader.problem(
+                        &wish.span,
+                        format!("`{key}` in [keys.{place}] would be both `{old}` and `{new}`"),
+                        format!("choose another key, or write \"{key}\" = \"{new}\" to take it from `{old}`"),
+                    );
+                    return;
+                }
+            }
+            _ => {}
+        }
+        written.insert((wish.context, wish.chord), (wish.action, line));
+        let binding =
+            Binding { context: wish.context, chord: wish.chord, action: wish.action, origin: origin(line) };
+        let same = |old: &&mut Binding| old.context == wish.context && old.chord == wish.chord;
+        match self.bindings.iter_mut().find(same) {
+            Some(old) => *old = binding,
+            None => self.bindings.push(binding),
+        }
+    }
+
+    fn read_edits(
+        &mut self,
+        reader: &mut Reader<'_>,
+        table: &DeTable<'_>,
+        origin: &impl Fn(usize) -> Origin,
+    ) {
+        let mut rows: Vec<_> = table.iter().collect();
+        rows.sort_by_key(|(left, _)| left.span().start);
+        let mut written: HashMap<Chord, usize> = HashMap::new();
+        for (left, value) in rows {
+            let Some(chord) = parse_chord(reader, left.get_ref(), &left.span()) else { continue };
+            let line = reader.line(&left.span());
+            let name = value.get_ref().as_str().unwrap_or_default();
+            if let Some(first) = written.insert(chord, line) {
+                let key = chord.syntax();
+                reader.problem(
+                    &left.span(),
+                    format!("`{key}` in [keys.edit] stands on line {first} and on line {line}"),
+                    "keep one of the two; the first is in force",
+                );
+                continue;
+            }
+            let edit = EDITS.iter().find(|(known, _)| *known == name).map(|(_, edit)| edit.clone());
+            if edit.is_none() && name != "none" {
+                let names: Vec<&str> = EDITS.iter().map(|(name, _)| *name).collect();
+                let otherwise = format!("write one of {}", names.join(", "));
+                let fix = advice(name, names.iter().copied(), &otherwise);
+                reader.problem(&value.span(), format!("`{name}` is no change to a line"), fix);
+                continue;
+            }
+            self.edits.retain(|old| old.chord != chord);
+            if let Some(edit) = edit {
+                self.edits.push(EditBinding { chord, edit, origin: origin(line) });
+            }
+        }
+    }
+}
+
+fn parse_chord(reader: &mut Reader<'_>, text: &str, span: &std::ops::Range<usize>) -> Option<Chord> {
+    match Chord::parse(text) {
+        Ok(chord) => Some(chord),
+        Err(why) => {
+            // The reason ends with what to write.
+            let (what, fix) = why.split_once("; ").unwrap_or((why.as_str(), "write for instance \"ctrl+x\""));
+            reader.problem(span, format!("`{text}` is not a key: {what}"), fix);
+            None
+        }
+    }
+}
+
+fn read_action(reader: &mut Reader<'_>, name: &str, value: &Value<'_>) -> Option<Action> {
+    read_action_name(reader, name, &value.span())
+}
+
+fn read_action_name(reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>) -> Option<Action> {
+    let found = by_name(name);
+    if found.is_none() {
+        let fix = advice(
+            name,
+            all().map(|info| info.name),
+            "run `parlor config` to see all actions and their keys",
+        );
+        reader.problem(span, format!("`{name}` is no action"), fix);
+    }
+    found
+}

@@ -1,0 +1,261 @@
+//! Keys: the table of actions, the defaults, the user's changes, help and palette.
+
+use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
+
+use super::*;
+use crate::config::{Paths, Problem, Surroundings, read};
+
+fn key(text: &str) -> KeyEvent {
+    let chord = Chord::parse(text).unwrap();
+    KeyEvent::new(chord.code, chord.modifiers)
+}
+
+fn user(text: &str) -> (Keymap, Vec<Problem>) {
+    let paths = Paths::find(Some("/etc/parlor/config.toml".into()), Some("/tmp".into())).unwrap();
+    let (config, problems) = read(&paths, text, &Surroundings::default());
+    (config.keymap, problems)
+}
+
+fn only(problems: &[Problem]) -> String {
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    problems.first().unwrap().to_string()
+}
+
+#[test]
+fn every_bindable_action_has_a_name_in_kebab_case_and_a_help_text() {
+    for info in all() {
+        let debug = format!("{:?}", info.action);
+        let mut kebab = String::new();
+        for letter in debug.chars() {
+            match letter {
+                '(' => kebab.push('-'),
+                ')' => {}
+                _ if letter.is_uppercase() && !kebab.is_empty() => {
+                    kebab.push('-');
+                    kebab.extend(letter.to_lowercase());
+                }
+                _ => kebab.extend(letter.to_lowercase()),
+            }
+        }
+        assert_eq!(info.name, kebab);
+        assert_eq!(name_of(info.action), Some(info.name));
+        assert_eq!(actions::by_name(info.name), Some(info.action));
+        assert!(info.text.chars().next().is_some_and(char::is_uppercase), "{}", info.text);
+        assert!(!info.text.ends_with('.') && !info.text.contains('!'), "{}", info.text);
+    }
+    assert_eq!(all().filter(|info| matches!(info.action, Action::Choose(_))).count(), 9);
+    assert_eq!(name_of(Action::Choose(0)), None);
+    assert_eq!(name_of(Action::Choose(10)), None);
+    assert_eq!(name_of(Action::Scroll(3)), None, "only the mouse can mean it");
+}
+
+#[test]
+fn the_defaults_are_read_without_a_problem_or_a_clash() {
+    let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
+    let mut keymap = Keymap::default();
+    let keys = table.get_ref().get("keys").unwrap().get_ref().as_table().unwrap().clone();
+    keymap.merge(&mut reader, &keys, |_| Origin::Default);
+    assert_eq!(reader.problems, []);
+    assert_eq!(keymap, Keymap::defaults());
+    let rows: usize = keys.values().map(|table| table.get_ref().as_table().unwrap().len()).sum();
+    assert_eq!(keymap.bindings.len() + keymap.edits.len(), rows, "two rows are the same key");
+    for context in Context::ALL.iter().filter(|context| **context != Context::Line) {
+        assert!(
+            keymap.bindings.iter().filter(|binding| binding.context == *context).count() > 2,
+            "{context:?}"
+        );
+    }
+}
+
+#[test]
+fn the_basic_keys_do_what_everybody_expects() {
+    let keymap = Keymap::defaults();
+    for (context, text, action) in [
+        (Context::Main, "enter", Action::Submit),
+        (Context::Main, "ctrl+j", Action::NewLine),
+        (Context::Main, "alt+enter", Action::NewLine),
+        (Context::Main, "shift+enter", Action::NewLine),
+        (Context::Main, "esc", Action::Escape),
+        (Context::Permission, "esc", Action::Escape),
+        (Context::Main, "ctrl+c", Action::ClearOrQuit),
+        (Context::Main, "ctrl+q", Action::Quit),
+        (Context::Choice, "ctrl+q", Action::Quit),
+        (Context::Choice, "y", Action::Yes),
+        (Context::Main, "pageup", Action::ScrollPageUp),
+        (Context::Main, "pagedown", Action::ScrollPageDown),
+        (Context::Main, "ctrl+end", Action::ScrollEnd),
+        (Context::Main, "ctrl+p", Action::OpenPalette),
+        (Context::Main, "ctrl+g", Action::OpenLog),
+        (Context::Permission, "ctrl+g", Action::OpenLog),
+        (Context::Main, "f1", Action::OpenHelp),
+        (Context::EmptyPrompt, "?", Action::OpenHelp),
+        (Context::EmptyPrompt, "enter", Action::Submit),
+        (Context::Permission, "1", Action::Choose(1)),
+        (Context::Permission, "9", Action::Choose(9)),
+        (Context::Permission, "up", Action::Up),
+        (Context::Permission, "enter", Action::Accept),
+        (Context::Permission, "f", Action::FullScreen),
+    ] {
+        assert_eq!(keymap.lookup(context, &key(text)), Some(action), "{text} in {context:?}");
+    }
+}
+
+#[test]
+fn keys_that_type_stay_free_where_one_types() {
+    let keymap = Keymap::defaults();
+    assert_eq!(keymap.lookup(Context::Main, &key("?")), None);
+    for letter in "abcxyz0129?/ ".chars() {
+        for context in [Context::Main, Context::List, Context::Text, Context::Line] {
+            let event = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+            assert_eq!(keymap.lookup(context, &event), None, "{letter:?} in {context:?}");
+        }
+    }
+}
+
+#[test]
+fn releases_do_nothing() {
+    let mut event = key("enter");
+    event.kind = KeyEventKind::Release;
+    assert_eq!(Keymap::defaults().lookup(Context::Main, &event), None);
+    assert_eq!(Keymap::defaults().edit(&event), None);
+}
+
+#[test]
+fn a_line_of_text_takes_typing_and_editing_keys() {
+    let keymap = Keymap::defaults();
+    assert_eq!(keymap.edit(&key("a")), Some(LineEdit::Insert("a".to_owned())));
+    assert_eq!(keymap.edit(&key("G")), Some(LineEdit::Insert("G".to_owned())));
+    assert_eq!(keymap.edit(&key("space")), Some(LineEdit::Insert(" ".to_owned())));
+    assert_eq!(keymap.edit(&key("ctrl+w")), Some(LineEdit::DeleteWord));
+    assert_eq!(keymap.edit(&key("backspace")), Some(LineEdit::Backspace));
+    assert_eq!(keymap.edit(&key("alt+x")), None);
+    assert_eq!(keymap.edit(&key("enter")), None);
+}
+
+#[test]
+fn a_user_can_take_a_key() {
+    let (keymap, problems) =
+        user("[keys.main]\n\"Ctrl+P\" = \"open-models\"\n\"ctrl+x\" = \"open-palette\"\n");
+    assert_eq!(problems, []);
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), Some(Action::OpenModels));
+    assert_eq!(keymap.keys_for(Context::Main, Action::OpenModels), ["Ctrl+P", "F2"]);
+    assert_eq!(keymap.keys_for(Context::Main, Action::OpenPalette), ["Ctrl+X"]);
+}
+
+#[test]
+fn a_user_can_give_an_action_exactly_these_keys() {
+    let (keymap, problems) =
+        user("[keys.main]\nnew-line = [\"ctrl+n\"]\nopen-palette = [\"f12\", \"alt+enter\"]\n");
+    assert_eq!(problems, []);
+    assert_eq!(keymap.keys_for(Context::Main, Action::NewLine), ["Ctrl+N"]);
+    assert_eq!(keymap.keys_for(Context::Main, Action::OpenPalette), ["F12", "Alt+Enter"]);
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), None);
+    assert_eq!(
+        keymap.lookup(Context::List, &key("ctrl+p")),
+        Some(Action::Up),
+        "other places stay as they are"
+    );
+}
+
+#[test]
+fn none_takes_a_key_away_also_from_the_places_behind() {
+    let (keymap, problems) =
+        user("[keys.main]\n\"ctrl+z\" = \"none\"\n[keys.global]\n\"ctrl+l\" = \"none\"\n");
+    assert_eq!(problems, []);
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+z")), None);
+    assert_eq!(keymap.lookup(Context::List, &key("ctrl+z")), Some(Action::Suspend));
+    assert_eq!(keymap.lookup(Context::List, &key("ctrl+l")), None);
+    assert!(keymap.keys_for(Context::Main, Action::Suspend).is_empty());
+}
+
+#[test]
+fn a_clash_within_the_file_names_both() {
+    let (keymap, problems) =
+        user("[keys.main]\n\"ctrl+x\" = \"open-models\"\n\"control+X\" = \"open-modes\"\n");
+    let text = only(&problems);
+    assert!(text.starts_with("/etc/parlor/config.toml:3: "), "{text}");
+    assert!(text.contains("both `open-models` (line 2) and `open-modes` (line 3)"), "{text}");
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+x")), Some(Action::OpenModels));
+}
+
+#[test]
+fn a_list_may_not_take_a_key_that_does_something_else() {
+    let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\", \"f12\"]\n");
+    let text = only(&problems);
+    assert!(text.contains("both `open-palette` and `open-models`"), "{text}");
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), Some(Action::OpenPalette));
+    assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModels));
+
+    let (_, problems) = user("[keys.main]\nopen-models = [\"ctrl+q\"]\n");
+    assert!(only(&problems).contains("both `quit` and `open-models`"), "also from a place behind");
+
+    let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\"]\n\"ctrl+p\" = \"none\"\n");
+    assert_eq!(problems, [], "the key was freed on purpose");
+    assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), Some(Action::OpenModels));
+}
+
+#[test]
+fn wrong_bindings_are_told_and_leave_the_others_alone() {
+    for (line, wanted) in [
+        ("\"crtl+x\" = \"open-models\"", "`crtl` is no modifier; write ctrl, alt, shift or super"),
+        ("\"ctrl+x\" = \"open-model\"", "`open-model` is no action; write `open-models`"),
+        ("\"ctrl+i\" = \"open-models\"", "most terminals cannot tell ctrl+i from tab; choose another key"),
+        (
+            "\"x\" = \"open-models\"",
+            "types text in [keys.main], so it cannot be `open-models`; add a modifier",
+        ),
+        ("\"ctrl+x\" = 7", "bound to something that is no action; write"),
+        ("open-modls = [\"f12\"]", "`open-modls` is no action; write `open-models`"),
+        ("open-models = [7]", "the keys of `open-models` must be texts; write open-models = [\"ctrl+x\"]"),
+    ] {
+        let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f12\" = \"open-modes\"\n"));
+        let text = only(&problems);
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains(":2: "), "{text}");
+        assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModes));
+    }
+    let (_, problems) = user("[keys.mian]\n\"f12\" = \"open-modes\"\n");
+    assert!(only(&problems).contains("write `main`"));
+    let (_, problems) = user("[keys]\nmain = 1\n");
+    assert!(only(&problems).contains("`keys.main` must be a table"));
+    let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-wrod\"\n");
+    assert!(only(&problems).contains("write `delete-word`"));
+    let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-word\"\n\"Ctrl+x\" = \"delete-all\"\n");
+    assert!(only(&problems).contains("stands on line 2 and on line 3"));
+}
+
+#[test]
+fn help_and_palette_show_the_keys_in_force() {
+    let (keymap, _) = user("[keys.main]\n\"ctrl+x\" = \"toggle-plan\"\n");
+    let rows = keymap.help();
+    let plan = rows.iter().find(|row| row.action == Action::TogglePlan).unwrap();
+    assert_eq!(
+        (plan.context, plan.keys.clone()),
+        (Context::Main, vec!["Alt+P".to_owned(), "Ctrl+X".to_owned()])
+    );
+    let choice =
+        rows.iter().find(|row| row.context == Context::Choice && row.action == Action::Choose(1)).unwrap();
+    assert_eq!(choice.keys, ["1…9"]);
+    let palette = keymap.palette();
+    assert!(palette.contains(&(Action::OpenModels, "Choose a model".to_owned(), "F2".to_owned())));
+    assert!(palette.contains(&(Action::SignOut, "Sign out of the agent".to_owned(), String::new())));
+    assert!(!palette.iter().any(|(action, _, _)| *action == Action::Submit));
+}
+
+#[test]
+fn every_action_can_be_reached_by_key_or_palette() {
+    let keymap = Keymap::defaults();
+    for info in all() {
+        let has_key = keymap.bindings.iter().any(|binding| binding.action == Some(info.action));
+        assert!(has_key || info.is_in_palette, "{}", info.name);
+    }
+}
+
+#[test]
+fn the_readme_shows_the_keys_in_force() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("<!-- keys: begin -->\n").unwrap();
+    let (table, _) = rest.split_once("<!-- keys: end -->").unwrap();
+    let wanted = Keymap::defaults().markdown();
+    assert!(table.trim() == wanted.trim(), "README's table of keys is stale; put this there:\n\n{wanted}");
+}

@@ -1,0 +1,115 @@
+//! Where parlor's files lie.
+//!
+//! Duty: one decision for the whole program: command line, then environment, then the platform's folders.
+//! Not its duty: creating anything.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use directories::ProjectDirs;
+
+use super::Origin;
+
+/// Names another configuration file.
+pub const CONFIG_VARIABLE: &str = "PARLOR_CONFIG";
+/// Names another data folder.
+pub const DATA_VARIABLE: &str = "PARLOR_DATA_DIR";
+
+/// Where files lie; all absolute. None of them need exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The configuration.
+    pub config_file: PathBuf,
+    /// What parlor keeps: prompt history, choices by folder.
+    pub data_dir: PathBuf,
+    /// Logs, among them what agents write to stderr.
+    pub log_dir: PathBuf,
+    /// The user's own themes: `themes` beside the configuration.
+    pub theme_dir: PathBuf,
+    /// Who named the configuration file.
+    pub config_origin: Origin,
+    /// Who named the data folder.
+    pub data_origin: Origin,
+}
+
+impl Paths {
+    /// Decides where files lie. What is given wins over `PARLOR_CONFIG` and `PARLOR_DATA_DIR` (an empty
+    /// variable counts as none), these over the platform's folders.
+    ///
+    /// Fails only where the platform has no home folder and something was not given.
+    pub fn find(config: Option<PathBuf>, data_dir: Option<PathBuf>) -> anyhow::Result<Self> {
+        Self::choose(config, data_dir, |name| super::environment(name).map(PathBuf::from))
+    }
+
+    fn choose(
+        config: Option<PathBuf>,
+        data_dir: Option<PathBuf>,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let dirs = ProjectDirs::from("", "", "parlor");
+        let from_variable = |name: &'static str| {
+            let path = variable(name).filter(|path| !path.as_os_str().is_empty())?;
+            Some((path, Origin::Environment(name)))
+        };
+        let given = |path: Option<PathBuf>| path.map(|path| (path, Origin::CommandLine));
+
+        let (config_file, config_origin) = given(config)
+            .or_else(|| from_variable(CONFIG_VARIABLE))
+            .or_else(|| Some((dirs.as_ref()?.config_dir().join("config.toml"), Origin::Default)))
+            .context("no home folder was found; set HOME, or name the configuration with --config")?;
+        let (data_dir, data_origin) = given(data_dir)
+            .or_else(|| from_variable(DATA_VARIABLE))
+            .or_else(|| Some((dirs.as_ref()?.data_dir().to_owned(), Origin::Default)))
+            .context("no home folder was found; set HOME, or name the data folder with --data-dir")?;
+
+        let config_file = absolute(&config_file)?;
+        let data_dir = absolute(&data_dir)?;
+        let state_dir = match data_origin {
+            Origin::Default => dirs.as_ref().and_then(ProjectDirs::state_dir).map(Path::to_owned),
+            _ => None,
+        };
+        let log_dir = state_dir.unwrap_or_else(|| data_dir.clone()).join("logs");
+        let theme_dir = config_file.parent().unwrap_or(Path::new("/")).join("themes");
+        Ok(Self { config_file, data_dir, log_dir, theme_dir, config_origin, data_origin })
+    }
+
+    /// The folder of the configuration file.
+    pub fn config_folder(&self) -> PathBuf {
+        self.config_file.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path)
+        .with_context(|| format!("cannot make {} absolute; write a whole path", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let variable = |name: &str| Some(PathBuf::from(format!("/from/{name}")));
+        let paths = Paths::choose(Some("/given/config.toml".into()), None, variable).unwrap();
+        assert_eq!(paths.config_file, Path::new("/given/config.toml"));
+        assert_eq!(paths.config_origin, Origin::CommandLine);
+        assert_eq!(paths.theme_dir, Path::new("/given/themes"));
+        assert_eq!(paths.data_dir, Path::new("/from/PARLOR_DATA_DIR"));
+        assert_eq!(paths.data_origin, Origin::Environment(DATA_VARIABLE));
+        assert_eq!(
+            paths.log_dir,
+            Path::new("/from/PARLOR_DATA_DIR/logs"),
+            "a run apart keeps its logs apart"
+        );
+    }
+
+    #[test]
+    fn empty_variables_count_as_none_and_relative_paths_become_absolute() {
+        let variable = |_: &str| Some(PathBuf::new());
+        let paths = Paths::choose(Some("here.toml".into()), Some("data".into()), variable).unwrap();
+        assert!(paths.config_file.is_absolute() && paths.config_file.ends_with("here.toml"));
+        assert!(paths.data_dir.is_absolute() && paths.data_dir.ends_with("data"));
+        assert_eq!(paths.data_origin, Origin::CommandLine);
+    }
+}

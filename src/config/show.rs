@@ -1,0 +1,203 @@
+//! The configuration in force, as text.
+//!
+//! Duty: every value with where it comes from, written so that it could be pasted into a configuration.
+//! Not its duty: printing. Secrets (by the names of variables and headers) are never written.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toml::Value;
+
+use super::keymap::actions;
+use super::{Config, Origin, Paths, Problem};
+use crate::model::{AgentSpec, Callbacks, McpServer};
+
+/// Everything in force. Each value carries its origin as a comment.
+pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
+    let mut out = Out { text: String::new(), config, paths };
+    out.paths();
+    if !problems.is_empty() {
+        out.line("");
+        out.line(&format!("# {}:", if problems.len() == 1 { "1 problem" } else { "Problems" }));
+        for problem in problems {
+            out.line(&format!("# {problem}"));
+        }
+    }
+    out.line("");
+    out.value("theme", "theme", config.theme.as_str());
+    match &config.default_agent {
+        Some(agent) => out.value("agent", "agent", agent.as_str()),
+        None => out.line("# agent is not set: parlor asks which one to start"),
+    }
+    out.head("[callbacks]");
+    out.callbacks("callbacks", config.callbacks);
+    out.head("[ui]");
+    out.value("ui.mouse", "mouse", config.mouse);
+    out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
+    for (name, spec) in &config.agents {
+        out.agent(name, spec);
+    }
+    for (index, server) in config.mcp_servers.iter().enumerate() {
+        out.server(index, server);
+    }
+    out.keys();
+    out.text
+}
+
+struct Out<'a> {
+    text: String,
+    config: &'a Config,
+    paths: &'a Paths,
+}
+
+impl Out<'_> {
+    fn paths(&mut self) {
+        let is_there = self.paths.config_file.exists();
+        let note = if is_there { "" } else { ", not there: every value is a default" };
+        let rows = [
+            ("config", self.paths.config_file.as_path(), self.origin(self.paths.config_origin) + note),
+            ("data", &self.paths.data_dir, self.origin(self.paths.data_origin)),
+            ("logs", &self.paths.log_dir, String::new()),
+            ("themes", &self.paths.theme_dir, String::new()),
+        ];
+        for (name, path, note) in rows {
+            let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+            self.line(&format!("# {name:<7} {}{note}", path.display()));
+        }
+    }
+
+    fn agent(&mut self, name: &str, spec: &AgentSpec) {
+        let place = format!("agents.{name}");
+        self.head(&format!("[agents.{}]", key(name)));
+        if let Some(title) = self.config.agent_titles.get(name) {
+            self.value(&format!("{place}.title"), "title", title.as_str());
+        }
+        self.value(&format!("{place}.command"), "command", spec.command.as_str());
+        self.value(&format!("{place}.args"), "args", spec.args.clone());
+        if let Some(cwd) = &spec.cwd {
+            self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
+        }
+        self.callbacks(&place, spec.callbacks);
+        self.pairs(&place, "env", &spec.env);
+    }
+
+    fn server(&mut self, index: usize, server: &McpServer) {
+        let place = format!("mcp_servers.{}", index + 1);
+        self.head("[[mcp_servers]]");
+        match server {
+            McpServer::Stdio { name, command, args, env } => {
+                self.value(&format!("{place}.name"), "name", name.as_str());
+                self.value(&format!("{place}.command"), "command", command.to_string_lossy().as_ref());
+                self.value(&format!("{place}.args"), "args", args.clone());
+                self.pairs(&place, "env", env);
+            }
+            McpServer::Http { name, url, headers } | McpServer::Sse { name, url, headers } => {
+                let kind = if matches!(server, McpServer::Sse { .. }) { "sse" } else { "http" };
+                self.value(&format!("{place}.name"), "name", name.as_str());
+                self.value(&format!("{place}.type"), "type", kind);
+                self.value(&format!("{place}.url"), "url", url.as_str());
+                self.pairs(&place, "headers", headers);
+            }
+        }
+    }
+
+    fn keys(&mut self) {
+        let mut place = "";
+        let entries = self.config.keymap.entries();
+        for (context, chord, action, origin) in &entries {
+            if *context != place {
+                self.head(&format!("[keys.{context}]"));
+                place = context;
+            }
+            self.row(&key(chord), &Value::from(*action), *origin);
+        }
+        let unbound: Vec<&str> = actions::all()
+            .map(|info| info.name)
+            .filter(|name| !entries.iter().any(|(_, _, action, _)| action == name))
+            .collect();
+        if !unbound.is_empty() {
+            self.line("");
+            self.line(&format!("# Actions without a key: {}", unbound.join(", ")));
+        }
+    }
+
+    fn callbacks(&mut self, place: &str, callbacks: Callbacks) {
+        for (name, value) in [
+            ("fs_read", callbacks.fs_read),
+            ("fs_write", callbacks.fs_write),
+            ("terminal", callbacks.terminal),
+        ] {
+            // The command line decides over all; else the finest switch, its own table first.
+            let mut names = vec![format!("{place}.{name}")];
+            let coarse = name.split_once('_').map(|(coarse, _)| coarse);
+            names.extend(coarse.map(|coarse| format!("{place}.{coarse}")));
+            if place != "callbacks" {
+                names.push(format!("callbacks.{name}"));
+                names.extend(coarse.map(|coarse| format!("callbacks.{coarse}")));
+            }
+            let origins = || names.iter().map(|name| self.config.origin(name));
+            let forced = origins().find(|origin| *origin == Origin::CommandLine);
+            let set = || origins().find(|origin| *origin != Origin::Default);
+            let origin = forced.or_else(set).unwrap_or_default();
+            self.row(name, &Value::from(value), origin);
+        }
+    }
+
+    fn pairs(&mut self, place: &str, table: &str, pairs: &[(String, String)]) {
+        for (name, value) in pairs {
+            let shown = if is_secret(name) { hidden(value) } else { value.clone() };
+            let origin = self.config.origin(&format!("{place}.{table}.{name}"));
+            self.row(&format!("{table}.{}", key(name)), &Value::from(shown), origin);
+        }
+    }
+
+    fn value(&mut self, name: &str, shown: &str, value: impl Into<Value>) {
+        let origin = self.config.origin(name);
+        self.row(shown, &value.into(), origin);
+    }
+
+    fn row(&mut self, name: &str, value: &Value, origin: Origin) {
+        let left = format!("{name} = {value}");
+        let _ = writeln!(self.text, "{left:<44} # {}", self.origin(origin));
+    }
+
+    fn head(&mut self, head: &str) {
+        let _ = writeln!(self.text, "\n{head}");
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn origin(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Default => "default".to_owned(),
+            Origin::File { line } => {
+                let file = self.paths.config_file.file_name().unwrap_or_default();
+                format!("{}:{line}", Path::new(file).display())
+            }
+            Origin::Environment(name) => format!("environment, {name}"),
+            Origin::CommandLine => "command line".to_owned(),
+        }
+    }
+}
+
+/// Whether a variable or header of this name holds a secret, as far as a name can tell.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTH", "CREDENTIAL", "COOKIE"]
+        .iter()
+        .any(|mark| name.contains(mark))
+}
+
+fn hidden(value: &str) -> String {
+    format!("(hidden, {} characters)", value.chars().count())
+}
+
+/// A key as TOML writes it: bare where it can be, else in quotes.
+pub fn key(name: &str) -> String {
+    let is_bare = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if is_bare { name.to_owned() } else { Value::from(name).to_string() }
+}

@@ -1,0 +1,285 @@
+//! The configuration file: values, origins, problems, and how it is shown.
+
+use std::path::Path;
+
+use super::*;
+use crate::config::show::show;
+
+fn paths() -> Paths {
+    Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap()
+}
+
+fn around() -> Surroundings {
+    Surroundings { home: Some("/home/ada".into()), path: Some("/bin:/usr/bin".into()) }
+}
+
+fn parse(text: &str) -> (Config, Vec<String>) {
+    let (config, problems) = read(&paths(), text, &around());
+    (config, problems.iter().map(ToString::to_string).collect())
+}
+
+const WHOLE: &str = r#"
+theme = "light"
+agent = "mine"
+
+[callbacks]
+terminal = false
+
+[ui]
+mouse = false
+
+[agents.mine]
+title = "My agent"
+command = "~/bin/agent"
+args = ["--acp"]
+cwd = "~"
+env = { TOKEN = "abc", LEVEL = 3 }
+fs = false
+fs_read = true
+terminal = true
+
+[agents.other]
+command = "tools/agent"
+
+[[mcp_servers]]
+name = "files"
+command = "sh"
+args = ["-c", "true"]
+
+[[mcp_servers]]
+name = "docs"
+url = "https://example.org/mcp"
+headers = { Authorization = "Bearer xyz" }
+
+[[mcp_servers]]
+name = "old"
+type = "sse"
+url = "http://localhost:1234/sse"
+"#;
+
+#[test]
+fn a_whole_file_is_read() {
+    let (config, problems) = parse(WHOLE);
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!((config.theme.as_str(), config.default_agent.as_deref()), ("light", Some("mine")));
+    assert!(!config.mouse && !config.reduced_motion);
+    assert_eq!(config.callbacks, Callbacks { fs_read: true, fs_write: true, terminal: false });
+    let mine = config.agents.get("mine").unwrap();
+    assert_eq!(
+        *mine,
+        AgentSpec {
+            name: "mine".to_owned(),
+            command: "/home/ada/bin/agent".to_owned(),
+            args: vec!["--acp".to_owned()],
+            env: vec![("TOKEN".to_owned(), "abc".to_owned()), ("LEVEL".to_owned(), "3".to_owned())],
+            cwd: Some("/home/ada".into()),
+            callbacks: Callbacks { fs_read: true, fs_write: false, terminal: true },
+        }
+    );
+    assert_eq!(config.agent_titles.get("mine").map(String::as_str), Some("My agent"));
+    let other = config.agents.get("other").unwrap();
+    assert_eq!(
+        other.command, "/etc/parlor/tools/agent",
+        "a relative path belongs to the configuration's folder"
+    );
+    assert_eq!(other.callbacks, config.callbacks, "the general switches hold where an agent has none");
+    let [
+        McpServer::Stdio { command, args, .. },
+        McpServer::Http { headers, .. },
+        McpServer::Sse { name, .. },
+    ] = config.mcp_servers.as_slice()
+    else {
+        panic!("{:?}", config.mcp_servers)
+    };
+    assert!(command.is_absolute() && command.ends_with("sh") && args.len() == 2);
+    assert_eq!(headers.as_slice(), [("Authorization".to_owned(), "Bearer xyz".to_owned())]);
+    assert_eq!(name, "old");
+}
+
+#[test]
+fn each_value_knows_its_line() {
+    let (config, _) = parse(WHOLE);
+    assert_eq!(config.origin("theme"), Origin::File { line: 2 });
+    assert_eq!(config.origin("agents.mine.command"), Origin::File { line: 13 });
+    assert_eq!(config.origin("agents.mine.env.LEVEL"), Origin::File { line: 16 });
+    assert_eq!(config.origin("mcp_servers.2.url"), Origin::File { line: 31 });
+    assert_eq!(config.origin("ui.reduced_motion"), Origin::Default);
+}
+
+#[test]
+fn an_empty_file_is_the_default() {
+    for text in ["", "\u{feff}", "# nothing\n"] {
+        assert_eq!(parse(text), (Config::default(), Vec::new()));
+    }
+}
+
+#[test]
+fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
+    for (text, wanted) in [
+        (
+            "theme = 3",
+            "/etc/parlor/config.toml:1: `theme` must be a text, not an integer; write theme = \"…\"",
+        ),
+        ("theme = ''", "/etc/parlor/config.toml:1: `theme` is empty; write a value, or remove the line"),
+        (
+            "thme = 'dark'",
+            "/etc/parlor/config.toml:1: `thme` is not a key of the configuration; write `theme`",
+        ),
+        ("[ui]\nmouse = 'no'", ":2: `ui.mouse` must be true or false, not a string; write mouse = true"),
+        ("[ui]\nmuose = true", ":2: `muose` is not a key of [ui]; write `mouse`"),
+        ("[callbacks]\nfs = 1", ":2: `callbacks.fs` must be true or false, not an integer"),
+        ("[callbacks]\nfs-read = true", "write `fs_read`"),
+        ("agents = 1", "`agents` must be a table"),
+        ("[agents.x]\n", ":1: `agents.x` has no command; write command"),
+        ("[agents.x]\ncommand = 1", ":2: `agents.x.command` must be a text"),
+        (
+            "[agents.x]\ncomand = 'a'\ncommand = 'a'",
+            ":2: `comand` is not a key of [agents.x]; write `command`",
+        ),
+        (
+            "[agents.x]\ncommand = 'a'\nargs = 'b'",
+            ":3: `agents.x.args` must be a list of texts, not a string",
+        ),
+        (
+            "[agents.x]\ncommand = 'a'\nargs = ['b', [1]]",
+            ":3: `agents.x.args` must be a list of texts, not an array",
+        ),
+        ("[agents.x]\ncommand = 'a'\nenv = ['b']", ":3: `agents.x.env` must be a table of texts"),
+        ("[agents.x]\ncommand = 'a'\nenv = { A = [] }", "`agents.x.env.A` must be a text"),
+        (
+            "[agents.x]\ncommand = 'a'\ncwd = 'b'",
+            ":3: `agents.x.cwd` is not a whole path; begin it with / or ~/",
+        ),
+        ("[agents.x]\ncommand = 'gemini --acp'", "write command = \"gemini\" and args = [\"--acp\"]"),
+        ("[agents.\"\"]\ncommand = 'a'", "an agent has an empty name"),
+        ("mcp_servers = 1", "`mcp_servers` must be a list of tables; write [[mcp_servers]]"),
+        ("[[mcp_servers]]\ncommand = 'sh'", ":1: an MCP server has no name"),
+        (
+            "[[mcp_servers]]\nname = 'a'\ntype = 'htp'\nurl = 'http://x'",
+            ":3: `htp` is no type of MCP server; write `http`",
+        ),
+        ("[[mcp_servers]]\nname = 'a'\nurl = 'x'", ":3: `x` is no web address"),
+        ("[[mcp_servers]]\nname = 'a'\ntype = 'http'", "the MCP server `a` has no address"),
+        (
+            "[[mcp_servers]]\nname = 'a'\ncommand = 'sh'\nurl = 'http://x'\ntype = 'stdio'",
+            ":4: `url` does not belong",
+        ),
+        ("[[mcp_servers]]\nname = 'a'\ncommand = 'surely-not-there'", ":3: the program `surely-not-there`"),
+        (
+            "[[mcp_servers]]\nname = 'a'\ncommand = 'sh'\n[[mcp_servers]]\nname = 'a'\ncommand = 'sh'",
+            ":4: two MCP servers have the name `a`",
+        ),
+    ] {
+        let rest = "\n[agents.fine]\ncommand = 'fine'\n";
+        let whole = if text.starts_with("agents =") { text.to_owned() } else { format!("{text}{rest}") };
+        let (config, problems) = parse(&whole);
+        assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
+        assert!(problems.iter().all(|problem| problem.contains(wanted)), "{text}: {problems:#?}");
+        assert_eq!(config.theme, "auto");
+        assert!(config.mouse && config.callbacks == Callbacks::default());
+        assert_eq!(config.agents.contains_key("fine"), !text.starts_with("agents ="), "{text}");
+    }
+}
+
+#[test]
+fn bad_syntax_is_told_and_the_rest_is_read() {
+    let (config, problems) = parse("theme = \n[ui]\nmouse = false\n[agents.a]\ncommand = \"a\"\n");
+    assert!(
+        problems.iter().any(|problem| problem.contains("config.toml:1: this is not valid TOML")),
+        "{problems:?}"
+    );
+    assert!(!config.mouse);
+    assert!(config.agents.contains_key("a"));
+    let (_, problems) = parse("theme = 'a'\ntheme = 'b'\n");
+    assert!(
+        problems.iter().any(|problem| problem.contains(":2: this is not valid TOML: duplicate key")),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn an_argument_line_is_split_although_it_is_told() {
+    let (config, _) = parse("[agents.x]\ncommand = \"gemini --acp 'two words'\"\n");
+    assert_eq!(config.agents.get("x").unwrap().args, ["--acp", "two words"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_leave_the_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &Path, origin| {
+        let mut paths = Paths::find(Some(path.to_owned()), Some(folder.path().to_owned())).unwrap();
+        paths.config_origin = origin;
+        load(&paths)
+    };
+    let missing = folder.path().join("missing.toml");
+    assert_eq!(at(&missing, Origin::Default), (Config::default(), Vec::new()), "no file is no problem");
+    let (_, problems) = at(&missing, Origin::CommandLine);
+    assert!(
+        problems.iter().any(|problem| problem.text == "there is no such file"),
+        "but a named one must be there"
+    );
+
+    let (config, problems) = at(folder.path(), Origin::Default);
+    assert_eq!((config, problems.len()), (Config::default(), 1), "a folder is no file");
+
+    let binary = folder.path().join("binary.toml");
+    std::fs::write(&binary, b"theme = 'dark'\n\xff\n").unwrap();
+    let (config, problems) = at(&binary, Origin::Default);
+    assert_eq!(config, Config::default());
+    assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [Some(2)]);
+}
+
+#[test]
+fn what_is_shown_can_be_pasted_back() {
+    let (mut config, _) =
+        parse(&format!("{WHOLE}\n[keys.main]\n\"ctrl+z\" = \"none\"\n\"alt+x\" = \"kill-command\"\n"));
+    let text = show(&config, &paths(), &[]);
+    let (mut again, problems) = parse(&text);
+    assert_eq!(problems, Vec::<String>::new(), "{text}");
+    // Origins differ by nature, secrets on purpose.
+    assert_eq!(again.keymap.entries().len(), config.keymap.entries().len());
+    for config in [&mut config, &mut again] {
+        config.origins.clear();
+        config.keymap = Keymap::defaults();
+        for spec in config.agents.values_mut() {
+            spec.env.retain(|(name, _)| name != "TOKEN");
+        }
+        if let Some(McpServer::Http { headers, .. }) = config.mcp_servers.get_mut(1) {
+            headers.clear();
+        }
+    }
+    assert_eq!(again, config);
+}
+
+#[test]
+fn what_is_shown_tells_origins_and_hides_secrets() {
+    let (config, _) = parse(WHOLE);
+    let problem = Problem { file: "/f".into(), line: Some(1), text: "a".to_owned(), fix: "b".to_owned() };
+    let text = show(&config, &paths(), &[problem]);
+    let has = |left: &str, right: &str| {
+        let found = text.lines().any(|line| line.starts_with(left) && line.ends_with(right));
+        assert!(found, "{left} … {right} is not in:\n{text}");
+    };
+    has("theme = \"light\"", "# config.toml:2");
+    has("reduced_motion = false", "# default");
+    has("fs_write = false", "# config.toml:17");
+    has("terminal = false", "# config.toml:6");
+    has("env.TOKEN = \"(hidden, 3 characters)\"", "# config.toml:16");
+    has("\"ctrl+p\" = \"open-palette\"", "# default");
+    has("# config  /etc/parlor/config.toml (command line", ")");
+    has("# /f:1: a; b", "");
+    has("# Actions without a key:", "");
+    assert!(!text.contains("xyz"), "a header's secret is shown");
+}
+
+#[test]
+fn the_readmes_example_is_valid() {
+    let readme = include_str!("../../README.md");
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    // Whether the example's programs are installed here says nothing about the example.
+    let (config, problems) = parse(&example.replace("command = \"npx\"", "command = \"sh\""));
+    assert_eq!(problems, Vec::<String>::new());
+    assert!(!config.agents.is_empty() && !config.mcp_servers.is_empty());
+    assert_ne!(config.keymap, Keymap::defaults());
+}
