@@ -5,5 +5,191 @@
 //! Invariants: the cost of a frame depends on the screen, not on the transcript; all of `ViewState` can be
 //! thrown away; nothing from an agent reaches a cell unless it went through `text::sanitize` or vt100.
 
+pub mod cells;
+mod composer;
+pub mod diff;
+pub mod highlight;
+pub mod input;
+pub mod log;
+pub mod look;
+pub mod markdown;
+mod modals;
+mod plan;
+mod scene;
+mod status;
+pub mod terminal;
 pub mod text;
 pub mod theme;
+mod title;
+pub mod transcript;
+pub mod view_state;
+mod welcome;
+
+pub use input::route;
+pub use view_state::ViewState;
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use crate::app::{SessionPhase, State};
+
+use look::{Glyphs, Look};
+use scene::{Marks, Scene};
+use theme::{Role, Theme};
+use view_state::{Hit, SPINNER_STEP};
+
+/// From this width on the plan stands beside the transcript.
+const SIDE_COLS: u16 = 160;
+
+/// Least and most columns of what stands beside the transcript.
+const LEAST_SIDE: u16 = 32;
+const MOST_SIDE: u16 = 48;
+
+/// Below this nothing sensible fits.
+const LEAST_COLS: u16 = 20;
+const LEAST_ROWS: u16 = 6;
+
+/// From this height on blank rows part the panels.
+const AIRY_ROWS: u16 = 20;
+
+/// Draws a frame. Set the clock by [`ViewState::set_now`] first.
+pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
+    let area = frame.area();
+    frame.buffer_mut().set_style(area, theme.style(Role::Text));
+    view.begin_frame(state);
+    let Some(session) = state.active_session() else { return };
+    let keymap = view.keymap.clone();
+    let home = view.home.clone();
+    let scene = Scene {
+        state,
+        session,
+        look: Look {
+            theme,
+            glyphs: view.glyphs,
+            now: view.now,
+            spinner: view.spinner,
+            diff_layout: state.diff_layout,
+            shows_thoughts: state.shows_thoughts,
+            folder: &session.place.cwd,
+        },
+        keymap: &keymap,
+        home: home.as_deref(),
+        marks: Marks::beside(&view.glyphs),
+    };
+    let buf = frame.buffer_mut();
+    if area.width < LEAST_COLS || area.height < LEAST_ROWS {
+        let words = "The window is too small.";
+        buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
+        return;
+    }
+    let panes = arrange(&scene, view, area);
+    title::draw(&scene, panes.title, buf, &mut view.hits);
+    view.hits.add(panes.transcript, Hit::Transcript);
+    if session.transcript.items().is_empty() {
+        welcome::draw(&scene, panes.transcript, buf);
+    } else if panes.transcript.height > 0 {
+        let shown = view.transcripts.entry(state.active).or_default();
+        transcript::draw(session, shown, &scene.look, panes.transcript, buf);
+    }
+    if let Some(side) = panes.side {
+        plan::draw_side(&scene, side, buf, &mut view.hits);
+    }
+    if let Some(area) = panes.plan {
+        plan::draw(&scene, area, buf, &mut view.hits);
+    }
+    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
+    let shown = view.transcripts.get(&state.active);
+    status::draw_rule(&scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
+    let mut cursor = Some(view.composer.draw(&scene, panes.composer, buf, &mut view.hits));
+    status::draw(&scene, panes.status, buf, &mut view.hits);
+    let is_free = modals::takes_keys(state, view.now);
+    if !is_free {
+        let above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
+        composer::draw_completions(&scene, above, buf, &mut view.hits);
+    }
+    let of_dialog = modals::draw(&scene, view, area, buf);
+    if is_free {
+        cursor = of_dialog;
+    }
+    if view.glyphs == Glyphs::plain() {
+        // Shortened text ends in a mark of its own, which such a terminal cannot show either.
+        for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
+            cell.set_symbol(Glyphs::plain().ellipsis);
+        }
+    }
+    if let Some(place) = cursor.filter(|place| area.contains(*place)) {
+        frame.set_cursor_position(place);
+    }
+}
+
+/// Whether something on the screen moves by itself: a turn runs and does not wait for the user, or an agent
+/// starts. When this is false, no frame is due until something happens.
+pub fn is_animating(state: &State) -> bool {
+    let Some(session) = state.active_session() else { return false };
+    let is_starting = matches!(session.phase, SessionPhase::Starting { .. } | SessionPhase::Opening { .. });
+    state.is_quitting || (session.asks.is_empty() && (session.turn.is_running() || is_starting))
+}
+
+/// When the next frame is due although nothing happens; `None`: not at all. With stilled motion only the
+/// seconds go on.
+pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
+    let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
+    is_animating(state).then_some(step)
+}
+
+/// Where everything goes.
+struct Panes {
+    title: Rect,
+    transcript: Rect,
+    side: Option<Rect>,
+    plan: Option<Rect>,
+    rule: Rect,
+    composer: Rect,
+    status: Rect,
+}
+
+/// Gives each part its place. The composer grows at the transcript's cost, but leaves it a third.
+fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
+    let is_airy = area.height >= AIRY_ROWS;
+    let air = u16::from(is_airy);
+    let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
+    let has_side = area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded;
+    let plan_rows = if has_side { 0 } else { plan::rows(scene.session, area.height) };
+
+    let mut bottom = area.bottom();
+    let mut take = |rows: u16| {
+        let rows = rows.min(bottom.saturating_sub(area.y + 1));
+        bottom -= rows;
+        Rect { y: bottom, height: rows, ..area }
+    };
+    let status = take(1);
+    take(air);
+    let composer = take(composer_rows);
+    let rule = take(1);
+    let plan = (plan_rows > 0).then(|| take(plan_rows));
+    take(u16::from(is_airy && plan_rows > 0));
+    let top = area.y + 1 + air;
+    let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
+    let side_cols = (area.width / 4).clamp(LEAST_SIDE, MOST_SIDE);
+    let side = has_side.then(|| Rect {
+        x: middle.right() - side_cols,
+        width: side_cols,
+        height: middle.height.saturating_sub(1),
+        ..middle
+    });
+    let transcript = Rect { width: middle.width - side.map_or(0, |side| side.width), ..middle };
+    Panes {
+        title: Rect { height: area.height.min(1), ..area },
+        transcript,
+        side,
+        plan,
+        rule,
+        composer,
+        status,
+    }
+}
+
+#[cfg(test)]
+mod tests;

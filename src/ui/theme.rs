@@ -1,6 +1,17 @@
 //! Themes: roles with a style each. No colour is named anywhere else.
+//!
+//! Duty: the roles, the theme in force, and the set of themes that can be chosen (built in or the user's).
+//! Not its duty: finding out what the terminal can show; [`ColorSupport`] is given.
+//! Data: TOML text comes in, a [`Theme`] and a list of problems in plain words leave. Loading never fails:
+//! what cannot be read falls back to the dark theme and says so.
 
-use ratatui::style::Style;
+pub mod colour;
+pub mod load;
+
+pub use colour::ColorSupport;
+pub use load::ThemeSet;
+
+use ratatui::style::{Color, Modifier, Style};
 
 macro_rules! roles {
     ($($(#[$doc:meta])* $name:ident = $key:literal,)+) => {
@@ -156,13 +167,60 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// A theme without any colour.
+    /// A theme without any colour: only modifiers tell roles apart. For `NO_COLOR` and terminals that are
+    /// told to show none.
     pub fn plain() -> Self {
-        Self { name: "plain".to_owned(), is_dark: true, styles: vec![Style::default(); Role::ALL.len()] }
+        let styles = Role::ALL.iter().map(|role| Style::default().add_modifier(plain_modifier(*role)));
+        Self { name: "plain".to_owned(), is_dark: true, styles: styles.collect() }
     }
 
     /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
+
+    /// The background behind everything; the terminal's own in a theme without one.
+    pub fn screen_bg(&self) -> Color {
+        self.style(Role::Text).bg.unwrap_or(Color::Reset)
+    }
+
+    /// The background of dialogs.
+    pub fn modal_bg(&self) -> Color {
+        self.style(Role::Modal).bg.unwrap_or_else(|| self.screen_bg())
+    }
 }
+
+/// What tells a role apart where there is no colour.
+fn plain_modifier(role: Role) -> Modifier {
+    match role {
+        Role::Selection => Modifier::REVERSED,
+        Role::Match | Role::Link => Modifier::UNDERLINED,
+        Role::TextStrong
+        | Role::Heading
+        | Role::Strong
+        | Role::ModalTitle
+        | Role::Error
+        | Role::TableHead
+        | Role::PlanActive
+        | Role::User => Modifier::BOLD,
+        Role::DiffPlusWord | Role::DiffMinusWord => Modifier::BOLD.union(Modifier::UNDERLINED),
+        Role::Emphasis => Modifier::ITALIC,
+        Role::TextDim
+        | Role::Thought
+        | Role::RawItem
+        | Role::Placeholder
+        | Role::Rule
+        | Role::Status
+        | Role::DiffGutter
+        | Role::DiffMeta
+        | Role::PlanDone
+        | Role::Quote
+        | Role::ScrollTrack
+        | Role::CodeLanguage
+        | Role::SyntaxComment => Modifier::DIM,
+        _ => Modifier::empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

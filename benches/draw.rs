@@ -1,0 +1,169 @@
+//! Frames of the transcript: at rest, streaming, scrolling, resizing, a large diff.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use parlor::app::{DiffLayout, ItemBody, Message, MessagePart, Session, ToolCall};
+use parlor::model::{
+    DiffChange, FileDiff, ItemId, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+};
+use parlor::ui::look::{Glyphs, Look};
+use parlor::ui::theme::Theme;
+use parlor::ui::transcript::{self, TranscriptView};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+const AREA: Rect = Rect { x: 0, y: 0, width: 120, height: 40 };
+
+fn message(role: Role, text: &str) -> ItemBody {
+    ItemBody::Message(Message {
+        role,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: Instant::now(),
+        took: None,
+        is_local: false,
+    })
+}
+
+fn session(items: usize) -> Session {
+    let place = SessionPlace { cwd: "/".into(), additional_directories: Vec::new(), mcp_servers: Vec::new() };
+    let mut session = Session::new(SessionKey(1), place);
+    for n in 0..items {
+        let body = match n % 3 {
+            0 => message(Role::User, "and now the next one, please"),
+            1 => message(Role::Agent, &format!("Answer {n} with **some** words.\n\n- a list\n- of `two`\n")),
+            _ => {
+                let mut tool = ToolCall::new(format!("call-{n}").as_str().into(), Instant::now());
+                (tool.kind, tool.status, tool.title) =
+                    (ToolKind::Read, ToolStatus::Completed, format!("src/file_{n}.rs"));
+                ItemBody::Tool(Box::new(tool))
+            }
+        };
+        session.transcript.push(1, body);
+    }
+    session
+}
+
+struct Rig {
+    theme: Theme,
+    view: TranscriptView,
+    buf: Buffer,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(AREA) }
+    }
+
+    fn frame(&mut self, session: &Session, area: Rect) {
+        let look = Look {
+            theme: &self.theme,
+            glyphs: Glyphs::rich(),
+            now: Instant::now(),
+            spinner: 0,
+            diff_layout: DiffLayout::Auto,
+            shows_thoughts: false,
+            folder: Path::new("/"),
+        };
+        self.buf.reset();
+        transcript::draw(session, &mut self.view, &look, area, &mut self.buf);
+        black_box(&self.buf);
+    }
+}
+
+fn frames(c: &mut Criterion) {
+    let mut group = c.benchmark_group("frame 120x40");
+    for items in [300, 100_000] {
+        let session = session(items);
+        let mut rig = Rig::new();
+        group.bench_function(format!("at rest, {items} items"), |b| b.iter(|| rig.frame(&session, AREA)));
+        group.bench_function(format!("page up, {items} items"), |b| {
+            b.iter(|| {
+                rig.view.scroll_pages(-1);
+                rig.frame(&session, AREA);
+                if rig.view.item_at(0) == Some(ItemId(0)) {
+                    rig.view.scroll_end();
+                }
+            });
+        });
+        rig.view.scroll_end();
+        let mut width = 0;
+        group.bench_function(format!("resize, {items} items"), |b| {
+            b.iter(|| {
+                width = (width + 1) % 40;
+                rig.frame(&session, Rect { width: 80 + width, ..AREA });
+            });
+        });
+    }
+    group.finish();
+}
+
+fn streaming(c: &mut Criterion) {
+    let mut group = c.benchmark_group("frame with a chunk of 24 bytes");
+    for kilobytes in [10, 1000] {
+        let mut session = session(30);
+        let text = "Some **text** of a long answer, with `code` in it.\n\n".repeat(kilobytes * 20);
+        let id = session.transcript.push(1, message(Role::Agent, &text));
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Message(message) = &mut item.body {
+                message.is_open = true;
+            }
+        });
+        let mut rig = Rig::new();
+        rig.frame(&session, AREA);
+        let mut count = 0;
+        group.bench_function(format!("message of {kilobytes} kB"), |b| {
+            b.iter(|| {
+                count += 1;
+                session.transcript.edit(id, |item| {
+                    if let ItemBody::Message(message) = &mut item.body
+                        && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+                    {
+                        text.push_str("some more words follow, ");
+                        if count % 10 == 0 {
+                            text.push_str("\n\n");
+                        }
+                    }
+                });
+                rig.frame(&session, AREA);
+            });
+        });
+    }
+    group.finish();
+}
+
+fn diffs(c: &mut Criterion) {
+    let mut old = String::new();
+    let mut new = String::new();
+    for n in 0..10_000 {
+        let _ = writeln!(old, "    let value_{n} = compute({n});");
+        let _ = writeln!(new, "    let value_{n} = compute({});", n + n % 7 / 6);
+    }
+    let mut session = session(3);
+    let mut tool = ToolCall::new("edit".into(), Instant::now());
+    (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
+    let change = DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) };
+    tool.content = vec![ToolContent::Diff(FileDiff { path: "big.txt".into(), change })];
+    let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    let mut group = c.benchmark_group("diff of 10,000 lines");
+    group.bench_function("open", |b| b.iter(|| Rig::new().frame(&session, AREA)));
+    let mut rig = Rig::new();
+    rig.frame(&session, AREA);
+    group.bench_function("page up", |b| {
+        b.iter(|| {
+            rig.view.scroll_pages(-1);
+            rig.frame(&session, AREA);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, frames, streaming, diffs);
+criterion_main!(benches);

@@ -1,0 +1,288 @@
+//! Cells: how items of the transcript look.
+//!
+//! Duty: turns an item into pieces that can be drawn one by one (`cells::layout`), and offers what dialogs need
+//! of a tool call. Not its duty: which pieces are on the screen, and keeping them (`transcript`).
+//! Rules of folding live in `cells::tool`. All text goes through `text::sanitize` or the terminal emulator.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ratatui::text::{Line, Span};
+
+use crate::app::{Session, ToolCall};
+use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind};
+
+use super::diff::{Diff, Layout as DiffColumns};
+use super::look::Look;
+use super::text::{sanitize, wrap_line, wrap_prefixed};
+use super::theme::Role;
+
+pub(crate) mod layout;
+mod message;
+mod other;
+mod tool;
+
+pub(crate) use tool::{is_groupable, title};
+
+/// Most lines of raw JSON that are shown.
+const RAW_LINES_MAX: usize = 40;
+
+/// Diffs of this many tool calls are kept for dialogs.
+const MEMO_MAX: usize = 4;
+
+/// The word for a kind.
+pub fn kind_word(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Read => "read",
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Search => "search",
+        ToolKind::Execute => "run",
+        ToolKind::Think => "think",
+        ToolKind::Fetch => "fetch",
+        ToolKind::SwitchMode => "mode",
+        ToolKind::Other => "tool",
+    }
+}
+
+/// Lines that a tool call adds and removes. Cheap when asked again.
+pub fn diff_counts(tool: &ToolCall) -> (usize, usize) {
+    diffs_of(tool).iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
+}
+
+/// All that a permission dialog should show of a tool call: the whole command, the whole change, other content;
+/// the input as it came when there is nothing else. Every line fits `cols`.
+pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let mut out = Vec::new();
+    if let Some(command) = &tool.input.command {
+        out.extend(tool::command_lines(command, look, cols));
+        if let Some(cwd) = &tool.input.cwd {
+            let text = format!("in {}", super::text::show_path(cwd, look.folder));
+            out.extend(wrap_line(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
+        }
+    }
+    if let Some(description) = &tool.input.description {
+        out.extend(plain_lines(description, Role::TextDim, look, cols));
+    }
+    let diffs = diffs_of(tool);
+    if !diffs.is_empty() {
+        out.extend(drawn_diffs(&diffs, look, cols));
+    }
+    for content in &tool.content {
+        match content {
+            ToolContent::Block(block) => out.extend(block_lines(block, look, cols)),
+            ToolContent::Terminal(id) => {
+                if let Some(view) = session.terminals.get(id) {
+                    let lines = super::terminal::tail_of(&view.output, view.is_ours, 200).0;
+                    out.extend(tool::output_rows(lines, look, cols));
+                }
+            }
+            ToolContent::Unknown(raw) => out.extend(raw_lines(&raw.0, look, cols)),
+            ToolContent::Diff(_) => {}
+        }
+    }
+    if out.is_empty() {
+        for url in tool.input.url.iter().chain(&tool.input.query) {
+            out.extend(plain_lines(url, Role::Text, look, cols));
+        }
+    }
+    if out.is_empty()
+        && let Some(raw) = &tool.raw_input
+    {
+        out.extend(raw_lines(&raw.0, look, cols));
+    }
+    out
+}
+
+/// What tells two lists of changes apart without reading them: where their texts lie.
+pub(crate) type DiffKey = Vec<(usize, usize, usize, usize)>;
+
+pub(crate) fn diff_key(changes: &[&FileDiff]) -> DiffKey {
+    let place = |text: &str| (text.as_ptr() as usize, text.len());
+    let of = |change: &&FileDiff| {
+        let (a, b) = match &change.change {
+            DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), place), place(new)),
+            DiffChange::Patch(text) => (place(text), (0, 0)),
+        };
+        (a.0, a.1, b.0, b.1)
+    };
+    changes.iter().map(of).collect()
+}
+
+/// The changes that a tool call tells: in its content, else in its input; the same one only once.
+pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
+    let mut changes: Vec<&FileDiff> = Vec::new();
+    let told = tool.content.iter().filter_map(|content| match content {
+        ToolContent::Diff(diff) => Some(diff),
+        _ => None,
+    });
+    for change in told {
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    if changes.is_empty() {
+        changes.extend(&tool.input.diffs);
+    }
+    changes
+}
+
+type Memo = Vec<(DiffKey, Rc<Vec<Diff>>)>;
+
+thread_local! {
+    static MEMO: RefCell<Memo> = const { RefCell::new(Vec::new()) };
+}
+
+/// The computed changes of a tool call. Kept for the last few calls; a kept diff holds the texts that its key
+/// points to, so no other text can lie at the same place.
+fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
+    let changes = changes_of(tool);
+    let key = diff_key(&changes);
+    MEMO.with_borrow_mut(|memo| {
+        if let Some((_, known)) = memo.iter().find(|(known, _)| *known == key) {
+            return Rc::clone(known);
+        }
+        let diffs: Rc<Vec<Diff>> = Rc::new(changes.into_iter().flat_map(Diff::of).collect());
+        if memo.len() >= MEMO_MAX {
+            memo.remove(0);
+        }
+        memo.push((key, Rc::clone(&diffs)));
+        diffs
+    })
+}
+
+/// What a drawing of whole changes was made for, and the drawing.
+struct Drawn {
+    diffs: Rc<Vec<Diff>>,
+    cols: u16,
+    theme: String,
+    epoch: u32,
+    columns: DiffColumns,
+    lines: Vec<Line<'static>>,
+}
+
+thread_local! {
+    static DRAWN: RefCell<Option<Drawn>> = const { RefCell::new(None) };
+}
+
+/// Whole changes, drawn once as long as nothing changes: a dialog asks for them in each frame.
+fn drawn_diffs(diffs: &Rc<Vec<Diff>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let (columns, epoch) = (DiffColumns::choose(look.diff_layout, cols), super::highlight::epoch());
+    DRAWN.with_borrow_mut(|drawn| {
+        if let Some(known) = drawn
+            && Rc::ptr_eq(&known.diffs, diffs)
+            && (known.cols, known.epoch, known.columns) == (cols, epoch, columns)
+            && known.theme == look.theme.name
+        {
+            return known.lines.clone();
+        }
+        let mut lines = Vec::new();
+        for diff in diffs.iter() {
+            if diffs.len() > 1 || tool::needs_head(diff) {
+                lines.push(tool::diff_head(diff, look, cols));
+            }
+            lines.extend(diff.draw_all(columns, look, cols));
+        }
+        let (diffs, theme) = (Rc::clone(diffs), look.theme.name.clone());
+        *drawn = Some(Drawn { diffs, cols, theme, epoch, columns, lines: lines.clone() });
+        lines
+    })
+}
+
+/// Plain text with its own line breaks, in one style.
+pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = look.theme.style(role);
+    let text = sanitize(text);
+    let text = text.trim_end_matches('\n');
+    let mut out = Vec::new();
+    for line in text.split('\n') {
+        let line = super::text::expand_tabs(line, 0);
+        out.extend(wrap_line(&Line::from(Span::styled(line.into_owned(), style)), cols));
+    }
+    out
+}
+
+/// JSON that parlor does not read, as it came, grey.
+pub(crate) fn raw_lines(raw: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let room = usize::from(cols) * RAW_LINES_MAX * 4;
+    let end = (0..=room.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
+    let mut lines = plain_lines(raw.get(..end).unwrap_or_default(), Role::RawItem, look, cols);
+    if lines.len() > RAW_LINES_MAX || end < raw.len() {
+        lines.truncate(RAW_LINES_MAX);
+        lines.push(Line::styled(look.glyphs.ellipsis, look.theme.style(Role::RawItem)));
+    }
+    lines
+}
+
+/// A content block that is drawn in whole: text as Markdown, anything else as what it is.
+pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    match block {
+        ContentBlock::Text(text) => {
+            let mut markdown = super::markdown::Markdown::of(text);
+            let mut out = Vec::new();
+            for index in 0..markdown.blocks().len() {
+                if markdown.blocks().get(index).is_some_and(|block| block.has_gap) {
+                    out.push(Line::default());
+                }
+                out.extend(markdown.draw(index, text, look, cols));
+            }
+            out
+        }
+        ContentBlock::Image { data, mime_type, uri } => {
+            let name = uri.as_deref().unwrap_or_default();
+            vec![media_line("image", mime_type, base64_bytes(data), name, look, cols)]
+        }
+        ContentBlock::Audio { data, mime_type } => {
+            vec![media_line("sound", mime_type, base64_bytes(data), "", look, cols)]
+        }
+        ContentBlock::ResourceLink(link) => {
+            let name = link.title.as_deref().unwrap_or(&link.name);
+            let mut spans = vec![Span::styled(super::text::one_line(name), look.theme.style(Role::Link))];
+            let mut more = vec![super::text::one_line(&link.uri)];
+            more.extend(link.mime_type.as_deref().map(super::text::one_line));
+            more.extend(link.size_bytes.map(super::look::size));
+            let dot = look.glyphs.dot;
+            let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
+            spans.push(Span::styled(text, look.theme.style(Role::TextDim)));
+            let mut lines = wrap_prefixed(&Line::from(spans), cols, &[], &[Span::raw("  ")]);
+            if let Some(description) = &link.description {
+                lines.extend(plain_lines(description, Role::TextDim, look, cols));
+            }
+            lines
+        }
+        ContentBlock::Resource { uri, mime_type, body } => {
+            let kind = mime_type.as_deref().unwrap_or("text");
+            match body {
+                crate::model::ResourceBody::Text(text) => {
+                    let mut lines = vec![media_line("resource", kind, text.len() as u64, uri, look, cols)];
+                    lines.extend(plain_lines(text, Role::TextDim, look, cols));
+                    lines
+                }
+                crate::model::ResourceBody::Blob(data) => {
+                    vec![media_line("resource", kind, base64_bytes(data), uri, look, cols)]
+                }
+            }
+        }
+        ContentBlock::Unknown(raw) => raw_lines(&raw.0, look, cols),
+    }
+}
+
+/// A placeholder for what cannot be shown as text: what it is, its type and size, its name.
+fn media_line(what: &str, kind: &str, bytes: u64, name: &str, look: &Look<'_>, cols: u16) -> Line<'static> {
+    let dot = look.glyphs.dot;
+    let name =
+        if name.is_empty() { String::new() } else { format!(" {dot} {}", super::text::one_line(name)) };
+    let kind = super::text::one_line(kind);
+    let text = format!("{what} {dot} {kind} {dot} {}{name}", super::look::size(bytes));
+    Line::styled(super::text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+}
+
+/// How many bytes a base64 text stands for.
+fn base64_bytes(data: &str) -> u64 {
+    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+    (data.len() as u64 / 4 * 3).saturating_sub(padding as u64)
+}
+
+#[cfg(test)]
+mod tests;

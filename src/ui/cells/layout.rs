@@ -1,0 +1,231 @@
+//! The drawing of one item: pieces with known or unknown heights, drawn when they are looked at.
+//!
+//! A long message is many pieces (its blocks), a long diff too, so a screenful costs a screenful. Pieces hold
+//! no text: they point into the item. Heights stay when drawn lines are dropped.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::app::{Item, ItemBody, MessagePart, Session};
+use crate::model::{ContentBlock, TerminalId, ToolContent};
+use crate::ui::diff::{Diff, Layout as DiffColumns};
+use crate::ui::look::Look;
+use crate::ui::markdown::Markdown;
+use crate::ui::terminal::Screen;
+use crate::ui::theme::Role;
+
+use super::{DiffKey, message, other, tool};
+
+/// Terminals that are being read, by id.
+pub(crate) type Screens = HashMap<TerminalId, Screen>;
+
+/// What is given to every drawing.
+pub(crate) struct Context<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// How it is to look.
+    pub look: &'a Look<'a>,
+    /// Columns of the body.
+    pub cols: u16,
+    /// Terminals.
+    pub screens: &'a mut Screens,
+}
+
+/// One item, laid out.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// From top to bottom. The first one is the head.
+    pub pieces: Vec<Piece>,
+    /// Whether the head shows a clock or a spinner.
+    pub is_live: bool,
+    /// Columns that the whole item is moved to the right (a subagent's call).
+    pub indent: u16,
+    pub(super) texts: Vec<TextPart>,
+    pub(super) diffs: Vec<Diff>,
+    pub(super) diff_key: DiffKey,
+}
+
+/// A run of lines of an item.
+pub(crate) struct Piece {
+    /// Whether a blank line goes before it.
+    pub has_gap: bool,
+    /// Columns that it is moved to the right.
+    pub indent: u16,
+    /// How many lines it has, once it was drawn at this width.
+    pub height: Option<usize>,
+    /// Where its lines come from.
+    pub source: Source,
+    /// Its lines, while it is near the screen.
+    pub lines: Option<Vec<Line<'static>>>,
+}
+
+/// Where lines come from.
+pub(crate) enum Source {
+    /// They were made with the item and stay.
+    Ready,
+    /// A block of Markdown.
+    Markdown {
+        /// Which text.
+        text: usize,
+        /// Which block.
+        block: usize,
+    },
+    /// Rows of a diff.
+    Diff {
+        /// Which.
+        diff: usize,
+        /// Rows.
+        rows: Range<usize>,
+        /// One column or two.
+        columns: DiffColumns,
+    },
+    /// Lines of a terminal's history.
+    Terminal {
+        /// Which.
+        id: TerminalId,
+        /// Lines.
+        lines: Range<usize>,
+    },
+}
+
+/// A text of the item that is Markdown.
+pub(crate) struct TextPart {
+    /// Its blocks.
+    pub markdown: Markdown,
+    /// Part of the message, or place in the tool's content.
+    pub place: usize,
+    /// How plain text looks; `None`: as the agent's.
+    pub style: Option<Style>,
+}
+
+impl Piece {
+    /// Lines that are there already.
+    pub fn ready(lines: Vec<Line<'static>>, indent: u16) -> Self {
+        Self { has_gap: false, indent, height: Some(lines.len()), source: Source::Ready, lines: Some(lines) }
+    }
+
+    /// Lines that are drawn when they are needed.
+    pub fn lazy(source: Source, indent: u16, has_gap: bool) -> Self {
+        Self { has_gap, indent, height: None, source, lines: None }
+    }
+}
+
+impl Layout {
+    /// Lays the item out anew, keeping what is known of texts that only grew and of diffs that are the same.
+    pub fn update(&mut self, item: &Item, is_same_look: bool, context: &mut Context<'_>) {
+        if !is_same_look {
+            self.pieces.clear();
+        }
+        match &item.body {
+            ItemBody::Message(message) => message::lay_out(self, item, message, context),
+            ItemBody::Tool(tool) => tool::lay_out(self, item, tool, context),
+            body => other::lay_out(self, item, body, context),
+        }
+    }
+
+    /// Draws the head again: its clock or spinner moved.
+    pub fn refresh_head(&mut self, item: &Item, context: &mut Context<'_>) {
+        let line = match &item.body {
+            ItemBody::Tool(tool) => {
+                let counts = self.counts();
+                tool::head(item.id, tool, counts, context, context.cols.saturating_sub(self.indent))
+            }
+            ItemBody::Message(message) => message::thought_head(message, context.look),
+            body => other::head(body, context),
+        };
+        if let Some(head) = self.pieces.first_mut() {
+            head.lines = Some(vec![line]);
+        }
+    }
+
+    /// Lines added and removed by all diffs.
+    pub fn counts(&self) -> (usize, usize) {
+        self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
+    }
+
+    /// Rows of a piece with its gap, drawing it if that is not known.
+    pub fn height(&mut self, index: usize, item: &Item, context: &mut Context<'_>) -> usize {
+        if self.pieces.get(index).is_some_and(|piece| piece.height.is_none()) {
+            self.draw(index, item, context);
+        }
+        self.pieces.get(index).map_or(0, |piece| piece.height.unwrap_or(0) + usize::from(piece.has_gap))
+    }
+
+    /// Makes sure that a piece has its lines.
+    pub fn draw(&mut self, index: usize, item: &Item, context: &mut Context<'_>) {
+        let indent = self.indent;
+        let Some(piece) = self.pieces.get_mut(index) else { return };
+        if piece.lines.is_some() {
+            return;
+        }
+        let cols = context.cols.saturating_sub(indent + piece.indent).max(8);
+        let look = context.look;
+        let lines = match &piece.source {
+            Source::Ready => Vec::new(),
+            Source::Markdown { text, block } => match self.texts.get_mut(*text) {
+                Some(part) => {
+                    let mut lines = part.markdown.draw(*block, text_at(item, part.place), look, cols);
+                    if let Some(style) = part.style {
+                        restyle(&mut lines, look.theme.style(Role::Agent), style);
+                    }
+                    lines
+                }
+                None => Vec::new(),
+            },
+            Source::Diff { diff, rows, columns } => {
+                let diff = self.diffs.get(*diff);
+                diff.map(|diff| diff.draw(rows.clone(), *columns, look, cols)).unwrap_or_default()
+            }
+            Source::Terminal { id, lines } => {
+                let screen = context.screens.get(id);
+                let lines = screen.map(|screen| screen.history(lines.clone()).cloned().collect());
+                tool::output_rows(lines.unwrap_or_default(), look, cols)
+            }
+        };
+        piece.height = Some(lines.len());
+        piece.lines = Some(lines);
+    }
+
+    /// Drops the lines of a piece that can be drawn again; its height stays.
+    pub fn drop_lines_of(&mut self, index: usize) {
+        if let Some(piece) = self.pieces.get_mut(index)
+            && !matches!(piece.source, Source::Ready)
+        {
+            piece.lines = None;
+        }
+    }
+
+    /// Whether lines of a terminal are among the pieces.
+    pub fn has_terminal(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece.source, Source::Terminal { .. }))
+    }
+}
+
+/// The source of a Markdown text of an item.
+fn text_at(item: &Item, place: usize) -> &str {
+    match &item.body {
+        ItemBody::Message(message) => match message.parts.get(place) {
+            Some(MessagePart::Text(text)) => text,
+            _ => "",
+        },
+        ItemBody::Tool(tool) => match tool.content.get(place) {
+            Some(ToolContent::Block(ContentBlock::Text(text))) => text,
+            _ => "",
+        },
+        ItemBody::Compaction { summary, .. } => summary,
+        _ => "",
+    }
+}
+
+fn restyle(lines: &mut [Line<'static>], from: Style, to: Style) {
+    for span in lines.iter_mut().flat_map(|line| line.spans.iter_mut()) {
+        if span.style == from {
+            span.style = to;
+        } else if span.style.bg == from.bg {
+            span.style = span.style.patch(Style { bg: None, ..to });
+        }
+    }
+}

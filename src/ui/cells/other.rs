@@ -1,0 +1,174 @@
+//! Everything that is neither message nor tool call: ends of turns, notices, compaction, subagents, answers,
+//! unknown items.
+
+use ratatui::text::{Line, Span};
+
+use crate::app::{Item, ItemBody, TurnEnd};
+use crate::model::{Severity, StopReason};
+use crate::ui::look::{Look, duration};
+use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::text::{one_line, truncate, wrap_prefixed};
+use crate::ui::theme::Role;
+
+use super::layout::{Context, Layout, Piece, Source, TextPart};
+use super::{plain_lines, raw_lines};
+
+/// Lays such an item out.
+pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context: &mut Context<'_>) {
+    layout.pieces.clear();
+    layout.is_live = matches!(body, ItemBody::Compaction { status, .. } if status == "in_progress")
+        || matches!(body, ItemBody::Subagent { state: Some(state), .. } if state == "running");
+    let look = context.look;
+    let cols = context.cols.min(PROSE_COLS);
+    let is_open = item.is_open == Some(true);
+    let heads = if layout.is_live { vec![head(body, context)] } else { whole_head(body, look, cols) };
+    let mut push = |lines: Vec<Line<'static>>, indent: u16| {
+        if !lines.is_empty() {
+            layout.pieces.push(Piece::ready(lines, indent));
+        }
+    };
+    let below = cols.saturating_sub(2);
+    match body {
+        ItemBody::TurnEnd(TurnEnd::Failed { error }) => {
+            push(heads, 0);
+            push(plain_lines(error, Role::Text, look, below), 2);
+        }
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
+            push(marked(look.glyphs.cross, &format!("The agent ended: {cause}"), Role::Error, look, cols), 0);
+            let most = if is_open { stderr_tail.len() } else { 5 };
+            let from = stderr_tail.len().saturating_sub(most);
+            for line in stderr_tail.iter().skip(from) {
+                push(plain_lines(line, Role::TextDim, look, below), 2);
+            }
+        }
+        ItemBody::Notice { severity, title, detail } => {
+            let (mark, role) = match severity {
+                Severity::Info => (look.glyphs.dot, Role::TextDim),
+                Severity::Warning => (look.glyphs.warn, Role::Warning),
+                Severity::Error => (look.glyphs.cross, Role::Error),
+            };
+            push(marked(mark, title, role, look, cols), 0);
+            if let Some(detail) = detail {
+                push(plain_lines(detail, Role::TextDim, look, below), 2);
+            }
+        }
+        ItemBody::Compaction { summary, error, .. } => {
+            push(heads, 0);
+            if let Some(error) = error {
+                push(plain_lines(error, Role::Error, look, below), 2);
+            }
+            if is_open {
+                let markdown = Markdown::of(summary);
+                for (block, facts) in markdown.blocks().iter().enumerate() {
+                    let source = Source::Markdown { text: 0, block };
+                    layout.pieces.push(Piece::lazy(source, 2, facts.has_gap));
+                }
+                layout.texts = vec![TextPart { markdown, place: 0, style: None }];
+            }
+        }
+        ItemBody::Subagent { description, .. } => {
+            push(heads, 0);
+            if let Some(description) = description {
+                let mut lines = plain_lines(description, Role::TextDim, look, below);
+                if !is_open {
+                    lines.truncate(2);
+                }
+                push(lines, 2);
+            }
+        }
+        ItemBody::Answered { question, answer } => {
+            push(marked("?", question, Role::Text, look, cols), 0);
+            push(plain_lines(answer, Role::TextDim, look, below), 2);
+        }
+        ItemBody::Raw { raw, .. } => {
+            push(heads, 0);
+            if is_open {
+                push(raw_lines(&raw.0, look, below), 2);
+            }
+        }
+        _ => push(heads, 0),
+    }
+}
+
+/// The head line of such an item, cut to one line: a clock or a spinner may draw it again.
+pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
+    let look = context.look;
+    let room = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(2);
+    let head = words(body, look);
+    Line::from(vec![
+        Span::styled(format!("{} ", head.mark), look.theme.style(head.mark_role)),
+        Span::styled(truncate(&head.text, room), look.theme.style(head.role)),
+    ])
+}
+
+/// The head in whole.
+fn whole_head(body: &ItemBody, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let head = words(body, look);
+    let mark = Span::styled(format!("{} ", head.mark), look.theme.style(head.mark_role));
+    let line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
+    wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
+}
+
+/// A mark and what it says.
+struct Head {
+    mark: &'static str,
+    mark_role: Role,
+    text: String,
+    role: Role,
+}
+
+fn words(body: &ItemBody, look: &Look<'_>) -> Head {
+    let glyphs = look.glyphs;
+    let of = |mark: &'static str, role: Role, text: &str| Head {
+        mark,
+        mark_role: role,
+        text: text.to_owned(),
+        role,
+    };
+    match body {
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, took, .. }) => {
+            let (text, role) = stop_words(reason);
+            of(glyphs.dot, role, &format!("{text} {} {}", glyphs.dot, duration(*took)))
+        }
+        ItemBody::TurnEnd(TurnEnd::Failed { .. }) => of(glyphs.cross, Role::Error, "The turn failed"),
+        ItemBody::Compaction { status, .. } => match status.as_str() {
+            "in_progress" => Head {
+                mark_role: Role::Running,
+                ..of(look.spinner(), Role::TextDim, "The agent shortens its context")
+            },
+            "completed" => of(glyphs.dot, Role::TextDim, "The context was shortened"),
+            "failed" => of(glyphs.cross, Role::Error, "The context could not be shortened"),
+            other => of(glyphs.dot, Role::TextDim, &format!("Shortening the context: {}", one_line(other))),
+        },
+        ItemBody::Subagent { title, state, .. } => {
+            let state = state.as_deref().map(one_line).unwrap_or_default();
+            let mark = if state == "running" { look.spinner() } else { glyphs.arrow };
+            let tail = if state.is_empty() { String::new() } else { format!(" {} {state}", glyphs.dot) };
+            let title = one_line(title);
+            let title = if title.is_empty() { "untitled" } else { &title };
+            let text = format!("subagent  {title}{tail}");
+            Head { mark_role: Role::Running, ..of(mark, Role::ToolTitle, &text) }
+        }
+        ItemBody::Raw { name, .. } => {
+            of(glyphs.dot, Role::RawItem, &format!("{} (unknown to parlor)", one_line(name)))
+        }
+        _ => of(glyphs.dot, Role::TextDim, ""),
+    }
+}
+
+fn stop_words(reason: &StopReason) -> (String, Role) {
+    match reason {
+        StopReason::EndTurn => ("The turn ended".to_owned(), Role::TextDim),
+        StopReason::Cancelled => ("You cancelled the turn".to_owned(), Role::TextDim),
+        StopReason::MaxTokens => ("The agent reached its limit of tokens".to_owned(), Role::Warning),
+        StopReason::MaxTurnRequests => ("The agent reached its limit of requests".to_owned(), Role::Warning),
+        StopReason::Refusal => ("The agent refused to go on".to_owned(), Role::Warning),
+        StopReason::Other(word) => (format!("The turn ended: {}", one_line(word)), Role::Warning),
+    }
+}
+
+fn marked(mark: &str, text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = look.theme.style(role);
+    let line = Line::from(Span::styled(one_line(text), style));
+    wrap_prefixed(&line, cols, &[Span::styled(format!("{mark} "), style)], &[Span::raw("  ")])
+}

@@ -1,0 +1,533 @@
+//! Tool calls: one head line, and a body by the rules of folding.
+//!
+//! Unless the user chose: changes show their first rows, commands their last lines (few once done), failures
+//! their reason; everything else is folded to its head.
+
+use ratatui::text::{Line, Span};
+
+use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
+use crate::model::{ContentBlock, ItemId, Location, ToolContent, ToolKind, ToolStatus};
+use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
+use crate::ui::look::{Look, duration};
+use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::terminal;
+use crate::ui::text::{hard_wrap, one_line, show_path, truncate, truncate_path, width};
+use crate::ui::theme::Role;
+
+use super::layout::{Context, Layout, Piece, Source, TextPart};
+use super::{block_lines, changes_of, diff_key, kind_word, plain_lines, raw_lines};
+
+/// Rows of a change that are shown before it is opened.
+const DIFF_PREVIEW_ROWS: usize = 12;
+/// Rows of a change that make one piece.
+const DIFF_PIECE_ROWS: usize = 48;
+/// Lines of output that are shown while a command runs, and when it failed.
+const OUTPUT_RUNNING_LINES: usize = 8;
+/// Lines of output that are shown when a command is done.
+const OUTPUT_DONE_LINES: usize = 3;
+/// Lines of a terminal's history that make one piece.
+const OUTPUT_PIECE_LINES: usize = 64;
+/// Lines of a failure's reason that are shown before it is opened.
+const REASON_LINES: usize = 6;
+/// Columns of the word for the kind, with the blank behind it.
+const KIND_COLS: usize = 8;
+/// The body stands below the kind.
+const BODY_INDENT: u16 = 2;
+
+/// How much of a call is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    Closed,
+    Preview,
+    Open,
+}
+
+fn fold_of(item: &Item, tool: &ToolCall) -> Fold {
+    match item.is_open {
+        Some(true) => Fold::Open,
+        Some(false) => Fold::Closed,
+        None => {
+            let is_seen = tool.kind == ToolKind::Execute || !changes_of(tool).is_empty();
+            if is_seen || tool.status == ToolStatus::Failed { Fold::Preview } else { Fold::Closed }
+        }
+    }
+}
+
+/// Whether a call can stand with its neighbours on one line: a read or a search that went well and is folded.
+pub(crate) fn is_groupable(item: &Item, tool: &ToolCall) -> bool {
+    matches!(tool.kind, ToolKind::Read | ToolKind::Search)
+        && tool.status == ToolStatus::Completed
+        && item.is_open != Some(true)
+        && changes_of(tool).is_empty()
+}
+
+/// Lays a call out.
+pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
+    layout.pieces.clear();
+    layout.is_live = tool.status == ToolStatus::InProgress;
+    layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
+    let changes = changes_of(tool);
+    let key = diff_key(&changes);
+    if key != layout.diff_key || (layout.diffs.is_empty() && !changes.is_empty()) {
+        layout.diffs = changes.into_iter().flat_map(Diff::of).collect();
+        layout.diff_key = key;
+    }
+    let cols = context.cols.saturating_sub(layout.indent);
+    layout.pieces.push(Piece::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
+    let fold = fold_of(item, tool);
+    let body_cols = cols.saturating_sub(BODY_INDENT).max(8);
+    let mut body = Body { layout, item, tool, fold, cols: body_cols, context };
+    if tool.status == ToolStatus::Failed {
+        body.add_reason();
+    }
+    if fold != Fold::Closed {
+        body.add();
+    }
+}
+
+/// How deep a subagent's call is nested.
+fn depth(session: &Session, item: &Item, tool: &ToolCall) -> usize {
+    let mut depth = 0;
+    let mut parent = tool.parent.as_ref();
+    while let (Some(id), true) = (parent, depth < 3) {
+        depth += 1;
+        let known = session.tools.get(id).and_then(|id| session.transcript.get(*id));
+        parent = match known.filter(|known| known.turn == item.turn && known.id != item.id) {
+            Some(Item { body: crate::app::ItemBody::Tool(parent), .. }) => parent.parent.as_ref(),
+            _ => None,
+        };
+    }
+    depth
+}
+
+/// The head line of a call.
+pub(super) fn head(
+    id: ItemId,
+    tool: &ToolCall,
+    counts: (usize, usize),
+    context: &Context<'_>,
+    cols: u16,
+) -> Line<'static> {
+    let look = context.look;
+    let glyphs = look.glyphs;
+    let style = |role: Role| look.theme.style(role);
+    let (mark, role) = match tool.status {
+        ToolStatus::Pending => (glyphs.dot, Role::TextDim),
+        ToolStatus::InProgress => (look.spinner(), Role::Running),
+        ToolStatus::Completed => (glyphs.check, Role::Success),
+        ToolStatus::Failed => (glyphs.cross, Role::Error),
+        ToolStatus::Cancelled => (glyphs.cross, Role::TextDim),
+    };
+    let mut facts: Vec<Span<'static>> = Vec::new();
+    if counts.0 > 0 {
+        facts.push(Span::styled(format!("  +{}", counts.0), style(Role::Success)));
+    }
+    if counts.1 > 0 {
+        let lead = if counts.0 > 0 { " " } else { "  " };
+        facts.push(Span::styled(format!("{lead}{}{}", glyphs.minus, counts.1), style(Role::Error)));
+    }
+    if let Some(code) = tool.exit_code.or_else(|| exit_code(tool, context.session)).filter(|code| *code != 0)
+    {
+        facts.push(Span::styled(format!("  exit {code}"), style(Role::Error)));
+    }
+    let is_asked = context
+        .session
+        .asks
+        .iter()
+        .any(|ask| matches!(&ask.kind, OpenAskKind::Permission { tool, .. } if *tool == id));
+    let word = match (&tool.decision, tool.status) {
+        _ if is_asked => Some(("waits for your answer", Role::Warning)),
+        (Some(Decision::Chosen { is_allow: false, .. }), _) => Some(("rejected", Role::Warning)),
+        (_, ToolStatus::Cancelled) => Some(("cancelled", Role::TextDim)),
+        _ => None,
+    };
+    if let Some((word, role)) = word {
+        facts.push(Span::styled(format!("  {word}"), style(role)));
+    }
+    let time = match tool.status {
+        ToolStatus::InProgress => Some(look.now.saturating_duration_since(tool.began)),
+        _ => tool.took,
+    };
+    let time = time.filter(|time| time.as_secs() >= 1).map(duration).unwrap_or_default();
+
+    let cols = usize::from(cols.min(PROSE_COLS));
+    let kind = kind_word(tool.kind);
+    let time_cols = if time.is_empty() { 0 } else { width(&time) + 2 };
+    let facts_cols: usize = facts.iter().map(|span| width(&span.content)).sum();
+    let room = cols.saturating_sub(2 + KIND_COLS + facts_cols + time_cols).max(8);
+    let mut spans = vec![
+        Span::styled(format!("{mark} "), style(role)),
+        Span::styled(format!("{kind:<KIND_COLS$}"), style(Role::ToolKind)),
+        Span::styled(title(tool, look, room), style(Role::ToolTitle)),
+    ];
+    spans.extend(facts);
+    if !time.is_empty() {
+        let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+        let fill = cols.saturating_sub(used + width(&time)).max(2);
+        spans.push(Span::styled(format!("{}{time}", " ".repeat(fill)), style(Role::TextDim)));
+    }
+    Line::from(spans)
+}
+
+/// What a call works on, in its own words where they say more than a path does.
+pub(crate) fn title(tool: &ToolCall, look: &Look<'_>, cols: usize) -> String {
+    let place = |location: &Location| {
+        let path = show_path(&location.path, look.folder);
+        location.line.map_or(path.clone(), |line| format!("{path}:{line}"))
+    };
+    let mut paths: Vec<String> = match tool.kind {
+        ToolKind::Edit => changes_of(tool).iter().map(|diff| show_path(&diff.path, look.folder)).collect(),
+        _ => Vec::new(),
+    };
+    if matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete) && paths.is_empty() {
+        paths = tool.locations.iter().map(place).collect();
+        if paths.is_empty() {
+            paths.extend(tool.input.path.as_ref().map(|path| show_path(path, look.folder)));
+        }
+    }
+    paths.dedup();
+    paths.retain(|path| !path.is_empty());
+    if let Some(first) = paths.first() {
+        let more = paths.len() - 1;
+        let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if let [one, two] = paths.as_slice()
+            && width(one) + width(two) + 2 <= cols
+        {
+            return format!("{one}, {two}");
+        }
+        return truncate(
+            &format!("{}{tail}", truncate_path(first, cols.saturating_sub(tail.len()).max(8))),
+            cols,
+        );
+    }
+    let words = match tool.kind {
+        ToolKind::Execute => tool.input.command.as_deref(),
+        ToolKind::Fetch => tool.input.url.as_deref(),
+        ToolKind::Search if tool.title.is_empty() => tool.input.query.as_deref(),
+        _ => None,
+    };
+    let words = words.or(Some(tool.title.as_str()).filter(|title| !title.trim().is_empty()));
+    let words = words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str());
+    truncate(one_line(words).trim_matches('`'), cols)
+}
+
+/// The exit code of the first terminal that a call shows.
+fn exit_code(tool: &ToolCall, session: &Session) -> Option<i32> {
+    tool.content.iter().find_map(|content| match content {
+        ToolContent::Terminal(id) => session.terminals.get(id)?.exit.as_ref()?.code,
+        _ => None,
+    })
+}
+
+struct Body<'a, 'b> {
+    layout: &'a mut Layout,
+    item: &'a Item,
+    tool: &'a ToolCall,
+    fold: Fold,
+    cols: u16,
+    context: &'a mut Context<'b>,
+}
+
+impl Body<'_, '_> {
+    fn push(&mut self, lines: Vec<Line<'static>>) {
+        if !lines.is_empty() {
+            self.layout.pieces.push(Piece::ready(lines, BODY_INDENT));
+        }
+    }
+
+    fn text_of_output(&self) -> Option<&str> {
+        let block = self.tool.content.iter().find_map(|content| match content {
+            ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        block.or(self.tool.output_text.as_deref()).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Why the call failed, first.
+    fn add_reason(&mut self) {
+        if self.tool.kind == ToolKind::Execute && self.fold != Fold::Closed {
+            return;
+        }
+        let Some(text) = self.text_of_output() else { return };
+        let mut lines =
+            plain_lines(without_fence(text), Role::Error, self.context.look, self.cols.min(PROSE_COLS));
+        let most = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
+        if self.fold != Fold::Open && lines.len() > most {
+            lines.truncate(most);
+            if self.fold != Fold::Closed {
+                lines.push(more_line("", self.context.look));
+            }
+        }
+        self.push(lines);
+    }
+
+    fn add(&mut self) {
+        let look = self.context.look;
+        if self.fold == Fold::Open
+            && let Some(command) = self.tool.input.command.as_deref()
+        {
+            let lines = command_lines(command, look, self.cols);
+            self.push(lines);
+        }
+        self.add_diffs();
+        let mut has_output = false;
+        for content in &self.tool.content {
+            match content {
+                ToolContent::Terminal(id) => {
+                    has_output = true;
+                    self.add_terminal(id);
+                }
+                ToolContent::Block(ContentBlock::Text(_)) | ToolContent::Diff(_) => {}
+                ToolContent::Block(block) => {
+                    let lines = block_lines(block, look, self.cols);
+                    self.push(lines);
+                }
+                ToolContent::Unknown(raw) => {
+                    let lines = raw_lines(&raw.0, look, self.cols);
+                    self.push(lines);
+                }
+            }
+        }
+        if !has_output && (self.tool.status != ToolStatus::Failed || self.tool.kind == ToolKind::Execute) {
+            self.add_text();
+        }
+        if self.fold == Fold::Open {
+            self.add_details();
+        }
+    }
+
+    fn add_diffs(&mut self) {
+        let look = self.context.look;
+        let columns = DiffColumns::choose(look.diff_layout, self.cols);
+        let mut left = DIFF_PREVIEW_ROWS;
+        let count = self.layout.diffs.len();
+        for index in 0..count {
+            let Some(diff) = self.layout.diffs.get(index) else { break };
+            let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
+            let head = needs_head.then(|| diff_head(diff, look, self.cols));
+            let shown = if self.fold == Fold::Open { rows } else { rows.min(left) };
+            // Cutting off a row or two would save nothing.
+            let shown = if rows <= shown + 2 { rows } else { shown };
+            if shown == 0 && rows > 0 {
+                let text = format!(" {} more files", count - index);
+                let line = more_line(&text, look);
+                self.push(vec![line]);
+                break;
+            }
+            left = left.saturating_sub(shown);
+            self.push(head.into_iter().collect());
+            let mut from = 0;
+            while from < shown {
+                let to = (from + DIFF_PIECE_ROWS).min(shown);
+                let source = Source::Diff { diff: index, rows: from..to, columns };
+                self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, false));
+                from = to;
+            }
+            if shown < rows {
+                let line = more_line(&format!(" {} more lines", rows - shown), look);
+                self.push(vec![line]);
+            }
+        }
+    }
+
+    fn add_terminal(&mut self, id: &crate::model::TerminalId) {
+        let look = self.context.look;
+        let Some(view) = self.context.session.terminals.get(id) else { return };
+        let is_running = view.exit.is_none() && !self.tool.status.is_final();
+        if self.fold != Fold::Open && !is_running {
+            let most = if self.is_bad(view.exit.as_ref().and_then(|exit| exit.code)) {
+                OUTPUT_RUNNING_LINES
+            } else {
+                OUTPUT_DONE_LINES
+            };
+            let (lines, is_more) = terminal::tail_of(&view.output, view.is_ours, most);
+            self.push_tail(lines, is_more, most);
+            return;
+        }
+        let screen = self.context.screens.entry(id.clone()).or_default();
+        screen.update(view);
+        if self.fold != Fold::Open {
+            let is_more = screen.len() > OUTPUT_RUNNING_LINES;
+            let lines = screen.tail(OUTPUT_RUNNING_LINES);
+            self.push_tail(lines, is_more, OUTPUT_RUNNING_LINES);
+            return;
+        }
+        let (history, dropped, live) = (screen.history_len(), screen.dropped_lines(), screen.live());
+        if dropped > 0 || view.dropped_bytes > 0 {
+            let note = more_line(" the beginning was left out", look);
+            self.push(vec![note]);
+        }
+        let mut from = 0;
+        while from < history {
+            let to = (from + OUTPUT_PIECE_LINES).min(history);
+            let source = Source::Terminal { id: id.clone(), lines: from..to };
+            self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, false));
+            from = to;
+        }
+        let rows = output_rows(live, look, self.cols);
+        self.push(rows);
+    }
+
+    fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize) {
+        let look = self.context.look;
+        let mut rows = output_rows(lines, look, self.cols);
+        let is_cut = rows.len() > most;
+        let mut rows = rows.split_off(rows.len().saturating_sub(most));
+        if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
+            rows.insert(0, more_line("", look));
+        }
+        self.push(rows);
+    }
+
+    fn is_bad(&self, code: Option<i32>) -> bool {
+        self.tool.status == ToolStatus::Failed || self.tool.exit_code.or(code).is_some_and(|code| code != 0)
+    }
+
+    /// Text of the result: a command's as output, any other as Markdown.
+    fn add_text(&mut self) {
+        let look = self.context.look;
+        if self.tool.kind == ToolKind::Execute {
+            let Some(text) = self.text_of_output() else { return };
+            let text = without_fence(text);
+            if self.fold == Fold::Open {
+                let rows = output_rows(terminal::lines_of(text), look, self.cols);
+                self.push(rows);
+            } else {
+                let most = match self.tool.status {
+                    ToolStatus::Completed if !self.is_bad(None) => OUTPUT_DONE_LINES,
+                    _ => OUTPUT_RUNNING_LINES,
+                };
+                let (lines, is_more) = terminal::tail_of(text.as_bytes(), false, most);
+                self.push_tail(lines, is_more, most);
+            }
+            return;
+        }
+        if self.fold != Fold::Open {
+            return;
+        }
+        let mut texts = 0;
+        for (place, content) in self.tool.content.iter().enumerate() {
+            let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
+            if self.layout.texts.get(texts).is_none_or(|text| text.place != place) {
+                self.layout.texts.truncate(texts);
+                let markdown = Markdown::default();
+                self.layout.texts.push(TextPart { markdown, place, style: None });
+            }
+            if let Some(text) = self.layout.texts.get_mut(texts) {
+                // Content replaces content, so it is read anew; it seldom changes.
+                text.markdown = Markdown::of(source);
+                for (block, facts) in text.markdown.blocks().iter().enumerate() {
+                    let source = Source::Markdown { text: texts, block };
+                    self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, facts.has_gap));
+                }
+            }
+            texts += 1;
+        }
+        if texts == 0
+            && let Some(text) = self.tool.output_text.as_deref()
+        {
+            let rows = output_rows(terminal::lines_of(text), look, self.cols);
+            self.push(rows);
+        }
+    }
+
+    /// What an open call tells beside its result.
+    fn add_details(&mut self) {
+        let look = self.context.look;
+        if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {
+            let lines = self.tool.locations.iter().map(|location| {
+                let path = show_path(&location.path, look.folder);
+                let text = location.line.map_or(path.clone(), |line| format!("{path}:{line}"));
+                let text = truncate_path(&text, usize::from(self.cols));
+                Line::styled(text, look.theme.style(Role::TextDim))
+            });
+            let lines = lines.collect();
+            self.push(lines);
+        }
+        if self.layout.pieces.len() == 1 {
+            for raw in self.tool.raw_input.iter().chain(&self.tool.raw_output) {
+                let lines = raw_lines(&raw.0, look, self.cols);
+                self.push(lines);
+            }
+        }
+        if self.layout.pieces.len() == 1 {
+            let text = if self.item.is_open == Some(true) && !self.tool.status.is_final() {
+                "Nothing came yet."
+            } else {
+                "The agent told nothing more."
+            };
+            self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
+        }
+    }
+}
+
+/// Whether a change needs a line that names the file although it is the only one.
+pub(super) fn needs_head(diff: &Diff) -> bool {
+    diff.fate != Fate::Changed || diff.moved_from.is_some()
+}
+
+/// A line that names the file of a change.
+pub(super) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
+    let fate = match diff.fate {
+        Fate::New => "  new file",
+        Fate::Deleted => "  deleted",
+        Fate::Binary => "  binary file",
+        Fate::Changed => "",
+    };
+    let moved = diff.moved_from.as_ref().map(|from| format!("  moved from {}", show_path(from, look.folder)));
+    let tail = format!("{fate}{}", moved.unwrap_or_default());
+    let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
+    let text = format!("{}{tail}", truncate_path(&show_path(&diff.path, look.folder), room));
+    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
+}
+
+/// A command line in whole.
+pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = look.theme.style(Role::Strong);
+    let text = crate::ui::text::sanitize(command);
+    let mut out = Vec::new();
+    for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+        let lead = if index == 0 { "$ " } else { "  " };
+        let line = Line::from(vec![
+            Span::styled(lead, look.theme.style(Role::TextDim)),
+            Span::styled(crate::ui::text::expand_tabs(line, 0).into_owned(), style),
+        ]);
+        out.extend(hard_wrap(&line, cols));
+    }
+    out
+}
+
+/// Lines of output on their background, from edge to edge.
+pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let base = look.theme.style(Role::Terminal);
+    let mut out = Vec::with_capacity(lines.len());
+    for mut line in lines {
+        for span in &mut line.spans {
+            span.style = base.patch(span.style);
+        }
+        for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
+            let used = row.width();
+            let mut spans = vec![Span::styled(" ", base)];
+            spans.extend(row.spans);
+            let fill = usize::from(cols).saturating_sub(used + 1);
+            spans.push(Span::styled(" ".repeat(fill), base));
+            out.push(Line::from(spans));
+        }
+    }
+    out
+}
+
+fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {
+    Line::styled(format!("{}{text}", look.glyphs.fold), look.theme.style(Role::TextDim))
+}
+
+/// The text inside, where all of it is one fence.
+fn without_fence(text: &str) -> &str {
+    let trimmed = text.trim();
+    let Some(rest) = trimmed.strip_prefix("```") else { return text };
+    let Some((_, body)) = rest.split_once('\n') else { return text };
+    match body.trim_end().strip_suffix("```") {
+        Some(body) if !body.contains("\n```") => body,
+        _ => text,
+    }
+}

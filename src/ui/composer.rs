@@ -1,0 +1,415 @@
+//! The prompt's text: several lines, undo, word motions, soft wrapping.
+//!
+//! Duty: edits of the text area, its height, its cursor, and the list of completions above it.
+//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::user`).
+//! Data: keys and pastes come in from `input`; the whole text leaves by [`Composer::text`].
+//! Invariants: no control characters but line breaks and tabs get in; the cursor never stands inside a
+//! character that people see as one.
+
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::app::SessionPhase;
+use crate::app::user::{Completion, completions, selected_completion};
+use crate::config::keymap::Context;
+use crate::model::Action;
+
+use super::scene::{Scene, line_width};
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+
+/// Most rows that the composer grows to.
+pub(super) const MOST_ROWS: u16 = 8;
+
+/// Most completions shown at once.
+const MOST_COMPLETIONS: usize = 6;
+
+/// Keys of the text itself, for the help; they are the text area's own and cannot be bound.
+pub(super) const TEXT_KEYS: &[(&str, &str)] = &[
+    ("Ctrl+Left  Ctrl+Right", "Go by words"),
+    ("Ctrl+A  Ctrl+E", "Go to the beginning or end of the line"),
+    ("Ctrl+W  Alt+D", "Delete the word before or behind"),
+    ("Ctrl+U  Ctrl+K", "Delete to the beginning or end of the line"),
+    ("Ctrl+Y", "Put back what was deleted"),
+    ("Ctrl+_  Alt+_", "Undo, redo"),
+];
+
+/// The text area.
+#[derive(Debug, Clone)]
+pub(super) struct Composer {
+    area: TextArea<'static>,
+    /// Where it was drawn last.
+    place: Rect,
+    /// Rows for this width; `None` after each edit.
+    rows: Option<(u16, u16)>,
+}
+
+impl Default for Composer {
+    fn default() -> Self {
+        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None }
+    }
+}
+
+fn text_area(lines: Vec<String>) -> TextArea<'static> {
+    let mut area = TextArea::new(lines);
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    area.set_tab_length(4);
+    area.set_cursor_line_style(Style::default());
+    area.set_cursor_style(Style::default());
+    area.set_max_histories(500);
+    area
+}
+
+impl Composer {
+    /// All of the text.
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.area.is_empty()
+    }
+
+    /// Replaces the text; the cursor goes to its end.
+    pub fn set_text(&mut self, text: &str) {
+        let clean = clean(text);
+        self.area = text_area(clean.split('\n').map(str::to_owned).collect());
+        self.area.move_cursor(CursorMove::Bottom);
+        self.area.move_cursor(CursorMove::End);
+        self.rows = None;
+    }
+
+    /// Puts text in at the cursor, as one step of undo.
+    pub fn insert(&mut self, text: &str) -> bool {
+        let clean = clean(text);
+        self.rows = None;
+        !clean.is_empty() && self.area.insert_str(clean)
+    }
+
+    /// Begins a new line.
+    pub fn new_line(&mut self) {
+        self.area.insert_newline();
+        self.rows = None;
+    }
+
+    /// A key that nothing else wanted. Returns whether the text changed.
+    pub fn on_key(&mut self, key: &KeyEvent) -> bool {
+        let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let is_alt = key.modifiers.contains(KeyModifiers::ALT);
+        self.rows = None;
+        match (key.code, is_ctrl, is_alt) {
+            (KeyCode::Left, false, false) => self.step(-1),
+            (KeyCode::Right, false, false) => self.step(1),
+            (KeyCode::Backspace, false, false) => self.erase(-1),
+            (KeyCode::Delete, false, false) => self.erase(1),
+            (KeyCode::Backspace, true, _) => self.area.delete_word(),
+            (KeyCode::Char('u'), true, false) => self.area.delete_line_by_head(),
+            // Terminals tell Ctrl+_ in several ways.
+            (KeyCode::Char('_' | '/' | '7'), true, false) => self.area.undo(),
+            (KeyCode::Char('_'), false, true) => self.area.redo(),
+            // What the text area would do with these belongs to the keymap or to nobody.
+            (
+                KeyCode::Enter
+                | KeyCode::Esc
+                | KeyCode::PageUp
+                | KeyCode::PageDown
+                | KeyCode::Tab
+                | KeyCode::BackTab
+                | KeyCode::F(_),
+                ..,
+            )
+            | (KeyCode::Char('m' | 'j' | 'p' | 'n' | 'v' | 'c' | 'x' | 'r'), true, _) => false,
+            (KeyCode::Char(letter), ..) if letter.is_control() => false,
+            _ => self.area.input(*key),
+        }
+    }
+
+    /// Moves a row up or down; `false` at the first or last row, where the history takes over.
+    pub fn step_row(&mut self, is_up: bool) -> bool {
+        let before = self.area.screen_cursor().row;
+        let is_edge_line = if is_up {
+            before == 0
+        } else {
+            let DataCursor(row, _) = self.area.cursor();
+            let mut probe = self.area.clone();
+            probe.move_cursor(CursorMove::Down);
+            let DataCursor(after, _) = probe.cursor();
+            after == row && probe.screen_cursor().row == before
+        };
+        if is_edge_line {
+            return false;
+        }
+        self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
+        true
+    }
+
+    /// Sets the cursor where it was clicked.
+    pub fn click(&mut self, at: Position) {
+        let (top, left) = self.area.scroll_offset();
+        let row = usize::from(at.y.saturating_sub(self.place.y) + top);
+        let col = usize::from(at.x.saturating_sub(self.place.x) + left);
+        let DataCursor(row, col) = self.area.screen_to_data(row, col);
+        let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
+        self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
+    }
+
+    /// How many rows it wants at this width, from 1 to [`MOST_ROWS`].
+    pub fn rows(&mut self, cols: u16) -> u16 {
+        if let Some((_, rows)) = self.rows.filter(|(width, _)| *width == cols) {
+            return rows;
+        }
+        // The text area counts its rows only while it is drawn, so a copy is drawn into nothing. More lines
+        // than fit need no wrapping to be known as too many.
+        let rows = if self.area.lines().len() >= usize::from(MOST_ROWS) {
+            MOST_ROWS
+        } else {
+            let mut probe = text_area(self.area.lines().to_vec());
+            let area = Rect::new(0, 0, cols.max(1), 1);
+            (&probe).render(area, &mut Buffer::empty(area));
+            probe.move_cursor(CursorMove::Bottom);
+            probe.move_cursor(CursorMove::End);
+            u16::try_from(probe.screen_cursor().row + 1).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
+        };
+        self.rows = Some((cols, rows));
+        rows
+    }
+
+    /// Draws the text and returns the cursor's place.
+    pub fn draw(&mut self, scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) -> Position {
+        let Rect { x, y, width, height } = area;
+        buf.set_string(x + 1, y, scene.marks.prompt, scene.style(Role::Accent));
+        let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
+        self.place = place;
+        hits.add(area, Hit::Composer);
+        if self.is_empty() {
+            let hint = text::truncate(&placeholder(scene), usize::from(place.width));
+            buf.set_string(place.x, place.y, hint, scene.style(Role::Placeholder));
+            return Position::new(place.x, place.y);
+        }
+        self.area.set_style(scene.style(Role::Composer));
+        (&self.area).render(place, buf);
+        self.cursor_place(place)
+    }
+
+    /// The cursor's cell. The text area counts columns by `char`; terminals draw whole graphemes.
+    fn cursor_place(&self, place: Rect) -> Position {
+        let screen = self.area.screen_cursor();
+        let (top, _) = self.area.scroll_offset();
+        let DataCursor(row, col) = self.area.cursor();
+        let DataCursor(_, from) = self.area.screen_to_data(screen.row, 0);
+        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
+        let before: String = line.chars().skip(from).take(col.saturating_sub(from)).collect();
+        let cols = if before.contains('\t') { screen.col } else { text::width(&before) };
+        let x = u16::try_from(cols).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
+        let y = u16::try_from(screen.row).unwrap_or(u16::MAX).saturating_sub(top);
+        Position::new(place.x + x, place.y + y.min(place.height.saturating_sub(1)))
+    }
+
+    /// Goes to the next or the last grapheme boundary.
+    fn step(&mut self, direction: i8) -> bool {
+        let (ahead, step) = if direction < 0 {
+            (self.before(), CursorMove::Back)
+        } else {
+            (self.behind(), CursorMove::Forward)
+        };
+        self.area.cancel_selection();
+        for _ in 0..ahead.max(1) {
+            self.area.move_cursor(step);
+        }
+        false
+    }
+
+    fn erase(&mut self, direction: i8) -> bool {
+        let chars = if direction < 0 { self.before() } else { self.behind() };
+        let mut is_change = false;
+        for _ in 0..chars.max(1) {
+            is_change |= if direction < 0 { self.area.delete_char() } else { self.area.delete_next_char() };
+        }
+        is_change
+    }
+
+    /// How many chars the grapheme before the cursor has; 0 at the beginning of a line.
+    fn before(&self) -> usize {
+        let DataCursor(row, col) = self.area.cursor();
+        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
+        let head: String = line.chars().take(col).collect();
+        head.graphemes(true).next_back().map_or(0, |last| last.chars().count())
+    }
+
+    fn behind(&self) -> usize {
+        let DataCursor(row, col) = self.area.cursor();
+        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
+        let tail: String = line.chars().skip(col).collect();
+        tail.graphemes(true).next().map_or(0, |first| first.chars().count())
+    }
+}
+
+/// Text as it may stand in the prompt: line breaks of any system become one, other control characters go.
+pub(super) fn clean(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+}
+
+/// What the empty prompt says.
+fn placeholder(scene: &Scene) -> String {
+    let agent = scene.agent();
+    match &scene.session.phase {
+        SessionPhase::NoAgent => "Choose an agent first; what you type is kept".to_owned(),
+        SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
+            format!("Type ahead; it is sent when {agent} is ready")
+        }
+        SessionPhase::NeedsSignIn => format!("Sign in to {agent} first; what you type is kept"),
+        SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
+            match scene.key(Context::Main, Action::RestartAgent) {
+                Some(key) => format!("{key} starts {agent} again"),
+                None => format!("{agent} has ended"),
+            }
+        }
+        SessionPhase::Ready if scene.session.turn.is_running() => "Add a prompt to the queue".to_owned(),
+        SessionPhase::Ready if scene.session.commands.is_empty() => format!("Ask {agent} to do something"),
+        SessionPhase::Ready => format!("Ask {agent} to do something, or type / for commands"),
+    }
+}
+
+/// Draws the offered completions above the composer, over what is there.
+pub(super) fn draw_completions(scene: &Scene, above: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    let offered = completions(scene.state);
+    let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
+    if offered.is_empty() || most == 0 {
+        return;
+    }
+    let selected = selected_completion(scene.state);
+    let first = selected.saturating_sub(most - 1).min(offered.len().saturating_sub(most));
+    let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(most).collect();
+    let rows = u16::try_from(shown.len()).unwrap_or(0);
+    let area = Rect { y: above.bottom() - rows, height: rows, ..above };
+    let labels =
+        shown.iter().map(|(_, offer)| text::width(&text::one_line(&offer.name)) + 1).max().unwrap_or(0);
+    let labels = labels.min(usize::from(area.width) / 2);
+    for (y, (index, offer)) in (area.y..area.bottom()).zip(shown) {
+        let is_selected = index == selected;
+        let row = Rect { y, height: 1, ..area };
+        let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
+        blank(row, buf, style);
+        let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
+        let label = text::truncate(&format!("/{}", text::one_line(&offer.name)), labels);
+        let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
+        let room = usize::from(area.width).saturating_sub(labels + 6);
+        let hint = offer.hint.as_deref().map(|hint| format!("{hint}  ")).unwrap_or_default();
+        let detail = text::truncate(&text::one_line(&format!("{hint}{}", offer.description)), room);
+        let dim = if is_selected { style } else { scene.style(Role::TextDim) };
+        let count = format!("{} of {} ", index + 1, offered.len());
+        let line = Line::from(vec![
+            Span::raw(format!(" {mark} ")),
+            Span::raw(label),
+            Span::styled(format!("{pad}{detail}"), dim),
+        ]);
+        let free = usize::from(area.width).saturating_sub(line_width(&line));
+        buf.set_line(row.x, y, &line, row.width);
+        if is_selected && offered.len() > most && free > count.len() {
+            let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
+            buf.set_string(at, y, count, dim);
+        }
+        hits.add(
+            row,
+            u16::try_from(index).map_or(Hit::Nothing, |place| Hit::MarkAnd(place, Action::Complete)),
+        );
+    }
+}
+
+/// Empties an area: cells below a panel must not show through.
+pub(super) fn blank(area: Rect, buf: &mut Buffer, style: Style) {
+    for place in area.positions() {
+        if let Some(cell) = buf.cell_mut(place) {
+            cell.reset();
+            cell.set_style(style);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+        KeyEvent::new(code, modifiers)
+    }
+
+    fn typed(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        for letter in text.chars() {
+            composer.on_key(&key(KeyCode::Char(letter), KeyModifiers::NONE));
+        }
+        composer
+    }
+
+    #[test]
+    fn typing_and_erasing_go_by_what_people_see() {
+        let mut composer = typed("a");
+        composer.insert("👨‍👩‍👧e\u{301}");
+        assert!(composer.on_key(&key(KeyCode::Backspace, KeyModifiers::NONE)));
+        assert_eq!(composer.text(), "a👨‍👩‍👧");
+        composer.on_key(&key(KeyCode::Left, KeyModifiers::NONE));
+        assert!(composer.on_key(&key(KeyCode::Delete, KeyModifiers::NONE)));
+        assert_eq!(composer.text(), "a");
+    }
+
+    #[test]
+    fn a_paste_keeps_its_lines_and_nothing_else_that_is_invisible() {
+        let mut composer = Composer::default();
+        assert!(composer.insert("one\r\ntwo\rthree\u{1b}[31m\u{7}"));
+        assert_eq!(composer.text(), "one\ntwo\nthree[31m");
+        assert!(
+            composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)),
+            "undo takes the paste back"
+        );
+        assert_eq!(composer.text(), "");
+    }
+
+    #[test]
+    fn grows_with_lines_and_with_wrapping() {
+        let mut composer = typed("short");
+        assert_eq!(composer.rows(20), 1);
+        composer.set_text("some words that do not fit into twenty columns");
+        assert_eq!(composer.rows(20), 3);
+        composer.set_text(&"line\n".repeat(40));
+        assert_eq!(composer.rows(20), MOST_ROWS);
+    }
+
+    #[test]
+    fn rows_are_left_only_at_the_edge() {
+        let mut composer = Composer::default();
+        composer.set_text("one\ntwo");
+        assert!(!composer.step_row(false), "the last row");
+        assert!(composer.step_row(true));
+        assert!(!composer.step_row(true), "the first row");
+        assert!(composer.step_row(false));
+    }
+
+    #[test]
+    fn words_are_deleted_and_put_back() {
+        let mut composer = typed("one two");
+        assert!(composer.on_key(&key(KeyCode::Char('w'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.text(), "one ");
+        assert!(composer.on_key(&key(KeyCode::Char('u'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.text(), "");
+        assert!(composer.on_key(&key(KeyCode::Char('y'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.text(), "one ");
+    }
+
+    #[test]
+    fn keys_that_send_or_leave_do_nothing_here() {
+        let mut composer = typed("x");
+        for code in [KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::PageUp, KeyCode::F(1)] {
+            assert!(!composer.on_key(&key(code, KeyModifiers::NONE)), "{code:?}");
+        }
+        assert_eq!(composer.text(), "x");
+    }
+}

@@ -1,0 +1,294 @@
+//! Changes of files as rows that can be drawn one by one.
+//!
+//! Duty: computes the rows of a change once (from two texts, a unified diff or an `apply_patch` text): kinds,
+//! line numbers, folded context, pairs of changed lines, counts. Not its duty: drawing (`diff::draw`), deciding
+//! how much is shown (`cells`). Rows hold byte ranges into the texts they came from, which are shared, not
+//! copied. Invariant: drawing rows costs by the rows drawn, whatever the size of the change.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use similar::{Algorithm, DiffTag, TextDiff};
+
+use crate::model::{DiffChange, FileDiff};
+
+mod draw;
+mod patch;
+
+pub use draw::Layout;
+
+/// Unchanged lines that are shown around changes.
+const CONTEXT_LINES: usize = 3;
+
+/// A change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
+const WHOLE_FILE_LINES: usize = 20;
+
+/// How long the search for the smallest diff may take; what is found by then is shown.
+const DEADLINE: Duration = Duration::from_millis(60);
+
+/// A change of one file, ready to be drawn.
+#[derive(Debug, Clone)]
+pub struct Diff {
+    /// The file, as the agent names it.
+    pub path: PathBuf,
+    /// Where it was before, when it moved.
+    pub moved_from: Option<PathBuf>,
+    /// What happens to the file as a whole.
+    pub fate: Fate,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    old: Arc<str>,
+    new: Arc<str>,
+    rows: Vec<Row>,
+    /// Rows beside each other, for two columns; left and right.
+    sides: Vec<Side>,
+}
+
+/// What happens to a file as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is made.
+    New,
+    /// It goes.
+    Deleted,
+    /// It changes.
+    Changed,
+    /// It is no text.
+    Binary,
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    Context,
+    Minus,
+    Plus,
+    /// So many lines are left out; 0 when it is not known how many.
+    Gap(u32),
+    /// Something about the file (mode change, no line end).
+    Meta,
+}
+
+/// One row of a unified diff.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    kind: RowKind,
+    /// Line numbers from 1; 0 where none is known.
+    old_line: u32,
+    new_line: u32,
+    /// Bytes in the old text (minus, meta of patches) or the new one, without the line end.
+    start: u32,
+    end: u32,
+    /// The row that this changed line replaces or is replaced by, for word marks.
+    pair: Option<u32>,
+}
+
+/// One row of two columns: indexes of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Side {
+    left: Option<u32>,
+    right: Option<u32>,
+}
+
+impl Diff {
+    /// Computes a change. A patch may hold several files, so several diffs can come.
+    pub fn of(change: &FileDiff) -> Vec<Self> {
+        match &change.change {
+            DiffChange::Texts { old, new } => {
+                let fate = match old {
+                    None => Fate::New,
+                    Some(old) if old.is_empty() && !new.is_empty() => Fate::New,
+                    Some(_) if new.is_empty() => Fate::Deleted,
+                    Some(_) => Fate::Changed,
+                };
+                let old = old.clone().unwrap_or_default();
+                vec![Self::of_texts(change.path.clone(), fate, old, Arc::clone(new))]
+            }
+            DiffChange::Patch(text) => patch::read(&change.path, text),
+        }
+    }
+
+    fn of_texts(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>) -> Self {
+        let mut diff = Self::empty(path, fate, old, new);
+        if diff.old.contains('\0') || diff.new.contains('\0') {
+            diff.fate = Fate::Binary;
+            return diff;
+        }
+        let texts = (Arc::clone(&diff.old), Arc::clone(&diff.new));
+        let (old, new) = (line_ranges(&texts.0), line_ranges(&texts.1));
+        let (old_lines, new_lines) = (slices(&texts.0, &old), slices(&texts.1, &new));
+        let ops = TextDiff::configure()
+            .algorithm(Algorithm::Patience)
+            .timeout(DEADLINE)
+            .diff_slices(&old_lines, &new_lines);
+        let last = ops.ops().len();
+        let mut same = 0;
+        for (index, op) in ops.ops().iter().enumerate() {
+            let (tag, from, to) = op.as_tag_tuple();
+            match tag {
+                DiffTag::Equal => {
+                    same += from.len();
+                    let head = if index == 0 { 0 } else { CONTEXT_LINES };
+                    let tail = if index + 1 == last { 0 } else { CONTEXT_LINES };
+                    diff.push_context(&new, from, to, head, tail);
+                }
+                DiffTag::Delete => diff.push_lines(RowKind::Minus, &old, from),
+                DiffTag::Insert => diff.push_lines(RowKind::Plus, &new, to),
+                DiffTag::Replace => {
+                    diff.push_lines(RowKind::Minus, &old, from);
+                    diff.push_lines(RowKind::Plus, &new, to);
+                }
+            }
+        }
+        if diff.fate == Fate::Changed && same < WHOLE_FILE_LINES {
+            // Probably a snippet: numbers that count from its first line would mislead.
+            for row in &mut diff.rows {
+                (row.old_line, row.new_line) = (0, 0);
+            }
+        }
+        diff.finish();
+        diff
+    }
+
+    fn empty(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>) -> Self {
+        Self {
+            path,
+            moved_from: None,
+            fate,
+            added: 0,
+            removed: 0,
+            old,
+            new,
+            rows: Vec::new(),
+            sides: Vec::new(),
+        }
+    }
+
+    /// Unchanged lines: some at both ends, the rest as a gap. A gap of one line would save nothing.
+    fn push_context(
+        &mut self,
+        ranges: &[Range<u32>],
+        from: Range<usize>,
+        to: Range<usize>,
+        head: usize,
+        tail: usize,
+    ) {
+        let count = to.len();
+        let hidden = count.saturating_sub(head + tail);
+        for (at, (old, new)) in from.zip(to).enumerate() {
+            if hidden > 1 && at >= head && at < head + hidden {
+                if at == head {
+                    let kind = RowKind::Gap(u32::try_from(hidden).unwrap_or(u32::MAX));
+                    self.rows.push(Row { kind, old_line: 0, new_line: 0, start: 0, end: 0, pair: None });
+                }
+                continue;
+            }
+            let Some(range) = ranges.get(new) else { continue };
+            let (old_line, new_line) = (number(old), number(new));
+            let (start, end) = (range.start, range.end);
+            self.rows.push(Row { kind: RowKind::Context, old_line, new_line, start, end, pair: None });
+        }
+    }
+
+    fn push_lines(&mut self, kind: RowKind, ranges: &[Range<u32>], lines: Range<usize>) {
+        for line in lines {
+            let Some(range) = ranges.get(line) else { continue };
+            let (old_line, new_line) =
+                if kind == RowKind::Minus { (number(line), 0) } else { (0, number(line)) };
+            self.rows.push(Row { kind, old_line, new_line, start: range.start, end: range.end, pair: None });
+        }
+    }
+
+    /// Counts, pairs lines that replace one another, and puts rows beside each other.
+    fn finish(&mut self) {
+        let mut at = 0;
+        while at < self.rows.len() {
+            let minus = self.run(at, RowKind::Minus);
+            let plus = self.run(minus, RowKind::Plus);
+            if plus == at {
+                let index = Some(index(at));
+                let is_context = self.rows.get(at).is_some_and(|row| row.kind == RowKind::Context);
+                self.sides.push(Side { left: index, right: if is_context { index } else { None } });
+                at += 1;
+                continue;
+            }
+            self.removed += minus - at;
+            self.added += plus - minus;
+            for offset in 0..(minus - at).max(plus - minus) {
+                let left = (at + offset < minus).then(|| index(at + offset));
+                let right = (minus + offset < plus).then(|| index(minus + offset));
+                self.sides.push(Side { left, right });
+                if let (Some(a), Some(b)) = (left, right) {
+                    if let Some(row) = self.rows.get_mut(at + offset) {
+                        row.pair = Some(b);
+                    }
+                    if let Some(row) = self.rows.get_mut(minus + offset) {
+                        row.pair = Some(a);
+                    }
+                }
+            }
+            at = plus;
+        }
+        self.rows.shrink_to_fit();
+        self.sides.shrink_to_fit();
+    }
+
+    /// Where the run of rows of a kind that begins at `at` ends.
+    fn run(&self, at: usize, kind: RowKind) -> usize {
+        let rows = self.rows.get(at..).unwrap_or_default();
+        at + rows.iter().take_while(|row| row.kind == kind).count()
+    }
+
+    /// The text of a row.
+    fn text(&self, row: &Row) -> &str {
+        let source = if matches!(row.kind, RowKind::Minus | RowKind::Meta) { &self.old } else { &self.new };
+        source.get(row.start as usize..row.end as usize).unwrap_or_default()
+    }
+
+    /// How many rows there are to draw in a layout.
+    pub fn len(&self, layout: Layout) -> usize {
+        match layout {
+            Layout::Unified => self.rows.len(),
+            Layout::SideBySide => self.sides.len(),
+        }
+    }
+
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// Line number of an index.
+fn number(line: usize) -> u32 {
+    u32::try_from(line + 1).unwrap_or(0)
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// The lines of a text as byte ranges without their ends.
+fn line_ranges(text: &str) -> Vec<Range<u32>> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let body = line.strip_suffix('\n').unwrap_or(line);
+        let body = body.strip_suffix('\r').unwrap_or(body);
+        let from = u32::try_from(start).unwrap_or(u32::MAX);
+        out.push(from..from.saturating_add(u32::try_from(body.len()).unwrap_or(u32::MAX)));
+        start += line.len();
+    }
+    out
+}
+
+fn slices<'t>(text: &'t str, ranges: &[Range<u32>]) -> Vec<&'t str> {
+    ranges.iter().map(|r| text.get(r.start as usize..r.end as usize).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,346 @@
+//! Rows of a diff as lines: numbers, marks, syntax, word marks, one column or two.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use similar::{ChangeTag, TextDiff};
+
+use crate::app::DiffLayout;
+use crate::ui::highlight::{self, Highlighter};
+use crate::ui::look::Look;
+use crate::ui::text::{expand_tabs, hard_wrap, sanitize, width};
+use crate::ui::theme::Role;
+
+use super::{Diff, Row, RowKind};
+
+/// From so many columns on, changes are shown side by side unless the user says otherwise.
+const SIDE_BY_SIDE_COLS: u16 = 120;
+
+/// Changes of more rows are drawn plain when they must be drawn at once.
+const HIGHLIGHTED_MAX_ROWS: usize = 1500;
+
+/// Longer lines get no word marks.
+const MARKED_MAX_BYTES: usize = 1000;
+
+/// Lines that differ more than this share no marks: all of it changed.
+const ALIKE_RATIO: f32 = 0.4;
+
+/// One column or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Old and new lines below one another.
+    Unified,
+    /// Old lines left, new lines right.
+    SideBySide,
+}
+
+impl Layout {
+    /// The layout for so many columns of body, on a screen of about 8 more.
+    pub fn choose(wish: DiffLayout, cols: u16) -> Self {
+        match wish {
+            DiffLayout::SideBySide if cols >= 40 => Self::SideBySide,
+            DiffLayout::Auto if cols + 8 >= SIDE_BY_SIDE_COLS => Self::SideBySide,
+            _ => Self::Unified,
+        }
+    }
+}
+
+impl Diff {
+    /// Draws some rows. Highlighting begins anew at the first of them and after each gap.
+    pub fn draw(&self, rows: Range<usize>, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+        self.draw_as(highlight::language_of(&self.path), rows, layout, look, cols)
+    }
+
+    /// Draws all rows at once, for those who cannot ask for some; a very long change without highlighting.
+    pub fn draw_all(&self, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+        let rows = self.len(layout);
+        let language =
+            if rows <= HIGHLIGHTED_MAX_ROWS { highlight::language_of(&self.path) } else { String::new() };
+        self.draw_as(language, 0..rows, layout, look, cols)
+    }
+
+    fn draw_as(
+        &self,
+        language: String,
+        rows: Range<usize>,
+        layout: Layout,
+        look: &Look<'_>,
+        cols: u16,
+    ) -> Vec<Line<'static>> {
+        let mut pen =
+            Pen { diff: self, look, number_cols: self.number_cols(), old: None, new: None, language };
+        pen.restart(rows.start, layout);
+        let mut out = Vec::new();
+        match layout {
+            Layout::Unified => {
+                for row in self.rows.get(rows).unwrap_or_default() {
+                    let cells = pen.row(row, true, cols);
+                    out.extend(cells.into_iter().map(Line::from));
+                }
+            }
+            Layout::SideBySide => {
+                let (left, right) = (cols.saturating_sub(3) / 2, cols.saturating_sub(3).div_ceil(2));
+                for side in self.sides.get(rows).unwrap_or_default() {
+                    pen.side(*side, (left, right), cols, &mut out);
+                }
+            }
+        }
+        out
+    }
+
+    /// Columns of a line number; 0 when no row has one.
+    fn number_cols(&self) -> usize {
+        let largest = |row: &Row| row.old_line.max(row.new_line);
+        // Numbers rise, so the last rows hold the largest.
+        let last = self.rows.iter().rev().take(400).map(largest).max().unwrap_or(0);
+        if last == 0 { 0 } else { last.to_string().len().max(3) }
+    }
+}
+
+/// What goes from row to row.
+struct Pen<'a> {
+    diff: &'a Diff,
+    look: &'a Look<'a>,
+    number_cols: usize,
+    old: Option<Highlighter>,
+    new: Option<Highlighter>,
+    language: String,
+}
+
+impl Pen<'_> {
+    fn restart(&mut self, from: usize, layout: Layout) {
+        let from = match layout {
+            Layout::Unified => from,
+            Layout::SideBySide => {
+                let side = self.diff.sides.get(from);
+                side.and_then(|side| side.left.or(side.right)).map_or(0, |row| row as usize)
+            }
+        };
+        let rows = self.diff.rows.get(from..).unwrap_or_default();
+        let mut sample = String::new();
+        for row in rows.iter().take(20) {
+            sample.push_str(self.diff.text(row));
+            sample.push('\n');
+        }
+        self.old = highlight::start(&self.language, &sample);
+        self.new = self.old.clone();
+    }
+
+    /// One row as lines of spans. `is_both`: both numbers' column is shared (unified).
+    fn row(&mut self, row: &Row, is_unified: bool, cols: u16) -> Vec<Vec<Span<'static>>> {
+        let theme = self.look.theme;
+        if let RowKind::Gap(count) = row.kind {
+            self.old = highlight::start(&self.language, "");
+            self.new = self.old.clone();
+            let text = match count {
+                0 => self.look.glyphs.fold.to_owned(),
+                1 => format!("{} 1 unchanged line", self.look.glyphs.fold),
+                _ => format!("{} {count} unchanged lines", self.look.glyphs.fold),
+            };
+            let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
+            let text = crate::ui::text::truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
+            return vec![vec![Span::styled(text, theme.style(Role::DiffMeta))]];
+        }
+        let (role, word, mark) = match row.kind {
+            RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.look.glyphs.minus),
+            RowKind::Plus => (Role::DiffPlus, Role::DiffPlusWord, "+"),
+            _ => (Role::DiffContext, Role::DiffContext, " "),
+        };
+        let base = theme.style(role);
+        let number = match row.kind {
+            RowKind::Minus => row.old_line,
+            RowKind::Context if !is_unified && row.new_line == 0 => row.old_line,
+            _ => row.new_line,
+        };
+        let gutter = match (self.number_cols, number) {
+            (0, _) => String::new(),
+            (cols, 0) => " ".repeat(cols + 1),
+            (cols, number) => format!("{number:>cols$} "),
+        };
+        let gutter_style = base.patch(theme.style(Role::DiffGutter));
+        let head = vec![
+            Span::styled(gutter, gutter_style),
+            Span::styled(format!("{mark} "), base.patch(gutter_style)),
+        ];
+        let head_cols = self.number_cols + usize::from(self.number_cols > 0) + 2;
+        let room = usize::from(cols).saturating_sub(head_cols).max(4);
+
+        let text = clean(self.diff.text(row));
+        let runs = self.runs(row, &text);
+        let marks = self.word_marks(row, &text);
+        let spans = paint(&text, &runs, &marks, base, theme.style(word), |role| theme.style(role));
+        let rest = vec![Span::styled(" ".repeat(head_cols), base)];
+        let wrapped = hard_wrap(&Line::from(spans), u16::try_from(room).unwrap_or(u16::MAX));
+        let fills = matches!(row.kind, RowKind::Minus | RowKind::Plus);
+        wrapped
+            .into_iter()
+            .enumerate()
+            .map(|(index, line)| {
+                let mut spans = if index == 0 { head.clone() } else { rest.clone() };
+                spans.extend(line.spans);
+                if fills {
+                    fill(&mut spans, cols, base);
+                }
+                spans
+            })
+            .collect()
+    }
+
+    /// A row of two columns.
+    fn side(
+        &mut self,
+        side: super::Side,
+        (left_cols, right_cols): (u16, u16),
+        cols: u16,
+        out: &mut Vec<Line<'static>>,
+    ) {
+        let at = |index: Option<u32>| index.and_then(|index| self.diff.rows.get(index as usize)).copied();
+        let (left, right) = (at(side.left), at(side.right));
+        if let Some(row) = left
+            && matches!(row.kind, RowKind::Gap(_) | RowKind::Meta)
+        {
+            out.extend(self.row(&row, false, cols).into_iter().map(Line::from));
+            return;
+        }
+        let old = Row { new_line: 0, ..left.unwrap_or(Row { kind: RowKind::Meta, ..EMPTY }) };
+        let mut a = if left.is_some() { self.row(&old, false, left_cols) } else { Vec::new() };
+        let is_same = side.left == side.right;
+        let kept = (self.old.clone(), self.new.clone());
+        if is_same {
+            // The same line again on the other side: the state must not go on twice.
+            (self.old, self.new) = (None, None);
+        }
+        let mut b = match right {
+            Some(row) if is_same => {
+                let lines = self.same_line(&a, &row, right_cols);
+                (self.old, self.new) = kept;
+                lines
+            }
+            Some(row) => self.row(&row, false, right_cols),
+            None => Vec::new(),
+        };
+        let height = a.len().max(b.len()).max(1);
+        a.resize(height, Vec::new());
+        b.resize(height, Vec::new());
+        let rule = Span::styled(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
+        for (mut left, right) in a.into_iter().zip(b) {
+            fill(&mut left, left_cols, Style::default());
+            left.push(rule.clone());
+            left.extend(right);
+            out.push(Line::from(left));
+        }
+    }
+
+    /// An unchanged line for the right side, with the colours that the left side got.
+    fn same_line(&mut self, left: &[Vec<Span<'static>>], row: &Row, cols: u16) -> Vec<Vec<Span<'static>>> {
+        let mut lines = left.to_vec();
+        if let Some(number) = lines.first_mut().and_then(|spans| spans.first_mut())
+            && self.number_cols > 0
+        {
+            let digits = self.number_cols;
+            let text =
+                if row.new_line > 0 { format!("{:>digits$} ", row.new_line) } else { " ".repeat(digits + 1) };
+            number.content = text.into();
+        }
+        for spans in &mut lines {
+            let line = Line::from(std::mem::take(spans));
+            *spans = hard_wrap(&line, cols).into_iter().next().map(|line| line.spans).unwrap_or_default();
+        }
+        lines
+    }
+
+    /// Syntax of a row; both sides' states go on with unchanged lines.
+    fn runs(&mut self, row: &Row, text: &str) -> Vec<(Range<usize>, Option<Role>)> {
+        let runs = match row.kind {
+            RowKind::Minus => self.old.as_mut().map(|old| old.line(text)),
+            RowKind::Plus => self.new.as_mut().map(|new| new.line(text)),
+            _ => {
+                let runs = self.new.as_mut().map(|new| new.line(text));
+                // After equal lines both sides are usually in the same state; one parse serves both.
+                self.old.clone_from(&self.new);
+                runs
+            }
+        };
+        runs.unwrap_or_else(|| vec![(0..text.len(), None)])
+    }
+
+    /// What changed inside a line, against the line that it replaces.
+    fn word_marks(&self, row: &Row, text: &str) -> Vec<Range<usize>> {
+        let Some(pair) = row.pair.and_then(|pair| self.diff.rows.get(pair as usize)) else {
+            return Vec::new();
+        };
+        let other = clean(self.diff.text(pair));
+        if text.len() > MARKED_MAX_BYTES || other.len() > MARKED_MAX_BYTES {
+            return Vec::new();
+        }
+        let is_old = row.kind == RowKind::Minus;
+        let (old, new) = if is_old { (text, other.as_str()) } else { (other.as_str(), text) };
+        let words = TextDiff::from_unicode_words(old, new);
+        if words.ratio() < ALIKE_RATIO {
+            return Vec::new();
+        }
+        let wanted = if is_old { ChangeTag::Delete } else { ChangeTag::Insert };
+        let mut marks: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        for change in words.iter_all_changes() {
+            let len = change.value().len();
+            if change.tag() == wanted {
+                match marks.last_mut() {
+                    Some(last) if last.end == at => last.end = at + len,
+                    _ => marks.push(at..at + len),
+                }
+            }
+            if change.tag() == ChangeTag::Equal || change.tag() == wanted {
+                at += len;
+            }
+        }
+        marks
+    }
+}
+
+const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };
+
+fn clean(text: &str) -> String {
+    expand_tabs(&sanitize(text).replace('\n', " "), 0).into_owned()
+}
+
+/// Cuts a text at the borders of both syntax and marks.
+fn paint(
+    text: &str,
+    runs: &[(Range<usize>, Option<Role>)],
+    marks: &[Range<usize>],
+    base: Style,
+    word: Style,
+    style_of: impl Fn(Role) -> Style,
+) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    for (run, role) in runs {
+        let syntax = role.map_or(base, |role| base.patch(style_of(role)));
+        let mut at = run.start;
+        for mark in marks.iter().filter(|mark| mark.start < run.end && mark.end > run.start) {
+            let (from, to) = (mark.start.max(run.start), mark.end.min(run.end));
+            push(&mut spans, text, at..from, syntax);
+            push(&mut spans, text, from..to, syntax.patch(word));
+            at = to;
+        }
+        push(&mut spans, text, at..run.end, syntax);
+    }
+    spans
+}
+
+fn push(spans: &mut Vec<Span<'static>>, text: &str, range: Range<usize>, style: Style) {
+    if let Some(text) = text.get(range)
+        && !text.is_empty()
+    {
+        spans.push(Span::styled(text.to_owned(), style));
+    }
+}
+
+fn fill(spans: &mut Vec<Span<'static>>, cols: u16, style: Style) {
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let spare = usize::from(cols).saturating_sub(used);
+    if spare > 0 {
+        spans.push(Span::styled(" ".repeat(spare), style));
+    }
+}

@@ -1,0 +1,234 @@
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "tests may be slow where that is shorter"
+)]
+
+use std::path::Path;
+use std::time::Instant;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::app::DiffLayout;
+use crate::ui::look::{Glyphs, Look};
+use crate::ui::text::width;
+use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
+
+fn change(old: Option<&str>, new: &str) -> FileDiff {
+    let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+    FileDiff { path: PathBuf::from("/home/ada/notes.unknown"), change }
+}
+
+fn patch(text: &str) -> Vec<Diff> {
+    Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change: DiffChange::Patch(Arc::from(text)) })
+}
+
+fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
+    let theme = Theme::plain();
+    let look = Look {
+        theme: &theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada"),
+    };
+    let lines = diff.draw(0..diff.len(layout), layout, &look, cols);
+    for line in &lines {
+        assert!(width(&line.to_string()) <= usize::from(cols), "{line}");
+    }
+    lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
+}
+
+fn numbered(count: usize) -> String {
+    (1..=count).map(|n| format!("line {n}\n")).collect()
+}
+
+#[test]
+fn whole_files_have_numbers_and_folded_context() {
+    let old = numbered(40);
+    let new = old.replace("line 20\n", "line twenty\nline new\n");
+    let diff = &Diff::of(&change(Some(&old), &new))[0];
+    assert_eq!((diff.added, diff.removed, diff.fate), (2, 1, Fate::Changed));
+    assert_eq!(
+        draw(diff, Layout::Unified, 40),
+        [
+            "    ⋯ 16 unchanged lines",
+            " 17   line 17",
+            " 18   line 18",
+            " 19   line 19",
+            " 20 − line 20",
+            " 20 + line twenty",
+            " 21 + line new",
+            " 22   line 21",
+            " 23   line 22",
+            " 24   line 23",
+            "    ⋯ 17 unchanged lines",
+        ]
+    );
+}
+
+#[test]
+fn snippets_have_no_numbers() {
+    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nc\n"))[0];
+    assert_eq!(draw(diff, Layout::Unified, 20), ["  a", "− b", "+ B", "  c"]);
+}
+
+#[test]
+fn new_and_deleted_files() {
+    let new = &Diff::of(&change(None, "one\ntwo\n"))[0];
+    assert_eq!((new.fate, new.added, new.removed), (Fate::New, 2, 0));
+    assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
+    let gone = &Diff::of(&change(Some("one"), ""))[0];
+    assert_eq!((gone.fate, gone.added, gone.removed), (Fate::Deleted, 0, 1));
+    assert_eq!(Diff::of(&change(Some("a\0b"), "c"))[0].fate, Fate::Binary);
+    assert!(Diff::of(&change(Some(""), ""))[0].is_empty());
+}
+
+#[test]
+fn side_by_side_pairs_lines() {
+    let diff = &Diff::of(&change(Some("same\nold one\nold two\nend\n"), "same\nnew one\nend\n"))[0];
+    assert_eq!(
+        draw(diff, Layout::SideBySide, 31),
+        [
+            "  same         │   same",
+            "− old one      │ + new one",
+            "− old two      │",
+            "  end          │   end",
+        ]
+    );
+}
+
+#[test]
+fn changed_words_are_marked() {
+    let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
+    let look = Look {
+        theme: &theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada"),
+    };
+    let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"))[0];
+    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    let marked = |line: &ratatui::text::Line<'_>, role: Role| -> String {
+        let bg = theme.style(role).bg;
+        line.spans.iter().filter(|span| span.style.bg == bg).map(|span| span.content.as_ref()).collect()
+    };
+    assert_eq!(marked(&lines[0], Role::DiffMinusWord), "old_name");
+    assert_eq!(marked(&lines[1], Role::DiffPlusWord), "new_name, b");
+}
+
+#[test]
+fn unified_patches_are_read() {
+    let diffs = patch(
+        "diff --git a/src/x.rs b/src/x.rs\nindex 1..2 100644\n--- a/src/x.rs\n+++ b/src/x.rs\n\
+         @@ -41,3 +41,3 @@ fn refresh\n keep\n-old\n+new\n keep\n@@ -60,2 +60,1 @@\n one\n-two\n\\ No newline at end of file\n\
+         --- /dev/null\n+++ b/made.txt\n@@ -0,0 +1,2 @@\n+--- not a head\n+b\n\
+         diff --git a/a.txt b/b.txt\nsimilarity index 100%\nrename from a.txt\nrename to b.txt\n",
+    );
+    assert_eq!(diffs.len(), 3);
+    assert_eq!(diffs[0].path, Path::new("src/x.rs"));
+    assert_eq!((diffs[0].added, diffs[0].removed), (1, 2));
+    assert_eq!(
+        draw(&diffs[0], Layout::Unified, 40),
+        [
+            "    ⋯ 40 unchanged lines",
+            " 41   keep",
+            " 42 − old",
+            " 42 + new",
+            " 43   keep",
+            "    ⋯ 16 unchanged lines",
+            " 60   one",
+            " 61 − two",
+        ]
+    );
+    assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), Fate::New));
+    assert_eq!(draw(&diffs[1], Layout::Unified, 40), ["  1 + --- not a head", "  2 + b"]);
+    assert_eq!(diffs[2].moved_from.as_deref(), Some(Path::new("a.txt")));
+}
+
+#[test]
+fn apply_patch_is_read() {
+    let diffs = patch(
+        "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n*** Add File: b.py\n+one\n+two\n\
+         *** Delete File: c.py\n*** End Patch\n",
+    );
+    let facts: Vec<_> =
+        diffs.iter().map(|d| (d.path.to_str().unwrap(), d.fate, d.added, d.removed)).collect();
+    assert_eq!(
+        facts,
+        [("a.py", Fate::Changed, 1, 1), ("b.py", Fate::New, 2, 0), ("c.py", Fate::Deleted, 0, 0),]
+    );
+    assert_eq!(draw(&diffs[1], Layout::Unified, 20), ["  1 + one", "  2 + two"]);
+}
+
+#[test]
+fn ten_thousand_lines_open_fast() {
+    let old = numbered(10_000);
+    let new: String = (1..=10_000).map(|n| format!("line {}\n", n * 7 % 9973)).collect();
+    let begin = Instant::now();
+    let diff = &Diff::of(&change(Some(&old), &new))[0];
+    assert!(diff.len(Layout::Unified) > 10_000);
+    assert_eq!(draw_some(diff), 48);
+    assert!(begin.elapsed().as_secs() < 3, "{:?}", begin.elapsed());
+}
+
+fn draw_some(diff: &Diff) -> usize {
+    let theme = Theme::plain();
+    let look = Look {
+        theme: &theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada"),
+    };
+    diff.draw(100..148, Layout::Unified, &look, 80).len()
+}
+
+proptest! {
+    #[test]
+    fn rows_tell_both_texts(
+        old in prop::collection::vec("[ab\t日]{0,4}", 0..20),
+        new in prop::collection::vec("[ab\t日]{0,4}", 0..20),
+        cols in 14_u16..60,
+    ) {
+        let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let diff = &Diff::of(&change(Some(&join(&old)), &join(&new)))[0];
+        let side = |skip: RowKind| -> Vec<String> {
+            let shown = diff.rows.iter().filter(|row| row.kind != skip && !matches!(row.kind, RowKind::Gap(_)));
+            shown.map(|row| diff.text(row).to_owned()).collect()
+        };
+        let hidden: usize = diff.rows.iter().map(|row| match row.kind { RowKind::Gap(n) => n as usize, _ => 0 }).sum();
+        prop_assert_eq!(side(RowKind::Plus).len() + hidden, old.len());
+        prop_assert_eq!(side(RowKind::Minus).len() + hidden, new.len());
+        if hidden == 0 {
+            prop_assert_eq!(side(RowKind::Plus), old);
+            prop_assert_eq!(side(RowKind::Minus), new);
+        }
+        draw(diff, Layout::Unified, cols);
+        draw(diff, Layout::SideBySide, cols + 30);
+    }
+
+    #[test]
+    fn any_patch_text_can_be_drawn(
+        lines in prop::collection::vec(prop::sample::select(vec![
+            "@@ -1,2 +1,3 @@", "@@ -9999999999,1 +1 @@", "@@", "+a", "-b", " c", "", "x", "--- a/f", "+++ b/f",
+            "*** Update File: g", "*** Move to: h", "diff --git a/x b/x", "\\ No newline", "\u{1b}[31m+", "+日本\t語",
+            "Binary files a and b differ",
+        ]), 0..30),
+        cols in 14_u16..60,
+    ) {
+        for diff in patch(&lines.join("\n")) {
+            for text in draw(&diff, Layout::Unified, cols).into_iter().chain(draw(&diff, Layout::SideBySide, cols + 30)) {
+                prop_assert!(!text.contains(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Syntax highlighting by line, in roles.
+//!
+//! Duty: turns a line of code and the state before it into runs of text with a syntax [`Role`] each.
+//! Not its duty: colours (the theme), background and layout (`markdown`, `diff`).
+//! The grammars are loaded, and each language is warmed, by a background thread that starts at the first
+//! request; until then there is no highlighter for it and code is drawn plain. Each language that gets ready
+//! raises [`epoch`], so that drawings made before can be made again.
+//! Invariant: nothing here compiles a grammar while a frame is drawn.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+
+use super::theme::Role;
+
+/// Longer lines are left plain: minified code would cost more than it tells.
+const LINE_MAX_BYTES: usize = 2000;
+
+/// Most of a sample that is used to warm a language.
+const SAMPLE_MAX_BYTES: usize = 4000;
+
+/// What many languages have, to warm the expressions that the sample does not meet.
+const COMMON_SAMPLE: &str = "# x\n// y\n/* z */\nfn f(a: int) { return 1.5 + \"s\\n\" + 's'; }\n\
+    if (x == None) then\nend\n<a b=\"c\">d</a>\nkey: value\n[section]\nclass A(B): pass\n";
+
+static READY: OnceLock<Ready> = OnceLock::new();
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+static DESK: Mutex<Desk> = Mutex::new(Desk { orders: None, asked: None, callbacks: Vec::new() });
+
+/// What the background thread made.
+struct Ready {
+    syntaxes: SyntaxSet,
+    warm: Mutex<HashSet<String>>,
+    known: Mutex<HashMap<String, Option<&'static SyntaxReference>>>,
+}
+
+/// Orders to the background thread, and who wants to know.
+struct Desk {
+    orders: Option<Sender<(String, String)>>,
+    asked: Option<HashSet<String>>,
+    callbacks: Vec<Box<dyn Fn() + Send>>,
+}
+
+/// Whether the grammars are loaded.
+pub fn is_ready() -> bool {
+    READY.get().is_some()
+}
+
+/// Raised whenever a language gets ready.
+pub fn epoch() -> u32 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// Asks to be called (from the background thread) whenever a language gets ready: time to draw again. The
+/// callback must not call back into this module.
+pub fn on_ready(callback: Box<dyn Fn() + Send>) {
+    DESK.lock().unwrap_or_else(PoisonError::into_inner).callbacks.push(callback);
+}
+
+/// A highlighter at the beginning of a text in this language (a fence's word or a file's extension), or `None`
+/// when the language is unknown or not ready yet; then `sample`, the beginning of the text, warms it meanwhile.
+pub fn start(language: &str, sample: &str) -> Option<Highlighter> {
+    if language.is_empty() || language.len() > 40 {
+        return None;
+    }
+    let key = language.to_ascii_lowercase();
+    if matches!(key.as_str(), "text" | "txt" | "plain" | "plaintext" | "console" | "output" | "log") {
+        return None;
+    }
+    if let Some(ready) = READY.get()
+        && ready.warm.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    {
+        return ready.find(&key).map(Highlighter::new);
+    }
+    order(key, sample);
+    None
+}
+
+/// The language that a path's name tells, for [`start`].
+pub fn language_of(path: &std::path::Path) -> String {
+    let name = path.extension().or_else(|| path.file_name());
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn order(key: String, sample: &str) {
+    let mut desk = DESK.lock().unwrap_or_else(PoisonError::into_inner);
+    if !desk.asked.get_or_insert_default().insert(key.clone()) {
+        return;
+    }
+    let end = (0..=SAMPLE_MAX_BYTES.min(sample.len())).rev().find(|at| sample.is_char_boundary(*at));
+    let sample = sample.get(..end.unwrap_or(0)).unwrap_or_default().to_owned();
+    if desk.orders.is_none() {
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new().name("highlight".to_owned());
+        if thread.spawn(move || serve(&receiver)).is_ok() {
+            desk.orders = Some(sender);
+        }
+    }
+    if let Some(orders) = &desk.orders {
+        // The thread lives as long as the program.
+        let _ = orders.send((key, sample));
+    }
+}
+
+/// The background thread: loads all grammars once, then warms what is asked for.
+fn serve(orders: &Receiver<(String, String)>) {
+    let ready = READY.get_or_init(|| Ready {
+        syntaxes: two_face::syntax::extra_newlines(),
+        warm: Mutex::default(),
+        known: Mutex::default(),
+    });
+    while let Ok((key, sample)) = orders.recv() {
+        let Some(syntax) = ready.find(&key) else { continue };
+        for text in [sample.as_str(), COMMON_SAMPLE] {
+            let mut highlighter = Highlighter::new(syntax);
+            for line in text.lines() {
+                highlighter.line(line);
+            }
+        }
+        ready.warm.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        EPOCH.fetch_add(1, Ordering::Release);
+        for callback in &DESK.lock().unwrap_or_else(PoisonError::into_inner).callbacks {
+            callback();
+        }
+    }
+}
+
+impl Ready {
+    /// The grammar for a word. `self` lives as long as the program.
+    fn find(&'static self, key: &str) -> Option<&'static SyntaxReference> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(key) {
+            return *found;
+        }
+        // Words that models use and no grammar lists.
+        let word = match key {
+            "shell" | "sh" | "shellscript" | "zsh" | "shell-session" => "bash",
+            "jsonc" | "json5" | "jsonl" | "ndjson" => "json",
+            "golang" => "go",
+            "c++" | "h++" => "cpp",
+            "c#" => "cs",
+            "py3" | "python3" => "python",
+            "node" | "mjs" | "cjs" | "jsx" => "js",
+            "mts" | "cts" => "ts",
+            "dockerfile" => "Dockerfile",
+            "makefile" => "Makefile",
+            word => word,
+        };
+        let found = self
+            .syntaxes
+            .find_syntax_by_token(word)
+            .or_else(|| self.syntaxes.find_syntax_by_extension(word))
+            .filter(|syntax| syntax.name != "Plain Text");
+        known.insert(key.to_owned(), found);
+        found
+    }
+}
+
+/// The state between two lines of one text. Cheap to clone.
+#[derive(Clone)]
+pub struct Highlighter {
+    state: ParseState,
+    stack: ScopeStack,
+    is_broken: bool,
+}
+
+impl Highlighter {
+    fn new(syntax: &SyntaxReference) -> Self {
+        Self { state: ParseState::new(syntax), stack: ScopeStack::new(), is_broken: false }
+    }
+
+    /// Highlights the next line (without its line end): byte ranges in order that cover all of it, with a role
+    /// each; `None` for plain code.
+    pub fn line(&mut self, line: &str) -> Vec<(Range<usize>, Option<Role>)> {
+        let plain = || vec![(0..line.len(), None)];
+        let (Some(ready), false) = (READY.get(), self.is_broken) else { return plain() };
+        if line.len() > LINE_MAX_BYTES {
+            return plain();
+        }
+        let mut text = String::with_capacity(line.len() + 1);
+        text.push_str(line);
+        text.push('\n');
+        let Ok(ops) = self.state.parse_line(&text, &ready.syntaxes) else {
+            // A grammar that fails once would fail on: the rest stays plain.
+            self.is_broken = true;
+            return plain();
+        };
+        let mut runs: Vec<(Range<usize>, Option<Role>)> = Vec::new();
+        let mut from = 0;
+        for (at, op) in ops {
+            let at = at.min(line.len());
+            self.push(&mut runs, from..at, line);
+            from = from.max(at);
+            if self.stack.apply(&op).is_err() {
+                self.is_broken = true;
+                break;
+            }
+        }
+        self.push(&mut runs, from..line.len(), line);
+        runs
+    }
+
+    fn push(&self, runs: &mut Vec<(Range<usize>, Option<Role>)>, range: Range<usize>, line: &str) {
+        if range.is_empty() || !line.is_char_boundary(range.start) || !line.is_char_boundary(range.end) {
+            return;
+        }
+        let role = self.stack.as_slice().iter().rev().find_map(|scope| role_of(*scope));
+        match runs.last_mut() {
+            Some((last, same)) if *same == role && last.end == range.start => last.end = range.end,
+            _ => runs.push((range, role)),
+        }
+    }
+}
+
+/// Scopes by their beginning; the first that fits counts.
+const ROLES: &[(&str, Role)] = &[
+    ("comment", Role::SyntaxComment),
+    ("punctuation.definition.comment", Role::SyntaxComment),
+    ("punctuation.definition.string", Role::SyntaxString),
+    ("string", Role::SyntaxString),
+    ("constant", Role::SyntaxConstant),
+    ("keyword.operator.word", Role::SyntaxKeyword),
+    ("keyword.operator", Role::SyntaxPunctuation),
+    ("keyword", Role::SyntaxKeyword),
+    ("storage.type.function", Role::SyntaxKeyword),
+    ("storage", Role::SyntaxKeyword),
+    ("entity.name.function", Role::SyntaxFunction),
+    ("support.function", Role::SyntaxFunction),
+    ("variable.function", Role::SyntaxFunction),
+    ("entity.name.tag", Role::SyntaxAttribute),
+    ("entity.other.attribute-name", Role::SyntaxAttribute),
+    ("meta.annotation", Role::SyntaxAttribute),
+    ("entity.name", Role::SyntaxType),
+    ("entity.other.inherited-class", Role::SyntaxType),
+    ("support.type", Role::SyntaxType),
+    ("support.class", Role::SyntaxType),
+    ("support.macro", Role::SyntaxAttribute),
+    ("variable", Role::SyntaxVariable),
+    ("punctuation", Role::SyntaxPunctuation),
+    ("markup.heading", Role::SyntaxKeyword),
+    ("markup.inserted", Role::DiffPlus),
+    ("markup.deleted", Role::DiffMinus),
+];
+
+thread_local! {
+    static SCOPES: RefCell<HashMap<Scope, Option<Role>>> = RefCell::default();
+}
+
+fn role_of(scope: Scope) -> Option<Role> {
+    SCOPES.with_borrow_mut(|known| {
+        *known.entry(scope).or_insert_with(|| {
+            let name = scope.build_string();
+            let fits = |prefix: &str| {
+                name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            ROLES.iter().find(|(prefix, _)| fits(prefix)).map(|(_, role)| *role)
+        })
+    })
+}
+
+/// Waits until these languages are ready.
+#[cfg(test)]
+pub(crate) fn wait_for(languages: &[&str]) {
+    for language in languages {
+        for _ in 0..2000 {
+            if start(language, "").is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(start(language, "").is_some(), "{language}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(highlighter: &mut Highlighter, line: &str) -> Vec<(String, Option<Role>)> {
+        highlighter.line(line).into_iter().map(|(range, role)| (line[range].to_owned(), role)).collect()
+    }
+
+    #[test]
+    fn rust_gets_its_roles_and_carries_state() {
+        wait_for(&["rust"]);
+        let mut rust = start("rust", "").unwrap();
+        let line = roles(&mut rust, "fn main() { /* open");
+        assert!(line.contains(&("fn".to_owned(), Some(Role::SyntaxKeyword))), "{line:?}");
+        assert!(line.contains(&("main".to_owned(), Some(Role::SyntaxFunction))), "{line:?}");
+        let mut fork = rust.clone();
+        assert_eq!(roles(&mut fork, "still"), [("still".to_owned(), Some(Role::SyntaxComment))]);
+        assert_eq!(roles(&mut rust, "*/ 1").last().unwrap().1, Some(Role::SyntaxConstant));
+    }
+
+    #[test]
+    fn runs_cover_the_line() {
+        wait_for(&["rust", "py", "sh", "tsx", "dockerfile"]);
+        for (language, line) in
+            [("rust", "let s = \"日本\";"), ("py", "def f(): # ü"), ("sh", "echo \"$A\" | cat")]
+        {
+            let runs = start(language, "").unwrap().line(line);
+            let joined: String = runs.iter().map(|(range, _)| &line[range.clone()]).collect();
+            assert_eq!(joined, line);
+        }
+    }
+
+    #[test]
+    fn unknown_and_overlong_stay_plain() {
+        wait_for(&["rust"]);
+        assert!(start("no such language", "").is_none());
+        assert!(start("text", "").is_none());
+        let long = "let a = 1;".repeat(500);
+        assert_eq!(start("rust", "").unwrap().line(&long), [(0..long.len(), None)]);
+    }
+}

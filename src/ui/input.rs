@@ -1,0 +1,131 @@
+//! Routing: from a key, a click or a paste to what the app is told.
+//!
+//! Duty: decides who gets an input (the composer, the top dialog, the transcript) and asks the keymap what it
+//! means there. Not its duty: what an action does.
+//! Order, for a key: the release of one does nothing; a dialog that is still in its grace period takes none,
+//! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer.
+//! Every key, click and paste yields `Event::Input` first, because the grace period counts from it.
+
+mod mouse;
+
+use std::time::Instant;
+
+use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
+
+use crate::app::user::{self, Focus};
+use crate::app::{Event, FieldState, OpenAskKind, State};
+use crate::config::keymap::{Context, Keymap};
+use crate::model::{Action, FieldKind, LineEdit};
+
+use super::composer::clean;
+use super::modals;
+use super::view_state::ViewState;
+
+/// Turns what the terminal tells into what the app is told.
+pub fn route(
+    event: &Terminal,
+    state: &State,
+    view: &mut ViewState,
+    keymap: &Keymap,
+    now: Instant,
+) -> Vec<Event> {
+    match event {
+        Terminal::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Terminal::Key(key) => with_input(on_key(key, state, view, keymap, now)),
+        Terminal::Paste(text) => with_input(on_paste(text, state, view, now)),
+        Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
+        Terminal::FocusGained => vec![Event::Focus(true)],
+        Terminal::FocusLost => vec![Event::Focus(false)],
+        Terminal::Resize(..) => Vec::new(),
+    }
+}
+
+fn with_input(mut events: Vec<Event>) -> Vec<Event> {
+    events.insert(0, Event::Input);
+    events
+}
+
+fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
+    if !modals::takes_keys(state, now) {
+        return on_main_key(key, state, view, keymap);
+    }
+    let focus = user::focus(state);
+    let (context, takes_text) = match focus {
+        Focus::Main => return on_main_key(key, state, view, keymap),
+        Focus::Picker => (Context::List, true),
+        Focus::Choice | Focus::Url => (Context::Choice, false),
+        Focus::Queue => (Context::Queue, false),
+        Focus::Help | Focus::Log => (Context::Text, true),
+        Focus::Connection => (Context::Text, false),
+        Focus::Line => (Context::Line, true),
+        Focus::Permission | Focus::OutsideFile => (Context::Permission, false),
+        Focus::Form => (Context::Form, is_text_field(state)),
+    };
+    let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
+    let act = || keymap.lookup(context, key).map(Event::Act);
+    // In a form the blank and the arrows belong to the text where a field has one; a list keeps its keys.
+    let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
+    event.into_iter().collect()
+}
+
+/// Whether the marked field of the shown form is typed into.
+fn is_text_field(state: &State) -> bool {
+    let view = &state.ask_view;
+    if let Some(form) = &view.form {
+        return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
+    }
+    // Not yet filled in: the form as it will open.
+    let ask = state.active_session().and_then(|session| session.asks.front());
+    let Some(OpenAskKind::Elicitation(ask)) = ask.map(|ask| &ask.kind) else { return false };
+    let crate::model::ElicitationMode::Form { fields, .. } = &ask.mode else { return false };
+    let kind = fields.get(view.selected).map(|field| &field.kind);
+    matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))
+}
+
+fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap) -> Vec<Event> {
+    let context = if view.composer.is_empty() { Context::EmptyPrompt } else { Context::Main };
+    let action = keymap.lookup(context, key);
+    match action {
+        Some(Action::NewLine) => {
+            view.composer.new_line();
+            vec![draft(view)]
+        }
+        Some(action @ (Action::HistoryPrevious | Action::HistoryNext)) => {
+            let is_up = action == Action::HistoryPrevious;
+            // The offered completions have the arrows, as long as there are any.
+            if user::completions(state).is_empty() && view.composer.step_row(is_up) {
+                return Vec::new();
+            }
+            vec![Event::Act(action)]
+        }
+        Some(action) => vec![Event::Act(action)],
+        None if view.composer.on_key(key) => vec![draft(view)],
+        None => Vec::new(),
+    }
+}
+
+fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
+    if modals::takes_keys(state, now) {
+        let takes_text = match user::focus(state) {
+            Focus::Picker | Focus::Help | Focus::Log | Focus::Line => true,
+            Focus::Form => is_text_field(state),
+            Focus::Main
+            | Focus::Choice
+            | Focus::Queue
+            | Focus::Connection
+            | Focus::Permission
+            | Focus::Url
+            | Focus::OutsideFile => false,
+        };
+        let line = clean(text);
+        return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
+    }
+    if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
+}
+
+fn draft(view: &ViewState) -> Event {
+    Event::Draft(view.composer.text())
+}
+
+#[cfg(test)]
+mod tests;

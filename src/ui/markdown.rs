@@ -1,0 +1,342 @@
+//! Markdown that grows: block boundaries found as text arrives, blocks drawn one at a time.
+//!
+//! Duty: [`Markdown`] knows where the top-level blocks of a text are, whatever the width, and draws any of them.
+//! Not its duty: keeping drawn lines (`transcript`), inline layout (`markdown::prose`), code (`markdown::code`).
+//! The source stays with its owner and is handed in on each call; here are only offsets. Blocks are frozen once
+//! complete lines follow them; the tail behind the last cut is parsed again on each update. An open fence is
+//! not parsed at all: its lines are final one by one. Long fences and very long paragraphs are split into
+//! several blocks at places that the text alone decides, so that no block gets too long to draw in a frame.
+//! Invariant: any chunking of a text, then its end, gives the blocks and lines of the whole text at once.
+
+use std::collections::HashMap;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use ratatui::text::Line;
+
+use super::look::Look;
+
+mod code;
+mod fence;
+mod prose;
+mod table;
+
+use code::CodeState;
+use fence::OpenFence;
+
+/// Prose is no wider than this, for the eye's sake.
+pub const PROSE_COLS: u16 = 96;
+
+/// How much is parsed at a time when a text arrives in whole.
+const WINDOW_BYTES: usize = 32 * 1024;
+
+/// A paragraph of more than twice this is split.
+const PARAGRAPH_BYTES: usize = 8 * 1024;
+
+/// What parsers and links of the whole text are like.
+const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS)
+    .union(Options::ENABLE_OLD_FOOTNOTES)
+    .union(Options::ENABLE_MATH);
+
+/// Targets of link reference definitions, by label.
+pub(crate) type Definitions = HashMap<String, String>;
+
+/// The blocks of one text.
+#[derive(Default)]
+pub struct Markdown {
+    blocks: Vec<Block>,
+    frozen: usize,
+    /// Where the tail begins: everything before is frozen.
+    cut: usize,
+    /// Up to where the tail was tried to be frozen.
+    tried: usize,
+    len: usize,
+    is_closed: bool,
+    /// The next block goes on with a paragraph that was split.
+    is_joined: bool,
+    fence: Option<OpenFence>,
+    languages: Vec<String>,
+    frozen_languages: usize,
+    definitions: Definitions,
+    code: CodeState,
+    stats: Stats,
+}
+
+/// A top-level block, or a part of a long one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// First byte in the source.
+    pub start: usize,
+    /// Behind its last byte.
+    pub end: usize,
+    /// What it is.
+    pub kind: BlockKind,
+    /// Whether a blank line parts it from the block before.
+    pub has_gap: bool,
+}
+
+/// What a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Anything but a fence at the top level.
+    Prose,
+    /// Lines of a fence, without its marks.
+    Code {
+        /// Which fence of the text.
+        fence: u32,
+        /// Which part of it.
+        part: u32,
+    },
+}
+
+/// What was done so far; tests and benches read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Bytes given to the parser to find blocks.
+    pub parsed_bytes: u64,
+    /// Blocks drawn.
+    pub drawn_blocks: u64,
+    /// Lines of code highlighted or set plain.
+    pub code_lines: u64,
+}
+
+impl Markdown {
+    /// The blocks of a whole text.
+    pub fn of(source: &str) -> Self {
+        let mut markdown = Self::default();
+        markdown.update(source, true);
+        markdown
+    }
+
+    /// Takes note of a text that grew at its end, or ended. A text that is shorter than before counts as a new
+    /// one. Returns how many blocks from the beginning are as they were, drawing included.
+    pub fn update(&mut self, source: &str, is_closed: bool) -> usize {
+        if source.len() < self.len || (self.is_closed && source.len() > self.len) {
+            *self = Self { stats: self.stats, ..Self::default() };
+        }
+        if source.len() == self.len && is_closed == self.is_closed && self.len > 0 {
+            return self.blocks.len();
+        }
+        let (kept, links) = (self.frozen, self.definitions.len());
+        self.blocks.truncate(self.frozen);
+        self.languages.truncate(self.frozen_languages);
+        let lines_end = if is_closed {
+            source.len()
+        } else {
+            let from = self.tried.max(self.cut);
+            source.get(from..).and_then(|new| new.rfind('\n')).map_or(from, |at| from + at + 1)
+        };
+        self.freeze(source, lines_end);
+        self.frozen = self.blocks.len();
+        self.frozen_languages = self.languages.len();
+        self.add_tail(source, is_closed);
+        if is_closed {
+            self.frozen = self.blocks.len();
+            self.frozen_languages = self.languages.len();
+        }
+        self.len = source.len();
+        self.is_closed = is_closed;
+        if self.definitions.len() == links { kept } else { 0 }
+    }
+
+    /// The blocks so far; those of the tail may still change.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Draws a block for so many columns. `source` is the text of the last [`Self::update`].
+    pub fn draw(&mut self, index: usize, source: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+        let Some(block) = self.blocks.get(index).copied() else { return Vec::new() };
+        let Some(text) = source.get(block.start..block.end) else { return Vec::new() };
+        self.stats.drawn_blocks += 1;
+        match block.kind {
+            BlockKind::Prose => prose::draw(text, &self.definitions, look, cols),
+            BlockKind::Code { fence, part } => {
+                let language = self.languages.get(fence as usize).map_or("", String::as_str);
+                let place = code::Place { fence, part, start: block.start, is_final: index < self.frozen };
+                let firsts = &self.blocks;
+                let before = |part: u32| {
+                    let back = index.checked_sub((place.part - part) as usize)?;
+                    firsts.get(back).and_then(|block| source.get(block.start..block.end))
+                };
+                self.code.draw(place, text, language, before, look, cols, &mut self.stats.code_lines)
+            }
+        }
+    }
+
+    /// Freezes all blocks that complete lines follow. Complete lines end at `lines_end`.
+    fn freeze(&mut self, source: &str, lines_end: usize) {
+        let mut window = WINDOW_BYTES;
+        loop {
+            if !self.scan_fence(source, lines_end) {
+                return;
+            }
+            // A line that goes on for that long is taken as a paragraph and split like one.
+            let limit = if source.len().saturating_sub(lines_end.max(self.cut)) > 4 * PARAGRAPH_BYTES {
+                source.len()
+            } else {
+                lines_end
+            };
+            let end = window_end(source, self.cut, window, limit);
+            if end <= self.tried.max(self.cut) {
+                if end >= limit {
+                    return;
+                }
+                window *= 2;
+                continue;
+            }
+            self.tried = end;
+            match self.freeze_window(source, end, lines_end) {
+                Step::Again => (self.tried, window) = (self.cut, WINDOW_BYTES),
+                Step::Moved if end < limit => window = WINDOW_BYTES,
+                Step::Stuck if end < limit => window *= 2,
+                Step::Moved | Step::Stuck => return,
+            }
+        }
+    }
+
+    /// Parses from the cut to `end` and freezes all but the last block.
+    fn freeze_window(&mut self, source: &str, end: usize, lines_end: usize) -> Step {
+        let tops = self.parse(source, end, true);
+        let before = self.cut;
+        for (index, top) in tops.iter().enumerate() {
+            if top.is_fence {
+                self.open_fence(source, top.start);
+                let next = tops.get(index + 1).map(|next| next.start);
+                if !self.scan_fence(source, lines_end) || next.is_none_or(|next| next < self.cut) {
+                    return Step::Again;
+                }
+                continue;
+            }
+            if top.is_paragraph && top.end - top.start > 2 * PARAGRAPH_BYTES {
+                let at = split_point(source, top.start);
+                self.push_prose(top.start, at);
+                (self.cut, self.is_joined) = (at, true);
+                return Step::Again;
+            }
+            match tops.get(index + 1) {
+                Some(next) => {
+                    self.push_prose(top.start, next.start);
+                    self.cut = next.start;
+                }
+                None => self.cut = top.start,
+            }
+        }
+        if self.cut > before { Step::Moved } else { Step::Stuck }
+    }
+
+    /// Adds the blocks behind the cut; they are taken away again on the next update.
+    fn add_tail(&mut self, source: &str, is_closed: bool) {
+        if self.fence.is_some() {
+            self.add_fence_tail(source, is_closed);
+            return;
+        }
+        let kept = (self.cut, self.tried, self.is_joined);
+        let tops = self.parse(source, source.len(), false);
+        for (index, top) in tops.iter().enumerate() {
+            if top.is_fence {
+                self.open_fence(source, top.start);
+                if !self.scan_fence(source, source.len()) {
+                    self.add_fence_tail(source, is_closed);
+                    self.fence = None;
+                    break;
+                }
+            } else {
+                self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
+            }
+        }
+        (self.cut, self.tried, self.is_joined) = kept;
+    }
+
+    fn push_prose(&mut self, start: usize, end: usize) {
+        let has_gap = !self.blocks.is_empty() && !std::mem::take(&mut self.is_joined);
+        self.blocks.push(Block { start, end, kind: BlockKind::Prose, has_gap });
+    }
+
+    /// The top-level blocks between the cut and `end`, each from the start of its line.
+    fn parse(&mut self, source: &str, end: usize, is_complete: bool) -> Vec<Top> {
+        let cut = self.cut;
+        let Some(text) = source.get(cut..end) else { return Vec::new() };
+        self.stats.parsed_bytes += text.len() as u64;
+        let events = Parser::new_ext(text, OPTIONS).into_offset_iter();
+        if is_complete {
+            for (label, link) in events.reference_definitions().iter() {
+                self.definitions.entry(label_key(label)).or_insert_with(|| link.dest.to_string());
+            }
+        }
+        let mut tops = Vec::new();
+        let mut depth = 0_usize;
+        for (event, range) in events {
+            let is_start = matches!(event, Event::Start(_));
+            if depth == 0 && !matches!(event, Event::End(_)) {
+                let line = text.get(..range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
+                tops.push(Top {
+                    start: cut + line,
+                    end: cut + range.end,
+                    is_fence: matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_)))),
+                    is_paragraph: matches!(event, Event::Start(Tag::Paragraph)),
+                });
+            }
+            match event {
+                _ if is_start => depth += 1,
+                Event::End(_) => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        tops
+    }
+}
+
+/// A top-level block as the parser sees it.
+struct Top {
+    start: usize,
+    end: usize,
+    is_fence: bool,
+    is_paragraph: bool,
+}
+
+/// How a try to freeze went.
+enum Step {
+    /// Only the last block is left of the window.
+    Moved,
+    /// The window holds one block, or none.
+    Stuck,
+    /// The cut is somewhere else: parse from there.
+    Again,
+}
+
+/// Where a window of about so many bytes ends: behind a line.
+fn window_end(source: &str, cut: usize, window: usize, limit: usize) -> usize {
+    if limit.saturating_sub(cut) <= window {
+        return limit;
+    }
+    let bytes = source.as_bytes();
+    let newline = bytes.get(cut + window..limit).and_then(|rest| memchr::memchr(b'\n', rest));
+    newline.map_or(limit, |at| cut + window + at + 1)
+}
+
+/// Where a paragraph that is too long is split: at a space, else anywhere.
+fn split_point(source: &str, start: usize) -> usize {
+    let (from, to) = (start + PARAGRAPH_BYTES, start + 2 * PARAGRAPH_BYTES);
+    let bytes = source.as_bytes().get(from..to).unwrap_or_default();
+    let blank = bytes.iter().position(|byte| matches!(byte, b' ' | b'\n')).map(|at| from + at + 1);
+    let mut at = blank.unwrap_or(to);
+    while !source.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// A label as `CommonMark` compares it.
+pub(crate) fn label_key(label: &str) -> String {
+    label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Blocks of code: a background, a label, highlighted lines.
+//!
+//! Lines of a block that still grows are drawn once and kept, with the highlighter's state behind them.
+
+use std::collections::HashMap;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::ui::highlight::{self, Highlighter};
+use crate::ui::look::Look;
+use crate::ui::text::{expand_tabs, hard_wrap, one_line, sanitize, width};
+use crate::ui::theme::Role;
+
+/// Every so many parts the highlighter starts anew, so that any part can be drawn without all before it.
+const RESTART_PARTS: u32 = 4;
+
+/// Most states that are kept.
+const STATES_MAX: usize = 128;
+
+/// Longer blocks inside lists and quotes are not highlighted.
+const NESTED_MAX_BYTES: usize = 16 * 1024;
+
+/// Which code it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Which fence.
+    pub fence: u32,
+    /// Which part of it.
+    pub part: u32,
+    /// Where the part starts in the source.
+    pub start: usize,
+    /// Whether it grows no more.
+    pub is_final: bool,
+}
+
+/// States between parts, and the part that grows.
+#[derive(Default)]
+pub(super) struct CodeState {
+    /// State at the beginning of a part, with the epoch of the highlighter.
+    states: HashMap<(u32, u32), (u32, Option<Highlighter>)>,
+    live: Option<Live>,
+}
+
+/// The part that grows: its whole lines, drawn.
+struct Live {
+    start: usize,
+    epoch: u32,
+    cols: u16,
+    theme: String,
+    upto: usize,
+    lines: Vec<Line<'static>>,
+    state: Option<Highlighter>,
+}
+
+impl CodeState {
+    /// Draws a part. `before` gives the text of an earlier part of the same fence.
+    #[allow(clippy::too_many_arguments, reason = "called from one place")]
+    pub fn draw<'t>(
+        &mut self,
+        place: Place,
+        text: &str,
+        language: &str,
+        before: impl Fn(u32) -> Option<&'t str>,
+        look: &Look<'_>,
+        cols: u16,
+        counter: &mut u64,
+    ) -> Vec<Line<'static>> {
+        let epoch = highlight::epoch();
+        let live = self.live.take().filter(|live| {
+            live.start == place.start
+                && live.epoch == epoch
+                && live.cols == cols
+                && live.theme == look.theme.name
+                && live.upto <= text.len()
+        });
+        let mut live = live.unwrap_or_else(|| Live {
+            start: place.start,
+            epoch,
+            cols,
+            theme: look.theme.name.clone(),
+            upto: 0,
+            lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
+            state: self.state_at(place, text, language, before, epoch),
+        });
+        let mut rest = text.get(live.upto..).unwrap_or_default();
+        while let Some(at) = rest.find('\n') {
+            let code = rest.get(..at).unwrap_or_default();
+            draw_line(code, live.state.as_mut(), look, cols, &mut live.lines);
+            *counter += 1;
+            live.upto += at + 1;
+            rest = rest.get(at + 1..).unwrap_or_default();
+        }
+        if place.is_final {
+            if !rest.is_empty() {
+                draw_line(rest, live.state.as_mut(), look, cols, &mut live.lines);
+                *counter += 1;
+            }
+            self.keep((place.fence, place.part + 1), epoch, live.state);
+            return live.lines;
+        }
+        let mut lines = live.lines.clone();
+        if !rest.is_empty() {
+            draw_line(rest, live.state.clone().as_mut(), look, cols, &mut lines);
+            *counter += 1;
+        }
+        self.live = Some(live);
+        lines
+    }
+
+    /// The highlighter's state at the beginning of a part.
+    fn state_at<'t>(
+        &mut self,
+        place: Place,
+        text: &str,
+        language: &str,
+        before: impl Fn(u32) -> Option<&'t str>,
+        epoch: u32,
+    ) -> Option<Highlighter> {
+        let first = place.part - place.part % RESTART_PARTS;
+        if first < place.part
+            && let Some((known, state)) = self.states.get(&(place.fence, place.part))
+            && *known == epoch
+        {
+            return state.clone();
+        }
+        let mut state = highlight::start(language, text)?;
+        for part in first..place.part {
+            for line in before(part).unwrap_or_default().lines() {
+                state.line(&clean(line));
+            }
+            self.keep((place.fence, part + 1), epoch, Some(state.clone()));
+        }
+        Some(state)
+    }
+
+    fn keep(&mut self, key: (u32, u32), epoch: u32, state: Option<Highlighter>) {
+        if key.1.is_multiple_of(RESTART_PARTS) {
+            return;
+        }
+        if self.states.len() >= STATES_MAX {
+            self.states.clear();
+        }
+        self.states.insert(key, (epoch, state));
+    }
+}
+
+/// A block of code as a whole, as it stands in a list or a quote.
+pub(super) fn draw_whole(code: &str, language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let mut lines = label(language, look, cols);
+    let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
+    for line in code.lines() {
+        draw_line(line, state.as_mut(), look, cols, &mut lines);
+    }
+    lines
+}
+
+/// The language above the code, if it is told.
+fn label(language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let language = one_line(language);
+    if language.is_empty() {
+        return Vec::new();
+    }
+    let base = look.theme.style(Role::CodeBlock);
+    let text = crate::ui::text::truncate(&language, usize::from(cols).saturating_sub(2));
+    vec![padded(vec![Span::styled(text, base.patch(look.theme.style(Role::CodeLanguage)))], base, cols)]
+}
+
+fn clean(line: &str) -> String {
+    expand_tabs(&sanitize(line).replace('\n', ""), 0).into_owned()
+}
+
+/// Draws one line of code: highlighted, wrapped without losing a character, on the code's background.
+fn draw_line(
+    line: &str,
+    state: Option<&mut Highlighter>,
+    look: &Look<'_>,
+    cols: u16,
+    out: &mut Vec<Line<'static>>,
+) {
+    let base = look.theme.style(Role::CodeBlock);
+    let text = clean(line);
+    let runs = match state {
+        Some(state) => state.line(&text),
+        None => vec![(0..text.len(), None)],
+    };
+    let spans: Vec<Span<'static>> = runs
+        .into_iter()
+        .map(|(range, role)| {
+            let style = role.map_or(base, |role| base.patch(look.theme.style(role)));
+            Span::styled(text.get(range).unwrap_or_default().to_owned(), style)
+        })
+        .collect();
+    let line = Line::from(spans);
+    let room = cols.saturating_sub(2).max(2);
+    for row in hard_wrap(&line, room) {
+        out.push(padded(row.spans, base, cols));
+    }
+}
+
+/// A row of the code's background, from edge to edge.
+fn padded(spans: Vec<Span<'static>>, base: Style, cols: u16) -> Line<'static> {
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let fill = usize::from(cols).saturating_sub(used + 1);
+    let mut row = Vec::with_capacity(spans.len() + 2);
+    if usize::from(cols) > used {
+        row.push(Span::styled(" ", base));
+    }
+    row.extend(spans);
+    if fill > 0 {
+        row.push(Span::styled(" ".repeat(fill), base));
+    }
+    Line::from(row)
+}

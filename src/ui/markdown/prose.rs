@@ -1,0 +1,397 @@
+//! Everything in Markdown but top-level fences: paragraphs, headings, lists, quotes, tables, rules, notes.
+//!
+//! One block at a time: its events come in, its lines go out. Containers (quotes, items) become prefixes of
+//! lines; inline styles stack up. HTML is shown as the text it is.
+
+use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::ui::look::Look;
+use crate::ui::text::{expand_tabs, one_line, sanitize, width, wrap_prefixed};
+use crate::ui::theme::Role;
+
+use super::table::Table;
+use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key};
+
+/// Draws the source of one top-level block.
+pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let resolve = |link: BrokenLink<'_>| {
+        let target = links.get(&label_key(&link.reference))?;
+        Some((CowStr::from(target.clone()), CowStr::from("")))
+    };
+    let mut writer = Writer::new(look, cols);
+    for event in Parser::new_with_broken_link_callback(text, OPTIONS, Some(resolve)) {
+        writer.on(event);
+    }
+    writer.flush();
+    writer.out
+}
+
+/// What stands around the text.
+enum Container {
+    Quote,
+    Item {
+        /// Before the first line; taken once it is drawn.
+        mark: Option<Span<'static>>,
+        cols: usize,
+    },
+}
+
+struct Writer<'a> {
+    look: &'a Look<'a>,
+    cols: u16,
+    out: Vec<Line<'static>>,
+    /// Lines of the text that is being read; the last one is open.
+    lines: Vec<Vec<Span<'static>>>,
+    styles: Vec<Style>,
+    containers: Vec<Container>,
+    /// Numbers of the lists around, `None` for bullets.
+    lists: Vec<Option<u64>>,
+    /// Whether a blank line goes before what comes next.
+    has_gap: bool,
+    links: Vec<(LinkType, String, usize)>,
+    table: Option<Table>,
+    code: Option<(String, String)>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(look: &'a Look<'a>, cols: u16) -> Self {
+        Self {
+            look,
+            cols: cols.max(4),
+            out: Vec::new(),
+            lines: vec![Vec::new()],
+            styles: vec![look.theme.style(Role::Agent)],
+            containers: Vec::new(),
+            lists: Vec::new(),
+            has_gap: false,
+            links: Vec::new(),
+            table: None,
+            code: None,
+        }
+    }
+
+    fn on(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.on_start(tag),
+            Event::End(tag) => self.on_end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => self.push(&text, Style::default()),
+            },
+            Event::Code(text) => self.push(&text, self.look.theme.style(Role::InlineCode)),
+            Event::InlineMath(text) => {
+                self.push(&format!("${text}$"), self.look.theme.style(Role::InlineCode));
+            }
+            Event::DisplayMath(text) => {
+                self.push(&format!("$${text}$$"), self.look.theme.style(Role::InlineCode));
+            }
+            Event::InlineHtml(text) => {
+                let tag: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+                if matches!(tag.to_ascii_lowercase().as_str(), "<br>" | "<br/>") {
+                    self.break_line();
+                } else {
+                    self.push(&text, self.look.theme.style(Role::TextDim));
+                }
+            }
+            Event::Html(text) => self.push(&text, self.look.theme.style(Role::TextDim)),
+            Event::SoftBreak => self.push(" ", Style::default()),
+            Event::HardBreak => self.break_line(),
+            Event::Rule => {
+                self.flush();
+                self.begin_block();
+                let room = usize::from(self.cols.min(PROSE_COLS)).saturating_sub(self.prefix_cols());
+                let rule =
+                    Line::styled(self.look.glyphs.rule.repeat(room), self.look.theme.style(Role::Rule));
+                self.place(vec![rule]);
+                self.has_gap = true;
+            }
+            Event::TaskListMarker(is_done) => {
+                let glyphs = self.look.glyphs;
+                let text = if is_done { glyphs.task_done } else { glyphs.task_open };
+                let role = if is_done { Role::Success } else { Role::ListMark };
+                let span = Span::styled(format!("{text} "), self.look.theme.style(role));
+                if let Some(Container::Item { mark: Some(mark), cols }) = self.containers.last_mut() {
+                    *cols = 2;
+                    *mark = span;
+                }
+            }
+            Event::FootnoteReference(label) => {
+                let label = format!("[{}]", one_line(&label));
+                self.push(&label, self.look.theme.style(Role::Link));
+            }
+        }
+    }
+
+    fn on_start(&mut self, tag: Tag<'_>) {
+        let theme = self.look.theme;
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
+            Tag::Heading { level, .. } => {
+                self.begin_block();
+                let mut style = theme.style(Role::Heading).add_modifier(Modifier::BOLD);
+                if level == HeadingLevel::H1 {
+                    style = style.add_modifier(Modifier::UNDERLINED);
+                }
+                self.push_style(style);
+            }
+            Tag::BlockQuote(_) => {
+                self.flush();
+                self.begin_block();
+                self.containers.push(Container::Quote);
+                self.push_style(theme.style(Role::Quote));
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                self.begin_block();
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => {
+                        info.split([' ', '\t', ',', '{', ':']).next().unwrap_or_default().to_owned()
+                    }
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
+            }
+            Tag::List(first) => {
+                self.flush();
+                self.begin_block();
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.flush();
+                self.begin_block();
+                let depth = self.lists.len();
+                let text = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let text = format!("{number}. ");
+                        *number = number.saturating_add(1);
+                        text
+                    }
+                    _ if depth.is_multiple_of(2) => format!("{} ", self.look.glyphs.thought),
+                    _ => format!("{} ", self.look.glyphs.bullet),
+                };
+                let cols = width(&text);
+                let mark = Some(Span::styled(text, theme.style(Role::ListMark)));
+                self.containers.push(Container::Item { mark, cols });
+            }
+            Tag::FootnoteDefinition(label) => {
+                self.flush();
+                self.begin_block();
+                let text = format!("[{}] ", one_line(&label));
+                let cols = width(&text);
+                let mark = Some(Span::styled(text, theme.style(Role::Link)));
+                self.containers.push(Container::Item { mark, cols });
+            }
+            Tag::Table(alignments) => {
+                self.flush();
+                self.begin_block();
+                self.table = Some(Table { alignments, ..Table::default() });
+            }
+            Tag::TableHead => {
+                if let Some(table) = &mut self.table {
+                    table.is_head = true;
+                }
+                self.push_style(theme.style(Role::TableHead).add_modifier(Modifier::BOLD));
+            }
+            Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::Emphasis => self.push_style(theme.style(Role::Emphasis).add_modifier(Modifier::ITALIC)),
+            Tag::Strong => self.push_style(theme.style(Role::Strong).add_modifier(Modifier::BOLD)),
+            Tag::Strikethrough => self.push_style(Style::default().add_modifier(Modifier::CROSSED_OUT)),
+            Tag::Link { link_type, dest_url, .. } => {
+                let at = self.text_bytes();
+                self.links.push((link_type, one_line(&dest_url), at));
+                self.push_style(theme.style(Role::Link));
+            }
+            Tag::Image { link_type, dest_url, .. } => {
+                self.push("image ", theme.style(Role::TextDim));
+                let at = self.text_bytes();
+                self.links.push((link_type, one_line(&dest_url), at));
+                self.push_style(theme.style(Role::Link));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => {
+                self.flush();
+                self.has_gap = true;
+            }
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.styles.pop();
+                self.has_gap = true;
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.containers.pop();
+                self.styles.pop();
+                self.has_gap = true;
+            }
+            TagEnd::CodeBlock => {
+                if let Some((language, code)) = self.code.take() {
+                    let room = usize::from(self.cols).saturating_sub(self.prefix_cols());
+                    let room = u16::try_from(room).unwrap_or(u16::MAX);
+                    self.place(code::draw_whole(&code, &language, self.look, room));
+                }
+                self.has_gap = true;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.has_gap |= self.lists.is_empty();
+            }
+            TagEnd::Item | TagEnd::FootnoteDefinition => {
+                self.flush();
+                if matches!(self.containers.last(), Some(Container::Item { mark: Some(_), .. })) {
+                    // An empty item still has its mark.
+                    self.place(vec![Line::default()]);
+                }
+                self.containers.pop();
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let room = usize::from(self.cols).saturating_sub(self.prefix_cols());
+                    self.place(table.draw(self.look, u16::try_from(room).unwrap_or(u16::MAX)));
+                }
+                self.has_gap = true;
+            }
+            TagEnd::TableHead => {
+                self.styles.pop();
+                if let Some(table) = &mut self.table {
+                    table.is_head = false;
+                }
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::replace(&mut self.lines, vec![Vec::new()]);
+                let cell = cell.into_iter().reduce(|mut all, line| {
+                    all.push(Span::raw(" "));
+                    all.extend(line);
+                    all
+                });
+                if let Some(table) = &mut self.table {
+                    table.push(cell.unwrap_or_default());
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                if let Some((kind, target, at)) = self.links.pop() {
+                    self.push_target(kind, &target, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The target of a link, unless its text says it already.
+    fn push_target(&mut self, kind: LinkType, target: &str, at: usize) {
+        let text: String = self.lines.iter().flatten().map(|span| span.content.as_ref()).collect();
+        let text = text.get(at..).unwrap_or_default();
+        let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
+        if target.is_empty() || is_told {
+            return;
+        }
+        let target = if text.is_empty() { target.to_owned() } else { format!(" ({target})") };
+        self.push(&target, self.look.theme.style(Role::TextDim));
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.lines.iter().flatten().map(|span| span.content.len()).sum()
+    }
+
+    fn push_style(&mut self, style: Style) {
+        let top = self.styles.last().copied().unwrap_or_default();
+        self.styles.push(top.patch(style));
+    }
+
+    fn push(&mut self, text: &str, style: Style) {
+        let style = self.styles.last().copied().unwrap_or_default().patch(style);
+        for (index, line) in sanitize(text).split('\n').enumerate() {
+            if index > 0 {
+                self.break_line();
+            }
+            if line.is_empty() {
+                continue;
+            }
+            let line = expand_tabs(line, 0);
+            let Some(spans) = self.lines.last_mut() else { continue };
+            match spans.last_mut() {
+                Some(last) if last.style == style => last.content.to_mut().push_str(&line),
+                _ => spans.push(Span::styled(line.into_owned(), style)),
+            }
+        }
+    }
+
+    fn break_line(&mut self) {
+        self.lines.push(Vec::new());
+    }
+
+    /// A blank line where one is due, with the bars of the quotes around.
+    fn begin_block(&mut self) {
+        if std::mem::take(&mut self.has_gap) && !self.out.is_empty() {
+            let (_, rest) = self.prefixes(false);
+            self.out.push(Line::from(rest));
+        }
+    }
+
+    /// Ends the text that was being read and draws it.
+    fn flush(&mut self) {
+        let mut lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
+        while lines.last().is_some_and(Vec::is_empty) {
+            lines.pop();
+        }
+        for line in lines {
+            let (first, rest) = self.prefixes(true);
+            self.out.extend(wrap_prefixed(&Line::from(line), self.cols.min(PROSE_COLS), &first, &rest));
+        }
+    }
+
+    /// Puts finished lines behind the prefixes.
+    fn place(&mut self, lines: Vec<Line<'static>>) {
+        for line in lines {
+            let (mut first, _) = self.prefixes(true);
+            first.extend(
+                line.spans.into_iter().map(|span| Span::styled(span.content, line.style.patch(span.style))),
+            );
+            self.out.push(Line::from(first));
+        }
+    }
+
+    fn prefix_cols(&self) -> usize {
+        let cols = self.containers.iter().map(|container| match container {
+            Container::Quote => 2,
+            Container::Item { cols, .. } => *cols,
+        });
+        cols.sum()
+    }
+
+    /// What stands before the next line, and before those after it. Marks are taken when `takes_marks`.
+    fn prefixes(&mut self, takes_marks: bool) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+        let bar = Span::styled(format!("{} ", self.look.glyphs.pipe), self.look.theme.style(Role::Quote));
+        let (mut first, mut rest) = (Vec::new(), Vec::new());
+        for container in &mut self.containers {
+            match container {
+                Container::Quote => {
+                    first.push(bar.clone());
+                    rest.push(bar.clone());
+                }
+                Container::Item { mark, cols } => {
+                    let blank = Span::raw(" ".repeat(*cols));
+                    let taken = if takes_marks { mark.take() } else { None };
+                    first.push(taken.unwrap_or_else(|| blank.clone()));
+                    rest.push(blank);
+                }
+            }
+        }
+        (first, rest)
+    }
+}

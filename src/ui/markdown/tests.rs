@@ -1,0 +1,346 @@
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "tests may be slow where that is shorter"
+)]
+
+use std::path::Path;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use ratatui::text::Line;
+
+use super::*;
+use crate::app::DiffLayout;
+use crate::ui::highlight;
+use crate::ui::look::Glyphs;
+use crate::ui::text::width;
+use crate::ui::theme::Theme;
+
+fn look(theme: &Theme) -> Look<'_> {
+    Look {
+        theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada"),
+    }
+}
+
+/// All blocks, drawn with their gaps.
+fn draw_all(markdown: &mut Markdown, source: &str, cols: u16) -> Vec<Line<'static>> {
+    let theme = Theme::plain();
+    let mut out = Vec::new();
+    for index in 0..markdown.blocks().len() {
+        if markdown.blocks()[index].has_gap {
+            out.push(Line::default());
+        }
+        out.extend(markdown.draw(index, source, &look(&theme), cols));
+    }
+    out
+}
+
+fn texts(source: &str, cols: u16) -> Vec<String> {
+    let lines = draw_all(&mut Markdown::of(source), source, cols);
+    lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
+}
+
+/// Feeds a text in pieces and draws after each.
+fn stream(source: &str, cuts: &[usize], cols: u16) -> (Markdown, Vec<Line<'static>>) {
+    let mut markdown = Markdown::default();
+    for cut in cuts {
+        let at = (0..=*cut % (source.len() + 1)).rev().find(|at| source.is_char_boundary(*at)).unwrap();
+        if at >= markdown.len {
+            markdown.update(&source[..at], false);
+            draw_all(&mut markdown, &source[..at], cols);
+        }
+    }
+    markdown.update(source, true);
+    let lines = draw_all(&mut markdown, source, cols);
+    (markdown, lines)
+}
+
+#[test]
+fn blocks_lists_and_quotes() {
+    let source = "# Title\nsome *emphasis* and `code`\nmore\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\n\
+        > quoted\n> text\n\n---\n[a link](http://e.org) <b>x</b> ~~gone~~\n\n- [ ] open\n- [x] done\n";
+    assert_eq!(
+        texts(source, 40),
+        [
+            "Title",
+            "",
+            "some emphasis and code more",
+            "",
+            "• one",
+            "• two",
+            "  ◦ inner",
+            "",
+            "1. first",
+            "2. second",
+            "",
+            "│ quoted text",
+            "",
+            "────────────────────────────────────────",
+            "",
+            "a link (http://e.org) <b>x</b> gone",
+            "",
+            "☐ open",
+            "☑ done",
+        ]
+    );
+}
+
+#[test]
+fn loose_lists_nested_code_and_notes() {
+    let source =
+        "1. first\n\n   still first\n\n2. second\n\n   ```\n   let x;\n   ```\n\nsee[^a]\n\n[^a]: a note\n";
+    assert_eq!(
+        texts(source, 30),
+        ["1. first", "", "   still first", "", "2. second", "", "    let x;", "", "see[a]", "", "[a] a note",]
+    );
+}
+
+#[test]
+fn tables_fit_by_wrapping_or_become_lists() {
+    let source = "| name | what it does |\n|---|---:|\n| a | short |\n| bee | a long text that must wrap |\n";
+    assert_eq!(
+        texts(source, 24),
+        [
+            "name │      what it does",
+            "─────┼──────────────────",
+            "a    │             short",
+            "─────┼──────────────────",
+            "bee  │  a long text that",
+            "     │         must wrap",
+        ]
+    );
+    let wide = "|aaaaaaa|bbbbbbb|ccccccc|ddddddd|\n|---|---|---|---|\n|1111111|2222222|3333333|4444444|\n";
+    assert_eq!(
+        texts(wide, 20),
+        ["aaaaaaa: 1111111", "bbbbbbb: 2222222", "ccccccc: 3333333", "ddddddd: 4444444"]
+    );
+}
+
+#[test]
+fn fences_have_a_label_and_keep_all_text() {
+    let source = "before\n```rust ignore\nfn a() {}\n\n\tb\n```\nafter";
+    assert_eq!(texts(source, 20), ["before", "", " rust", " fn a() {}", "", "     b", "", "after"]);
+    assert_eq!(texts("~~~\n```\n~~~~\nx", 20), [" ```", "", "x"]);
+    assert_eq!(texts("```\nnever closed\n", 20), [" never closed"]);
+    assert_eq!(texts("```\n0123456789\n```", 8), [" 012345", " 6789"]);
+}
+
+#[test]
+fn links_are_found_wherever_their_targets_stand() {
+    let source = "see [the docs][d]\n\nand more\n\n[D]: http://docs.example\n";
+    assert_eq!(texts(source, 60), ["see the docs (http://docs.example)", "", "and more"]);
+    let (_, lines) = stream(source, &[10, 20, 30, 40, 50], 60);
+    assert_eq!(lines[0].to_string(), "see the docs (http://docs.example)");
+}
+
+#[test]
+fn closing_marks_do_not_flash() {
+    let mut markdown = Markdown::default();
+    let source = "```\ncode\n``";
+    markdown.update(source, false);
+    assert_eq!(draw_all(&mut markdown, source, 20).len(), 1);
+}
+
+/// Pieces that meet in nasty ways.
+fn markdown_text() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "word ",
+        "two words",
+        "\n",
+        "\n",
+        "\n\n",
+        "\n\n",
+        "# ",
+        "## head\n",
+        "- ",
+        "- item\n",
+        "  - nested\n",
+        "1. ",
+        "10) x\n",
+        "> ",
+        "> quote\n",
+        "```\n",
+        "```rust\n",
+        "````\n",
+        "~~~\n",
+        "```",
+        "    code\n",
+        "\t",
+        "| a | b |\n",
+        "|---|---|\n",
+        "| 1 | 2 | 3 |\n",
+        "---\n",
+        "===\n",
+        "***",
+        "**bold** ",
+        "*em* ",
+        "`tick` ",
+        "`",
+        "[a]",
+        "[a](",
+        "http://x)",
+        "[a]: http://y\n",
+        "[^1]",
+        "[^1]: note\n",
+        "<div>\n",
+        "</div>\n",
+        "<br>",
+        "&amp;",
+        "\\",
+        "日本語",
+        "👩‍👩‍👧‍👦",
+        "$x_1$",
+        "$$",
+        "- [ ] task\n",
+        "- [x] ",
+        "fn main() {}\n",
+        "/* ",
+        "*/",
+        "\r\n",
+        "\u{1b}[31m",
+        "  \n",
+        "+ plus\n",
+        "!",
+        "![i](p)",
+        "<!-- ",
+        "-->\n",
+        "\u{202e}",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn any_chunking_equals_one_shot(
+        source in markdown_text(),
+        mut cuts in prop::collection::vec(0_usize..600, 0..14),
+        cols in 4_u16..50,
+    ) {
+        cuts.sort_unstable();
+        for cut in &mut cuts {
+            *cut = (*cut).min(source.len());
+        }
+        let (streamed, lines) = stream(&source, &cuts, cols);
+        let mut whole = Markdown::of(&source);
+        prop_assert_eq!(streamed.blocks(), whole.blocks());
+        prop_assert_eq!(lines, draw_all(&mut whole, &source, cols));
+    }
+
+    #[test]
+    fn no_line_is_too_wide_or_unsafe(source in markdown_text(), cols in 8_u16..60) {
+        for line in draw_all(&mut Markdown::of(&source), &source, cols) {
+            let text = line.to_string();
+            prop_assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{:?}", text);
+            prop_assert!(width(&text) <= usize::from(cols), "{} in {}", text, cols);
+        }
+    }
+}
+
+#[test]
+fn byte_by_byte_equals_one_shot() {
+    highlight::wait_for(&["rust"]);
+    let source = "Intro\n===\ntext\n\n```rust\nfn main() {\n    /* a\n b */ let x = \"y\";\n}\n```\n\n\
+        | a | b |\n|---|---|\n| 1 | 2 |\n\n* x\n\n  y\n* z\n\nend";
+    let cuts: Vec<usize> = (0..=source.len()).collect();
+    let (_, lines) = stream(source, &cuts, 40);
+    assert_eq!(lines, draw_all(&mut Markdown::of(source), source, 40));
+}
+
+#[test]
+fn long_paragraphs_and_windows_do_not_matter() {
+    let mut source = String::from("start\n\n");
+    for n in 0..9000 {
+        source += &format!("word{n} ");
+        if n % 700 == 699 {
+            source.push('\n');
+        }
+    }
+    source.push_str("\n\n- a\n- b\n\nend\n");
+    source.push_str(&"x".repeat(60_000));
+    source.push_str("\n\n```\n");
+    source.push_str(&"code line\n".repeat(500));
+    source.push_str("```\n\nlast");
+    let whole = Markdown::of(&source);
+    let mut streamed = Markdown::default();
+    let mut at = 0;
+    while at < source.len() {
+        at = (at + 977).min(source.len());
+        streamed.update(&source[..at], false);
+    }
+    streamed.update(&source, true);
+    assert_eq!(streamed.blocks(), whole.blocks());
+    assert!(whole.blocks().iter().all(|block| block.end - block.start <= 3 * PARAGRAPH_BYTES));
+}
+
+/// Cost of the last of many chunks, in bytes parsed and lines of code.
+fn cost_at(chunks: usize, chunk: &str) -> (u64, u64) {
+    let theme = Theme::plain();
+    let mut source = String::new();
+    let mut markdown = Markdown::default();
+    let mut last = Stats::default();
+    for _ in 0..chunks {
+        source.push_str(chunk);
+        last = markdown.stats();
+        markdown.update(&source, false);
+        let index = markdown.blocks().len() - 1;
+        markdown.draw(index, &source, &look(&theme), 80);
+    }
+    let stats = markdown.stats();
+    (stats.parsed_bytes - last.parsed_bytes, stats.code_lines - last.code_lines)
+}
+
+#[test]
+fn cost_of_a_chunk_does_not_grow_with_the_message() {
+    let text = "Some **text** with `code`.\n\n";
+    assert_eq!(cost_at(50, text), cost_at(5000, text));
+    let list = "- item\n\npara\n\n";
+    assert_eq!(cost_at(50, list), cost_at(5000, list));
+}
+
+#[test]
+fn cost_of_a_chunk_in_a_long_fence_is_its_own_lines() {
+    highlight::wait_for(&["rust"]);
+    let theme = Theme::plain();
+    let mut source = "```rust\n".to_owned();
+    let mut markdown = Markdown::default();
+    for n in 0..2000_u64 {
+        source.push_str("let x = 1;\n");
+        let before = markdown.stats();
+        markdown.update(&source, false);
+        let index = markdown.blocks().len() - 1;
+        markdown.draw(index, &source, &look(&theme), 80);
+        let after = markdown.stats();
+        if n > 0 {
+            assert_eq!(after.parsed_bytes, before.parsed_bytes);
+            assert!(after.code_lines - before.code_lines <= 1, "line {n}");
+        }
+    }
+}
+
+#[test]
+fn highlighted_parts_do_not_depend_on_what_was_drawn_before() {
+    highlight::wait_for(&["rust"]);
+    let source = format!("```rust\n/* open\n{}```\n", "still a comment\n".repeat(400));
+    let mut all = Markdown::of(&source);
+    let lines = draw_all(&mut all, &source, 40);
+    let mut one = Markdown::of(&source);
+    let theme = Theme::plain();
+    let third = one.draw(2, &source, &look(&theme), 40);
+    assert_eq!(third[..], lines[129..193]);
+}
+
+#[test]
+fn a_text_that_shrinks_is_a_new_text() {
+    let mut markdown = Markdown::of("# one\n\ntwo");
+    assert_eq!(markdown.update("new", true), 0);
+    assert_eq!(markdown.blocks().len(), 1);
+}

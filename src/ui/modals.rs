@@ -1,0 +1,98 @@
+//! Dialogs: which one is on top, and how it is drawn.
+//!
+//! Duty: turns the top dialog, or else the first open ask, into a [`sheet::Sheet`] and draws it.
+//! Not its duty: keys (`input`), what a choice does (`app`).
+//! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
+
+mod connection;
+mod form;
+mod help;
+mod permission;
+mod picker;
+mod sheet;
+mod small;
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use crate::app::user::{self, Focus};
+use crate::app::{LineInput, Modal, OpenAskKind, State};
+use crate::model::ElicitationMode;
+
+use super::log;
+use super::scene::Scene;
+use super::text;
+use super::view_state::{DialogId, ViewState};
+
+/// Whether the keys go to a dialog: there is one, and its grace period is over.
+pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
+    user::focus(state) != Focus::Main && user::takes_input(state, now)
+}
+
+/// Draws the dialog on top, if there is one, and returns the cursor's place in it.
+pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    if let Some(modal) = scene.state.modals.last() {
+        view.show_dialog(DialogId::Modal(scene.state.modals.len(), heading(modal)));
+        return match modal {
+            Modal::Picker(picker) => picker::draw(scene, picker, view, area, buf),
+            Modal::Choice(choice) => small::draw_choice(scene, choice, view, area, buf),
+            Modal::Queue { selected } => small::draw_queue(scene, *selected, view, area, buf),
+            Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
+            Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
+            Modal::Connection(conn) => connection::draw(scene, *conn, view, area, buf),
+            Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
+        };
+    }
+    let Some(ask) = scene.session.asks.front() else {
+        view.hide_dialog();
+        return None;
+    };
+    view.show_dialog(DialogId::Ask(ask.ask));
+    match &ask.kind {
+        OpenAskKind::Permission { request, tool } => {
+            permission::draw(scene, request, *tool, view, area, buf);
+            None
+        }
+        OpenAskKind::OutsideFile { job, resolved } => {
+            permission::draw_outside_file(scene, job, resolved, view, area, buf);
+            None
+        }
+        OpenAskKind::Elicitation(ask) => match &ask.mode {
+            ElicitationMode::Form { title, description, fields } => {
+                let about = [Some(ask.message.as_str()), description.as_deref()];
+                form::draw(scene, title.as_deref(), &about, fields, view, area, buf)
+            }
+            ElicitationMode::Url { url, .. } => {
+                permission::draw_url(scene, &ask.message, url, view, area, buf);
+                None
+            }
+        },
+    }
+}
+
+/// `1 of 3`, when more asks wait behind the shown one.
+fn place_in_queue(scene: &Scene) -> String {
+    let asks = scene.session.asks.len();
+    if asks > 1 { format!("1 of {asks}") } else { String::new() }
+}
+
+fn heading(modal: &Modal) -> String {
+    match modal {
+        Modal::Picker(picker) => text::one_line(&picker.title),
+        Modal::Choice(choice) => text::one_line(&choice.title),
+        Modal::Line(line) => text::one_line(&line.title),
+        Modal::Queue { .. } => "Queued prompts".to_owned(),
+        Modal::Help { .. } => "Keys".to_owned(),
+        Modal::Log { .. } => "Log of the wire".to_owned(),
+        Modal::Connection(_) => "Connection".to_owned(),
+    }
+}
+
+/// A line that is typed into, for views outside this folder: what to draw, and the cursor's column.
+pub(super) fn typed_line(scene: &Scene, input: &LineInput, hint: &str, cols: u16) -> (Line<'static>, usize) {
+    let row = sheet::input(scene, input, hint, false, cols);
+    (row.line, row.cursor.unwrap_or(0))
+}

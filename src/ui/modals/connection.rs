@@ -1,0 +1,159 @@
+//! Facts about the connection: who the agent is, what it can do, how it was started.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use super::sheet::{Place, Row, Sheet, words};
+use crate::app::{Conn, ConnPhase};
+use crate::config::keymap::Context;
+use crate::model::{Action, AgentCapabilities, AuthKind, CloseReason, ConnId, ExitInfo};
+use crate::ui::scene::Scene;
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+/// Columns of the names of facts.
+const NAMES: usize = 14;
+
+/// Draws it.
+pub(super) fn draw(
+    scene: &Scene,
+    id: ConnId,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 80, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: "Connection".to_owned(), ..Sheet::default() };
+    match scene.state.conns.get(&id) {
+        Some(conn) => {
+            for (name, value) in facts(scene, conn) {
+                sheet.body.extend(fact(scene, name, &value, cols));
+            }
+        }
+        None => sheet.body = words(scene, Role::TextDim, "This connection is gone.", cols),
+    }
+    let hints = [
+        Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
+        scene.hint(Context::Text, Action::OpenLog, "shows the log"),
+        scene.hint(Context::Text, Action::Escape, "closes"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+fn fact(scene: &Scene, name: &str, value: &str, cols: u16) -> Vec<Row> {
+    let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
+    let mut rows = words(scene, Role::Modal, value, room);
+    for (index, row) in rows.iter_mut().enumerate() {
+        let name = if index == 0 { name } else { "" };
+        row.line.spans.insert(0, scene.span(Role::TextDim, format!("{name:<NAMES$}")));
+    }
+    rows
+}
+
+fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
+    let mut facts: Vec<(&'static str, String)> = Vec::new();
+    if let Some(info) = &conn.info {
+        let name = info.title.as_deref().or(info.name.as_deref()).unwrap_or(&conn.spec.name);
+        let version = info.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        facts.push(("agent", format!("{name}{version}")));
+        facts.push(("protocol", format!("version {}", info.protocol_version)));
+    } else {
+        facts.push(("agent", conn.spec.name.clone()));
+    }
+    facts.push(("state", phase(scene, &conn.phase)));
+    facts.push(("command", conn.spec.command_line()));
+    if let Some(cwd) = &conn.spec.cwd {
+        facts.push(("runs in", scene.path(cwd)));
+    }
+    // Values of variables may be secrets; the names say enough.
+    let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        facts.push(("variables", names.join(", ")));
+    }
+    if let Some(pid) = conn.pid {
+        facts.push(("process", pid.to_string()));
+    }
+    if let Some(id) = &scene.session.id {
+        facts.push(("session", id.to_string()));
+    }
+    let calls = conn.open_calls.len();
+    if calls > 0 {
+        facts.push(("open calls", calls.to_string()));
+    }
+    let callbacks = &conn.spec.callbacks;
+    let offered = [
+        (callbacks.fs_read, "read files"),
+        (callbacks.fs_write, "write files"),
+        (callbacks.terminal, "run commands"),
+    ];
+    facts.push(("may ask us to", list(&offered)));
+    if let Some(info) = &conn.info {
+        facts.push(("can", capabilities(&info.capabilities)));
+        let ways: Vec<String> = info
+            .auth_methods
+            .iter()
+            .map(|method| {
+                let how = match method.kind {
+                    AuthKind::Agent => "by itself",
+                    AuthKind::Terminal { .. } => "in the terminal",
+                    AuthKind::EnvVar { .. } => "by variables",
+                };
+                format!("{} ({how})", text::one_line(&method.name))
+            })
+            .collect();
+        if !ways.is_empty() {
+            facts.push(("sign-in", ways.join(", ")));
+        }
+        for (index, quirk) in info.quirks.iter().enumerate() {
+            facts.push((if index == 0 { "quirks" } else { "" }, quirk.clone()));
+        }
+    }
+    facts
+}
+
+fn list(flags: &[(bool, &str)]) -> String {
+    let on: Vec<&str> = flags.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| *name).collect();
+    if on.is_empty() { "nothing".to_owned() } else { on.join(", ") }
+}
+
+fn capabilities(can: &AgentCapabilities) -> String {
+    list(&[
+        (can.can_load, "load sessions"),
+        (can.can_resume, "resume sessions"),
+        (can.can_list, "list sessions"),
+        (can.can_delete, "delete sessions"),
+        (can.can_close, "close sessions"),
+        (can.can_fork, "copy sessions"),
+        (can.can_set_title, "rename sessions"),
+        (can.additional_directories, "work in more folders"),
+        (can.prompt_image, "take images"),
+        (can.prompt_audio, "take sound"),
+        (can.prompt_embedded_context, "take files in the prompt"),
+        (can.mcp_http, "use MCP over HTTP"),
+        (can.mcp_sse, "use MCP over SSE"),
+        (can.can_log_out, "sign out"),
+    ])
+}
+
+fn phase(scene: &Scene, phase: &ConnPhase) -> String {
+    match phase {
+        ConnPhase::Starting { since } => format!("starting for {}", scene.since(*since)),
+        ConnPhase::Ready => "ready".to_owned(),
+        ConnPhase::Stopping => "stopping".to_owned(),
+        ConnPhase::Closed(CloseReason::NotStarted { error, .. }) => format!("could not be started: {error}"),
+        ConnPhase::Closed(CloseReason::Exited { status, .. }) => exit(status),
+        ConnPhase::Closed(CloseReason::Lost { error }) => format!("lost: {error}"),
+        ConnPhase::Closed(CloseReason::Stopped) => "stopped".to_owned(),
+    }
+}
+
+fn exit(status: &ExitInfo) -> String {
+    match (status.code, &status.signal) {
+        (_, Some(signal)) => format!("ended by {signal}"),
+        (Some(code), None) => format!("ended with code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

@@ -1,0 +1,173 @@
+//! A form of the agent.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::place_in_queue;
+use super::sheet::{Place, Row, Sheet, input, words};
+use crate::app::user::{field_hint, shown_value};
+use crate::app::{FieldState, FormState};
+use crate::config::keymap::Context;
+use crate::model::{Action, FieldKind, FormField};
+use crate::ui::scene::Scene;
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::{Hit, ViewState};
+
+/// Columns that a field's own lines stand in from its name.
+const INDENT: u16 = 2;
+
+/// Draws it. `about` is what the agent says around the form.
+#[allow(clippy::too_many_arguments, reason = "a form is asked in two places of the protocol at once")]
+pub(super) fn draw(
+    scene: &Scene,
+    title: Option<&str>,
+    about: &[Option<&str>],
+    fields: &[FormField],
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let is_full = scene.state.ask_view.is_full_screen;
+    let place = Place::new(area, 76, is_full);
+    let cols = place.cols();
+    let heading = title.map(text::one_line).filter(|title| !title.is_empty());
+    let mut sheet = Sheet {
+        title: heading.unwrap_or_else(|| format!("A question of {}", scene.agent())),
+        tag: place_in_queue(scene),
+        ..Sheet::default()
+    };
+    // A long message scrolls with the fields, so that these are never pushed out.
+    for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
+        sheet.body.extend(words(scene, Role::Modal, words_of_agent, cols));
+    }
+    let fresh;
+    let form = if let Some(form) = &scene.state.ask_view.form {
+        form
+    } else {
+        fresh = FormState::new(fields);
+        &fresh
+    };
+    let selected = scene.state.ask_view.selected;
+    for (index, field) in form.fields.iter().enumerate() {
+        if !sheet.body.is_empty() {
+            sheet.body.push(Row::default());
+        }
+        if form.is_review {
+            sheet.body.extend(reviewed(scene, field, cols));
+        } else {
+            let mut shown = rows(scene, field, index == selected, cols);
+            let mark = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
+            shown.iter_mut().filter(|row| row.hit.is_none()).for_each(|row| row.hit = mark);
+            sheet.body.extend(shown);
+        }
+    }
+    let accepts = if form.is_review { "sends it" } else { "goes on" };
+    if form.is_review {
+        sheet.foot = words(scene, Role::TextStrong, &format!("This goes to {}.", scene.agent()), cols);
+    }
+    let hints = [
+        scene.hint(Context::Form, Action::Accept, accepts),
+        scene.hint(Context::Form, Action::Escape, "cancels"),
+        scene.hint(Context::Form, Action::NextField, "next field").filter(|_| form.fields.len() > 1),
+        scene
+            .hint(Context::Form, Action::ToggleChoice, "marks")
+            .filter(|_| form.fields.get(selected).is_some_and(|field| !field.takes_text())),
+        scene.hint(Context::Form, Action::Decline, "declines"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+/// A field: its name, what is in it, help or a problem.
+fn rows(scene: &Scene, state: &FieldState, is_focused: bool, cols: u16) -> Vec<Row> {
+    let field = &state.field;
+    let mut name = vec![
+        scene.span(Role::Accent, if is_focused { scene.look.glyphs.arrow } else { " " }),
+        Span::raw(" "),
+        scene.span(if is_focused { Role::TextStrong } else { Role::Modal }, text::one_line(&field.title)),
+    ];
+    if !field.is_required {
+        name.push(scene.span(Role::TextDim, "  may stay empty"));
+    }
+    let mut rows: Vec<Row> = text::wrap_line(&Line::from(name), cols).into_iter().map(Row::from).collect();
+    let room = cols.saturating_sub(INDENT).max(8);
+    let mut inside = Vec::new();
+    match &field.kind {
+        FieldKind::Text { .. } | FieldKind::Number { .. } => {
+            let mut row = input(scene, &state.input, &field_hint(field).unwrap_or_default(), false, room);
+            row.cursor = row.cursor.filter(|_| is_focused);
+            inside.push(row);
+        }
+        FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
+            let is_single = matches!(field.kind, FieldKind::Choice { .. });
+            for (index, one) in choices.iter().enumerate() {
+                let is_checked = state.checked.get(index).copied().unwrap_or(false);
+                let mark = check(scene, is_checked, is_single);
+                let detail = one.description.as_deref().map(text::one_line).unwrap_or_default();
+                let label = text::one_line(&one.title);
+                let mut spans =
+                    vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
+                if !detail.is_empty() {
+                    spans.push(scene.span(Role::TextDim, format!("  {detail}")));
+                }
+                let is_selected = is_focused && index == state.choice;
+                let act = u8::try_from(index + 1).ok().map(Action::Choose).filter(|_| is_focused);
+                let hit = act.map(Hit::Act);
+                for line in text::wrap_line(&Line::from(spans), room) {
+                    inside.push(Row { line, hit, is_selected, cursor: None });
+                }
+            }
+        }
+        FieldKind::Boolean { .. } => {
+            let is_on = state.checked.first().copied();
+            let label = match is_on {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "not said",
+            };
+            let mark = check(scene, is_on == Some(true), false);
+            let spans = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
+            let hit = is_focused.then_some(Hit::Act(Action::ToggleChoice));
+            inside.push(Row { line: Line::from(spans), hit, is_selected: is_focused, cursor: None });
+        }
+    }
+    if let Some(help) = field.description.as_deref().filter(|_| is_focused) {
+        inside.extend(words(scene, Role::TextDim, help, room));
+    }
+    if let Some(problem) = &state.problem {
+        inside.extend(words(scene, Role::Error, problem, room));
+    }
+    for row in &mut inside {
+        row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
+        row.cursor = row.cursor.map(|col| col + usize::from(INDENT));
+    }
+    rows.extend(inside);
+    rows
+}
+
+/// A field as it will be sent.
+fn reviewed(scene: &Scene, state: &FieldState, cols: u16) -> Vec<Row> {
+    let value = shown_value(state);
+    let mut rows = words(scene, Role::TextDim, &text::one_line(&state.field.title), cols);
+    if value.is_empty() {
+        rows.extend(words(scene, Role::TextDim, "left empty", cols));
+    } else {
+        rows.extend(words(scene, Role::Modal, &value, cols));
+    }
+    if let Some(problem) = &state.problem {
+        rows.extend(words(scene, Role::Error, problem, cols));
+    }
+    rows
+}
+
+fn check(scene: &Scene, is_on: bool, is_single: bool) -> &'static str {
+    let glyphs = scene.look.glyphs;
+    match (is_on, is_single) {
+        (true, true) => scene.marks.current,
+        (false, true) => glyphs.thought,
+        (true, false) => glyphs.task_done,
+        (false, false) => glyphs.task_open,
+    }
+}

@@ -1,0 +1,147 @@
+//! All keys, made from the keymap.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::sheet::{Place, Row, Sheet, input, words};
+use crate::app::LineInput;
+use crate::config::keymap::{Context, HelpRow};
+use crate::model::Action;
+use crate::ui::composer::TEXT_KEYS;
+use crate::ui::scene::{Scene, line_width};
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+/// From this width inside on, two columns.
+const TWO_COLS: u16 = 96;
+
+/// Most columns of the keys.
+const MOST_KEYS: usize = 24;
+
+/// A place with its keys.
+struct Group {
+    title: &'static str,
+    rows: Vec<(String, String)>,
+}
+
+/// Draws it.
+pub(super) fn draw(
+    scene: &Scene,
+    filter: &LineInput,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 120, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: "Keys".to_owned(), ..Sheet::default() };
+    sheet.head.push(input(scene, filter, "type to filter", false, cols));
+    let lay = |filter: &str| {
+        let groups = groups(scene, filter);
+        if cols >= TWO_COLS { two(scene, &groups, cols) } else { one(scene, &groups, cols) }
+    };
+    sheet.body = lay(&filter.text);
+    // As high as without a filter, so that it stands still while one is typed.
+    sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
+    if sheet.body.is_empty() {
+        sheet.body = words(scene, Role::TextDim, "No key fits the filter.", cols);
+    }
+    let hints = [
+        Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
+        scene.hint(Context::Text, Action::Escape, "closes"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+fn groups(scene: &Scene, filter: &str) -> Vec<Group> {
+    let wanted = filter.trim().to_lowercase();
+    let fits = |keys: &str, does: &str| {
+        wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
+    };
+    let mut groups: Vec<(Context, Group)> = Vec::new();
+    for HelpRow { context, keys, text, .. } in scene.keymap.help() {
+        let keys = keys.join("  ");
+        if !fits(&keys, text) {
+            continue;
+        }
+        let row = (keys, text.to_owned());
+        match groups.iter_mut().find(|(known, _)| *known == context) {
+            Some((_, group)) => group.rows.push(row),
+            None => groups.push((context, Group { title: context.title(), rows: vec![row] })),
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
+    let rows: Vec<(String, String)> = TEXT_KEYS
+        .iter()
+        .filter(|(keys, does)| fits(keys, does))
+        .map(|(keys, does)| ((*keys).to_owned(), (*does).to_owned()))
+        .collect();
+    if !rows.is_empty() {
+        groups.insert(groups.len().min(1), Group { title: "The prompt's text", rows });
+    }
+    groups
+}
+
+fn one(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for group in groups {
+        if !rows.is_empty() {
+            rows.push(Row::default());
+        }
+        rows.extend(lines(scene, group, cols).into_iter().map(Row::from));
+    }
+    rows
+}
+
+/// Two columns; a group is never parted, and the first column gets the first half.
+fn two(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
+    let gap = 4;
+    let half = (cols - gap) / 2;
+    let height: usize = groups.iter().map(|group| group.rows.len() + 2).sum();
+    let (mut left, mut right): (Vec<Line<'static>>, Vec<Line<'static>>) = (Vec::new(), Vec::new());
+    for group in groups {
+        let is_left = right.is_empty() && left.len() + group.rows.len() / 2 < height / 2;
+        let column = if is_left { &mut left } else { &mut right };
+        if !column.is_empty() {
+            column.push(Line::default());
+        }
+        column.extend(lines(scene, group, half));
+    }
+    let count = left.len().max(right.len());
+    let mut left = left.into_iter();
+    let mut right = right.into_iter();
+    (0..count)
+        .map(|_| {
+            let mut line = left.next().unwrap_or_default();
+            let pad = usize::from(half + gap).saturating_sub(line_width(&line));
+            line.push_span(Span::raw(" ".repeat(pad)));
+            line.spans.extend(right.next().unwrap_or_default().spans);
+            Row::from(line)
+        })
+        .collect()
+}
+
+/// A heading and its keys, what they do in a column of its own.
+fn lines(scene: &Scene, group: &Group, cols: u16) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(scene.span(Role::Heading, group.title))];
+    let most = MOST_KEYS.min(usize::from(cols) * 2 / 5);
+    let room = u16::try_from(usize::from(cols).saturating_sub(most + 1)).unwrap_or(u16::MAX).max(4);
+    let key_room = u16::try_from(most).unwrap_or(u16::MAX).max(4);
+    for (keys, does) in &group.rows {
+        let keys = text::wrap_line(&Line::from(scene.span(Role::KeyHint, keys.clone())), key_room);
+        let does = text::wrap_line(&Line::from(scene.span(Role::TextDim, does.clone())), room);
+        let count = keys.len().max(does.len());
+        let (mut keys, mut does) = (keys.into_iter(), does.into_iter());
+        for _ in 0..count {
+            let mut line = keys.next().unwrap_or_default();
+            let pad = (most + 1).saturating_sub(line_width(&line));
+            line.push_span(Span::raw(" ".repeat(pad)));
+            line.spans.extend(does.next().unwrap_or_default().spans);
+            lines.push(line);
+        }
+    }
+    lines
+}

@@ -1,0 +1,217 @@
+//! What needs a yes or a no: a tool call, a file outside the folders, a page to visit.
+//!
+//! Duty: says who wants what, shows all of it (the diff, the whole command, the address), and the ways to
+//! answer in the agent's own words. Not its duty: which one is marked at first (`app`).
+
+use std::path::Path;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::place_in_queue;
+use super::sheet::{Place, Row, Sheet, choice, spread, words};
+use crate::app::user::inspect_url;
+use crate::app::{ItemBody, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
+use crate::config::keymap::Context;
+use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolKind};
+use crate::ui::cells::{diff_counts, tool_body};
+use crate::ui::scene::{Scene, counted};
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+/// Columns inside when nothing asks for more.
+const COLS: u16 = 84;
+
+/// Columns inside that a diff side by side needs.
+const WIDE_COLS: u16 = 140;
+
+/// Draws a request for permission.
+pub(super) fn draw(
+    scene: &Scene,
+    request: &PermissionAsk,
+    item: ItemId,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let tool = scene.session.transcript.get(item).and_then(|item| match &item.body {
+        ItemBody::Tool(tool) => Some(tool.as_ref()),
+        _ => None,
+    });
+    let counts = tool.map(diff_counts).unwrap_or_default();
+    let has_diff = counts != (0, 0);
+    let is_full = scene.state.ask_view.is_full_screen;
+    let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
+    let cols = place.cols();
+    let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
+    let mut sheet =
+        Sheet { title: question(kind).to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+
+    let agent = scene.agent();
+    let (wants, what) = wish(scene, tool);
+    let left = vec![
+        scene.span(Role::Modal, format!("{agent} wants to {wants} ")),
+        scene.span(Role::TextStrong, what.clone()),
+    ];
+    let mut right = Line::default();
+    if has_diff {
+        right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
+        right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
+    }
+    sheet.head.push(spread(left, right, cols).into());
+    if let Some(tool) = tool {
+        // The agent's own words, unless they only say the same again.
+        let title = text::one_line(&tool.title);
+        if !title.is_empty() && !what.contains(&title) && !title.contains(&what) {
+            sheet.head.extend(words(scene, Role::TextDim, &title, cols));
+        }
+        sheet.body = tool_body(tool, scene.session, &scene.look, cols).into_iter().map(Row::from).collect();
+    }
+
+    for (index, option) in request.options.iter().enumerate() {
+        let is_selected = index == scene.state.ask_view.selected;
+        sheet.foot.extend(choice(scene, index, &option.name, is_selected, cols));
+    }
+    if request.options.is_empty() {
+        sheet.foot =
+            words(scene, Role::TextDim, "The agent offers no answer; it can only be cancelled.", cols);
+    }
+    let full = if is_full { "smaller" } else { "full screen" };
+    let hints = [
+        scene.hint(Context::Permission, Action::Accept, "answers"),
+        scene.hint(Context::Permission, Action::Escape, "rejects"),
+        scene.hint(Context::Permission, Action::PageDown, "scrolls"),
+        scene.hint(Context::Permission, Action::FullScreen, full),
+        scene.hint(Context::Permission, Action::ToggleDiffLayout, "side by side").filter(|_| has_diff),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf);
+}
+
+/// Draws the question whether a file outside the session's folders may be touched.
+pub(super) fn draw_outside_file(
+    scene: &Scene,
+    job: &FileJob,
+    resolved: &Path,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let is_full = scene.state.ask_view.is_full_screen;
+    let place = Place::new(area, COLS, is_full);
+    let cols = place.cols();
+    let title = "A file outside the session's folders";
+    let mut sheet = Sheet { title: title.to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let agent = scene.agent();
+    let wants = match &job.op {
+        FileOp::Read { .. } => "read",
+        FileOp::Write { .. } => "replace",
+    };
+    sheet.head = words(scene, Role::Modal, &format!("{agent} wants to {wants}"), cols);
+    sheet.head.extend(words(scene, Role::TextStrong, &scene.path(&job.path), cols));
+    if job.path != resolved {
+        let real = format!("which really is {}", scene.path(resolved));
+        sheet.head.extend(words(scene, Role::Warning, &real, cols));
+    }
+    let roots: Vec<String> = job.roots.iter().map(|root| scene.path(root)).collect();
+    let bounds = format!("The session works in {}.", roots.join(", "));
+    sheet.head.extend(words(scene, Role::TextDim, &bounds, cols));
+    if let FileOp::Write { content } = &job.op {
+        let lines = content.lines().count();
+        let label = format!("with {}:", counted(lines, "line", "lines"));
+        sheet.head.extend(words(scene, Role::Modal, &label, cols));
+        sheet.body = words(scene, Role::DiffPlus, content, cols);
+    }
+    for (index, label) in OUTSIDE_FILE_OPTIONS.iter().enumerate() {
+        let is_selected = index == scene.state.ask_view.selected;
+        sheet.foot.extend(choice(scene, index, label, is_selected, cols));
+    }
+    let hints = [
+        scene.hint(Context::Permission, Action::Accept, "answers"),
+        scene.hint(Context::Permission, Action::Escape, "rejects"),
+        scene.hint(Context::Permission, Action::PageDown, "scrolls").filter(|_| !sheet.body.is_empty()),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf);
+}
+
+/// Draws the question whether a page is to be opened; the address in whole, its host first.
+pub(super) fn draw_url(
+    scene: &Scene,
+    message: &str,
+    url: &str,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let place = Place::new(area, COLS, scene.state.ask_view.is_full_screen);
+    let cols = place.cols();
+    let mut sheet =
+        Sheet { title: "Open a page?".to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let line = format!("{} wants you to visit a page on ", scene.agent());
+    let facts = inspect_url(url);
+    let left = vec![scene.span(Role::Modal, line), scene.span(Role::TextStrong, text::one_line(&facts.host))];
+    sheet.head.push(Row::from(spread(left, Line::default(), cols)));
+    sheet.body = words(scene, Role::Modal, message, cols);
+    if !sheet.body.is_empty() {
+        sheet.body.push(Row::default());
+    }
+    let address = Line::from(scene.span(Role::Link, text::one_line(url)));
+    sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
+    for warning in &facts.warnings {
+        sheet.body.extend(words(
+            scene,
+            Role::Warning,
+            &format!("{} {warning}", scene.look.glyphs.warn),
+            cols,
+        ));
+    }
+    for (index, label) in URL_OPTIONS.iter().enumerate() {
+        let is_selected = index == scene.state.ask_view.selected;
+        sheet.foot.extend(choice(scene, index, label, is_selected, cols));
+    }
+    let hints = [
+        scene.hint(Context::Choice, Action::Accept, "answers"),
+        scene.hint(Context::Choice, Action::Escape, "cancels"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf);
+}
+
+fn question(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Edit => "Allow this edit?",
+        ToolKind::Execute => "Allow this command?",
+        ToolKind::Delete => "Allow this deletion?",
+        ToolKind::Move => "Allow this move?",
+        ToolKind::Read => "Allow this reading?",
+        ToolKind::Search => "Allow this search?",
+        ToolKind::Fetch => "Allow this request?",
+        ToolKind::SwitchMode => "Allow this change of mode?",
+        ToolKind::Think | ToolKind::Other => "Allow this?",
+    }
+}
+
+/// What the agent wants to do, and to what.
+fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
+    let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
+    let path =
+        tool.input.path.as_deref().or_else(|| tool.locations.first().map(|place| place.path.as_path()));
+    let path = path.map(|path| text::show_path(path, scene.look.folder));
+    let title = text::one_line(&tool.title);
+    let name = || path.clone().unwrap_or_else(|| title.clone());
+    match tool.kind {
+        ToolKind::Edit => ("change", name()),
+        ToolKind::Delete => ("delete", name()),
+        ToolKind::Move => ("move", name()),
+        ToolKind::Read => ("read", name()),
+        ToolKind::Search => ("search for", tool.input.query.as_deref().map_or(title, text::one_line)),
+        ToolKind::Fetch => ("fetch", tool.input.url.as_deref().map_or(title, text::one_line)),
+        ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
+        ToolKind::Execute => ("run", title),
+        ToolKind::SwitchMode => ("go on in another mode", String::new()),
+        ToolKind::Think | ToolKind::Other => ("use", title),
+    }
+}

@@ -1,0 +1,180 @@
+//! Lists with a filter.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::sheet::{Place, Row, Sheet, input, words};
+use crate::app::{Picker, PickerKind, PickerRow};
+use crate::config::keymap::Context;
+use crate::model::Action;
+use crate::ui::scene::Scene;
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::{Hit, ViewState};
+
+/// Draws it.
+pub(super) fn draw(
+    scene: &Scene,
+    picker: &Picker,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 76, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: text::one_line(&picker.title), ..Sheet::default() };
+    sheet.tag = if picker.matches.len() < picker.rows.len() {
+        format!("{} of {}", picker.matches.len(), picker.rows.len())
+    } else {
+        picker.rows.len().to_string()
+    };
+    sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
+    let is_filtered = !picker.filter.text.trim().is_empty();
+    let shown: Vec<&PickerRow> = picker.matches.iter().filter_map(|index| picker.rows.get(*index)).collect();
+    let labels = label_cols(&picker.rows, cols);
+    let mut group: Option<&str> = None;
+    for (index, row) in shown.iter().enumerate() {
+        // By rank the groups come in any order, so a heading over each would say little.
+        let own = row.group.as_deref().filter(|_| !is_filtered);
+        if own.is_some() && own != group {
+            if index > 0 {
+                sheet.body.push(Row::default());
+            }
+            group = own;
+            let heading = text::truncate(&text::one_line(own.unwrap_or_default()), usize::from(cols));
+            sheet.body.push(Line::from(scene.span(Role::TextDim, heading)).into());
+        }
+        let hit = u16::try_from(index).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
+        let line = line(scene, row, &picker.filter.text, labels, cols);
+        sheet.body.push(Row { line, hit, is_selected: index == picker.selected, cursor: None });
+    }
+    if shown.is_empty() {
+        let why = if is_filtered { "Nothing fits the filter." } else { "Nothing to choose from." };
+        sheet.body.extend(words(scene, Role::TextDim, why, cols));
+    }
+    let most = usize::from(area.height) * 3 / 5;
+    sheet.body_rows = (picker.rows.len() + group_rows(&picker.rows)).min(most).max(1);
+    sheet.most_body = most.max(1);
+    if let Some(note) = &picker.note {
+        sheet.foot = words(scene, Role::TextDim, note, cols);
+    }
+    let takes = match picker.kind {
+        PickerKind::Agent => "starts it",
+        PickerKind::Session => "opens it",
+        PickerKind::Palette => "does it",
+        _ => "takes it",
+    };
+    let hints = [
+        scene.hint(Context::List, Action::Accept, takes),
+        scene.hint(Context::List, Action::Escape, "closes"),
+        Some((scene.marks.updown.to_owned(), "choose".to_owned())),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+/// Columns of the labels, so that details stand in a column of their own.
+fn label_cols(rows: &[PickerRow], cols: u16) -> usize {
+    let widest = rows.iter().map(|row| text::width(&text::one_line(&row.label))).max().unwrap_or(0);
+    widest.min(usize::from(cols) / 2)
+}
+
+/// Rows that headings of groups take, with the blank ones before them.
+fn group_rows(rows: &[PickerRow]) -> usize {
+    let mut group: Option<&str> = None;
+    let mut count = 0;
+    for (index, row) in rows.iter().enumerate() {
+        if row.group.is_some() && row.group.as_deref() != group {
+            count += 1 + usize::from(index > 0);
+            group = row.group.as_deref();
+        }
+    }
+    count
+}
+
+/// `• label   detail            right`.
+fn line(scene: &Scene, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
+    let cols = usize::from(cols);
+    let mut right = text::one_line(&row.right);
+    if text::width(&right) > cols / 4 {
+        right.clear();
+    }
+    let detail = text::one_line(&row.detail);
+    let mark = if row.is_current { scene.marks.current } else { " " };
+    let mut line = Line::from(scene.span(Role::Accent, format!("{mark} ")));
+    let right_cols = text::width(&right) + usize::from(!right.is_empty()) * 2;
+    let all = cols.saturating_sub(2 + right_cols);
+    let label_room = if detail.is_empty() { all } else { labels.min(all) };
+    let label = text::truncate(&text::one_line(&row.label), label_room);
+    let mut used = 2 + text::width(&label);
+    line.spans.extend(marked(scene, &label, filter));
+    let pad = labels.saturating_sub(text::width(&label)) + 2;
+    let room = cols.saturating_sub(used + pad + right_cols);
+    if !detail.is_empty() && room > 4 {
+        let detail = text::truncate(&detail, room);
+        used += pad + text::width(&detail);
+        line.push_span(scene.span(Role::TextDim, format!("{}{detail}", " ".repeat(pad))));
+    }
+    if !right.is_empty() {
+        let gap = cols.saturating_sub(used + text::width(&right));
+        line.push_span(scene.span(Role::TextDim, format!("{}{right}", " ".repeat(gap))));
+    }
+    line
+}
+
+/// The label with the letters that the filter found.
+fn marked(scene: &Scene, label: &str, filter: &str) -> Vec<Span<'static>> {
+    let found = matched(label, filter);
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let (plain, hit) = (scene.style(Role::Modal), scene.style(Role::Match));
+    for (index, letter) in label.char_indices() {
+        let style = if found.contains(&index) { hit } else { plain };
+        match spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push(letter),
+            _ => spans.push(Span::styled(letter.to_string(), style)),
+        }
+    }
+    spans
+}
+
+/// Byte places of the letters of a filter in a label: each word as it stands, else its letters in order.
+fn matched(label: &str, filter: &str) -> Vec<usize> {
+    let lower = |letter: char| letter.to_lowercase().next().unwrap_or(letter);
+    let letters: Vec<(usize, char)> = label.char_indices().map(|(at, letter)| (at, lower(letter))).collect();
+    let mut found = Vec::new();
+    for word in filter.split_whitespace() {
+        let word: Vec<char> = word.chars().map(lower).collect();
+        let whole = letters.windows(word.len()).find(|part| part.iter().zip(&word).all(|((_, a), b)| a == b));
+        if let Some(part) = whole {
+            found.extend(part.iter().map(|(at, _)| *at));
+            continue;
+        }
+        let mut rest = word.iter().peekable();
+        let mut scattered = Vec::new();
+        for (at, letter) in &letters {
+            if rest.peek() == Some(&letter) {
+                scattered.push(*at);
+                rest.next();
+            }
+        }
+        if rest.peek().is_none() {
+            found.extend(scattered);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_the_filter_are_found_together_or_in_order() {
+        assert_eq!(matched("Open the log", "log"), [9, 10, 11]);
+        assert_eq!(matched("Open the log", "OL"), [0, 9]);
+        assert_eq!(matched("Open the log", "xyz"), Vec::<usize>::new());
+        assert_eq!(matched("äb", "b"), [2]);
+        assert_eq!(matched("abc", ""), Vec::<usize>::new());
+    }
+}

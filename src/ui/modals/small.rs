@@ -1,0 +1,106 @@
+//! Small dialogs: a question with a few answers, the queue, a line to be given.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use super::sheet::{Place, Row, Sheet, choice, input, spread, words};
+use crate::app::{ChoiceDialog, LineDialog};
+use crate::config::keymap::Context;
+use crate::model::Action;
+use crate::ui::scene::{Scene, counted};
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::{Hit, ViewState};
+
+/// Draws a question.
+pub(super) fn draw_choice(
+    scene: &Scene,
+    dialog: &ChoiceDialog,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 64, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: text::one_line(&dialog.title), ..Sheet::default() };
+    for paragraph in &dialog.body {
+        if paragraph.trim().is_empty() {
+            sheet.body.push(Row::default());
+        }
+        sheet.body.extend(words(scene, Role::Modal, paragraph, cols));
+    }
+    for (index, way) in dialog.choices.iter().enumerate() {
+        sheet.foot.extend(choice(scene, index, &way.label, index == dialog.selected, cols));
+    }
+    let hints = [
+        scene.hint(Context::Choice, Action::Accept, "takes it"),
+        scene.hint(Context::Choice, Action::Escape, "closes"),
+        Some((scene.marks.updown.to_owned(), "choose".to_owned())),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+/// Draws the prompts that wait.
+pub(super) fn draw_queue(
+    scene: &Scene,
+    selected: usize,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 76, false);
+    let cols = place.cols();
+    let queue = &scene.session.queue;
+    let mut sheet =
+        Sheet { title: "Queued prompts".to_owned(), tag: queue.len().to_string(), ..Sheet::default() };
+    for (index, prompt) in queue.iter().enumerate() {
+        let rest = prompt.trim().lines().count().saturating_sub(1);
+        let first = text::one_line(prompt.trim().lines().next().unwrap_or_default());
+        let more = match rest {
+            0 => String::new(),
+            rest => format!(" {}", counted(rest, "more line", "more lines")),
+        };
+        let number = scene.span(Role::Accent, format!("{:<3}", index + 1));
+        let left = vec![number, scene.span(Role::Modal, first)];
+        let line = spread(left, Line::from(scene.span(Role::TextDim, more)), cols);
+        let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
+        sheet.body.push(Row { line, hit, is_selected: index == selected, cursor: None });
+    }
+    if queue.is_empty() {
+        let why = "No prompt waits. What you send while a turn runs waits here.";
+        sheet.body = words(scene, Role::TextDim, why, cols);
+    }
+    let hints = [
+        scene.hint(Context::Queue, Action::Edit, "edits it"),
+        scene.hint(Context::Queue, Action::Remove, "drops it"),
+        scene.hint(Context::Queue, Action::Escape, "closes"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}
+
+/// Draws a line to be given; a secret one shows only how long it is.
+pub(super) fn draw_line(
+    scene: &Scene,
+    dialog: &LineDialog,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, 64, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: text::one_line(&dialog.title), ..Sheet::default() };
+    sheet.head = words(scene, Role::Modal, &dialog.help, cols);
+    sheet.foot.push(input(scene, &dialog.input, "", dialog.is_secret, cols));
+    if let Some(problem) = &dialog.problem {
+        sheet.foot.extend(words(scene, Role::Error, problem, cols));
+    }
+    let hints = [
+        scene.hint(Context::Line, Action::Accept, "takes it"),
+        scene.hint(Context::Line, Action::Escape, "closes"),
+    ];
+    sheet.hints = hints.into_iter().flatten().collect();
+    sheet.draw(scene, place, view, buf)
+}

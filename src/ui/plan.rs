@@ -1,0 +1,223 @@
+//! The plan, pinned above the prompt; on a wide screen beside the transcript.
+//!
+//! Duty: its forms (a count, one line, a list) and which one there is room for. Not its duty: changing it.
+//! An agent may keep several plans; they are shown as one list, parted by a blank line.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::app::Session;
+use crate::model::{Action, PlanBody, PlanEntry, PlanPriority, PlanStatus};
+
+use super::look::Glyphs;
+use super::scene::{Scene, line_width};
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+
+/// Most steps of the list above the prompt.
+const MOST_STEPS: usize = 8;
+
+/// `2/4`: done and all; `None` without a plan of steps.
+pub(super) fn count(session: &Session) -> Option<String> {
+    let steps = steps(session);
+    let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
+    (!steps.is_empty()).then(|| format!("{done}/{}", steps.len()))
+}
+
+/// Whether there is anything to show.
+pub(super) fn is_there(session: &Session) -> bool {
+    session.plans.iter().any(|plan| match &plan.body {
+        PlanBody::Entries(entries) => !entries.is_empty(),
+        PlanBody::Markdown(text) | PlanBody::File(text) => !text.trim().is_empty(),
+    })
+}
+
+/// Rows wanted above the prompt, out of so many for the whole screen.
+pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
+    if !is_there(session) || screen_rows < 16 {
+        return 0;
+    }
+    let steps = steps(session);
+    let is_done = !steps.is_empty() && steps.iter().all(|step| step.status == PlanStatus::Completed);
+    if session.is_plan_folded || is_done || screen_rows < 30 {
+        return 1;
+    }
+    let list = if steps.is_empty() { other_lines(session).len() } else { steps.len() };
+    let most = MOST_STEPS.min(usize::from(screen_rows) / 4);
+    u16::try_from(1 + list.min(most)).unwrap_or(1)
+}
+
+/// Draws it above the prompt, as one line or as a list.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    hits.add(area, Hit::Act(Action::TogglePlan));
+    let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    if area.height == 1 {
+        buf.set_line(inner.x, inner.y, &one_line(scene, usize::from(inner.width)), inner.width);
+        return;
+    }
+    buf.set_line(inner.x, inner.y, &head(scene), inner.width);
+    let list =
+        Rect { x: area.x + 3, y: area.y + 1, width: area.width.saturating_sub(4), height: area.height - 1 };
+    draw_list(scene, list, buf);
+}
+
+/// Draws it beside the transcript.
+pub(super) fn draw_side(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    for y in area.top()..area.bottom() {
+        buf.set_string(area.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
+    }
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
+    buf.set_line(inner.x, inner.y, &head(scene), inner.width);
+    let mut y = inner.y + 2;
+    let marked = steps(scene.session).iter().position(|step| step.status == PlanStatus::InProgress);
+    let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
+    for (index, step) in steps(scene.session).into_iter().enumerate() {
+        let (mark, role) = mark(step, &scene.look.glyphs);
+        let style = step_style(scene, step, role);
+        let line = Line::styled(text::one_line(&step.content), style);
+        for (row, mut wrapped) in
+            text::wrap_line(&line, inner.width.saturating_sub(2).max(4)).into_iter().enumerate()
+        {
+            let lead =
+                if row == 0 { Span::styled(format!("{mark} "), scene.style(role)) } else { Span::raw("  ") };
+            wrapped.spans.insert(0, lead);
+            lines.push((index, wrapped));
+        }
+    }
+    if lines.is_empty() {
+        lines = other_lines(scene.session)
+            .iter()
+            .flat_map(|line| {
+                text::wrap_line(&Line::styled(line.clone(), scene.style(Role::Text)), inner.width)
+            })
+            .map(|line| (0, line))
+            .collect();
+    }
+    // What is being done stays in view when the list is longer than the screen.
+    let room = usize::from(inner.bottom().saturating_sub(y));
+    let at = lines.iter().position(|(index, _)| Some(*index) == marked).unwrap_or(0);
+    let skip = at.saturating_sub(room / 2).min(lines.len().saturating_sub(room));
+    for (_, line) in lines.iter().skip(skip).take(room) {
+        buf.set_line(inner.x, y, line, inner.width);
+        y += 1;
+    }
+}
+
+fn draw_list(scene: &Scene, area: Rect, buf: &mut Buffer) {
+    let steps = steps(scene.session);
+    let room = usize::from(area.height);
+    let cols = usize::from(area.width);
+    let mut y = area.y;
+    if steps.is_empty() {
+        for line in other_lines(scene.session).iter().take(room) {
+            buf.set_stringn(area.x, y, text::truncate(line, cols), cols, scene.style(Role::Text));
+            y += 1;
+        }
+        return;
+    }
+    let at = steps.iter().position(|step| step.status != PlanStatus::Completed).unwrap_or(0);
+    let skip = at.saturating_sub(1).min(steps.len().saturating_sub(room));
+    for step in steps.iter().skip(skip).take(room) {
+        let (mark, role) = mark(step, &scene.look.glyphs);
+        let words = text::truncate(&text::one_line(&step.content), cols.saturating_sub(2));
+        let line = Line::from(vec![
+            Span::styled(format!("{mark} "), scene.style(role)),
+            Span::styled(words, step_style(scene, step, role)),
+        ]);
+        buf.set_line(area.x, y, &line, area.width);
+        y += 1;
+    }
+}
+
+/// `plan 2/4`, with the key that folds it.
+fn head(scene: &Scene) -> Line<'static> {
+    let words = count(scene.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
+    Line::from(scene.span(Role::TextDim, words))
+}
+
+/// `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on what is being done.
+fn one_line(scene: &Scene, cols: usize) -> Line<'static> {
+    let mut line = head(scene);
+    let steps = steps(scene.session);
+    if steps.is_empty() {
+        let words =
+            other_lines(scene.session).into_iter().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let room = cols.saturating_sub(line_width(&line) + 3);
+        line.push_span(scene.span(Role::Text, format!("   {}", text::truncate(&words, room))));
+        return line;
+    }
+    let is_done = steps.iter().all(|step| step.status == PlanStatus::Completed);
+    if is_done {
+        line.push_span(scene.span(Role::PlanDone, format!("   {} done", scene.look.glyphs.check)));
+        return line;
+    }
+    let active = steps.iter().position(|step| step.status == PlanStatus::InProgress);
+    let open = steps.iter().position(|step| step.status != PlanStatus::Completed);
+    let first_wanted = active.or(open).unwrap_or(0);
+    // As many steps before the active one as leave it room, then what fits behind it.
+    let widths: Vec<usize> =
+        steps.iter().map(|step| text::width(&text::one_line(&step.content)) + 5).collect();
+    let room = cols.saturating_sub(line_width(&line));
+    let mut first = first_wanted;
+    let cost = |from: usize| widths.iter().skip(from).take(first_wanted + 2 - from).sum::<usize>();
+    while first > 0 && cost(first - 1) + 3 <= room {
+        first -= 1;
+    }
+    if first > 0 {
+        line.push_span(scene.span(Role::TextDim, format!("   {}", scene.look.glyphs.ellipsis)));
+    }
+    for step in steps.into_iter().skip(first) {
+        let left = cols.saturating_sub(line_width(&line));
+        if left < 12 {
+            break;
+        }
+        let (mark, role) = mark(step, &scene.look.glyphs);
+        let words = text::truncate(&text::one_line(&step.content), left - 5);
+        line.push_span(Span::styled(format!("   {mark} "), scene.style(role)));
+        line.push_span(Span::styled(words, step_style(scene, step, role)));
+    }
+    line
+}
+
+fn steps(session: &Session) -> Vec<&PlanEntry> {
+    let lists = session.plans.iter().filter_map(|plan| match &plan.body {
+        PlanBody::Entries(entries) => Some(entries),
+        PlanBody::Markdown(_) | PlanBody::File(_) => None,
+    });
+    lists.flatten().collect()
+}
+
+/// The lines of plans that are no lists of steps.
+fn other_lines(session: &Session) -> Vec<String> {
+    let mut lines = Vec::new();
+    for plan in &session.plans {
+        match &plan.body {
+            PlanBody::Entries(_) => {}
+            PlanBody::Markdown(source) => {
+                lines.extend(source.lines().map(text::one_line).filter(|line| !line.trim().is_empty()));
+            }
+            PlanBody::File(path) => lines.push(format!("in the file {}", text::one_line(path))),
+        }
+    }
+    lines
+}
+
+fn mark(step: &PlanEntry, glyphs: &Glyphs) -> (&'static str, Role) {
+    match step.status {
+        PlanStatus::Pending => (glyphs.dot, Role::PlanPending),
+        PlanStatus::InProgress => (glyphs.arrow, Role::Accent),
+        PlanStatus::Completed => (glyphs.check, Role::PlanDone),
+    }
+}
+
+fn step_style(scene: &Scene, step: &PlanEntry, role: Role) -> Style {
+    match step.status {
+        PlanStatus::InProgress => scene.style(Role::PlanActive),
+        PlanStatus::Pending if step.priority == PlanPriority::High => scene.style(Role::Text),
+        _ => scene.style(role),
+    }
+}

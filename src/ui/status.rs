@@ -1,0 +1,252 @@
+//! The status line, and the rule above the prompt that carries the badge.
+//!
+//! Duty: what the agent does right now at the left; queue, context, cost, oddities and the help key at the
+//! right; when it is narrow, cost goes first, then context, queue and oddities.
+//! Invariant: the spinner turns only while something runs; nothing else here moves by itself.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::app::{SessionPhase, Turn};
+use crate::config::keymap::Context;
+use crate::model::{Action, Cost};
+
+use super::plan;
+use super::scene::{Scene, counted, line_width, short_count};
+use super::text;
+use super::theme::Role;
+use super::transcript::TranscriptView;
+use super::view_state::{Hit, HitMap};
+
+/// Cells of the context meter.
+const METER_CELLS: u64 = 8;
+
+/// From this width on the meter is drawn; below, the numbers say enough.
+const METER_COLS: u16 = 96;
+
+/// How long nothing may come in a turn before the line says so, in seconds.
+const QUIET_SECONDS: u64 = 30;
+
+/// A piece at the right.
+struct Piece {
+    line: Line<'static>,
+    /// What a click on it does.
+    action: Option<Action>,
+    /// The least goes first when there is no room.
+    rank: u8,
+}
+
+/// Draws the line.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    let room = usize::from(area.width).saturating_sub(2);
+    let state = state(scene, area.width);
+    let left = match &scene.state.flash {
+        Some(flash) => {
+            let mark = state.spans.first().cloned().filter(|_| scene.session.turn.is_running());
+            let mut line = Line::from(mark.map_or_else(Vec::new, |mark| vec![mark, Span::raw(" ")]));
+            line.push_span(scene.span(Role::Text, text::one_line(flash)));
+            line
+        }
+        None => state,
+    };
+    let left_cols = line_width(&left).min(room);
+    buf.set_line(area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
+
+    let dot = format!(" {} ", scene.look.glyphs.dot);
+    let mut pieces = pieces(scene, area.width);
+    let cols = |pieces: &[Piece]| {
+        let own: usize = pieces.iter().map(|piece| line_width(&piece.line)).sum();
+        own + pieces.len().saturating_sub(1) * text::width(&dot)
+    };
+    while cols(&pieces) + left_cols + 2 > room
+        && let Some(least) = pieces.iter().map(|piece| piece.rank).min()
+    {
+        pieces.retain(|piece| piece.rank != least);
+    }
+    let mut x = area.right().saturating_sub(1 + u16::try_from(cols(&pieces)).unwrap_or(0));
+    for (index, Piece { line, action, .. }) in pieces.iter().enumerate() {
+        if index > 0 {
+            (x, _) = buf.set_stringn(x, area.y, &dot, text::width(&dot), scene.style(Role::TextDim));
+        }
+        let width = u16::try_from(line_width(line)).unwrap_or(0);
+        buf.set_line(x, area.y, line, width);
+        if let Some(action) = action {
+            hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(*action));
+        }
+        x += width;
+    }
+}
+
+/// Draws the rule above the prompt: at the left the plan's count where there is no room for more, at the right
+/// what waits below the screen.
+pub(super) fn draw_rule(
+    scene: &Scene,
+    transcript: Option<&TranscriptView>,
+    has_plan_count: bool,
+    area: Rect,
+    buf: &mut Buffer,
+    hits: &mut HitMap,
+) {
+    let rule = scene.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
+    buf.set_string(area.x + 1, area.y, rule, scene.style(Role::Rule));
+    if let Some(count) = plan::count(scene.session).filter(|_| has_plan_count) {
+        let label = format!(" plan {count} ");
+        let (end, _) = buf.set_stringn(
+            area.x + 2,
+            area.y,
+            label,
+            usize::from(area.width).saturating_sub(3),
+            scene.style(Role::TextDim),
+        );
+        let width = end.saturating_sub(area.x + 2);
+        hits.add(Rect { x: area.x + 2, y: area.y, width, height: 1 }, Hit::Act(Action::TogglePlan));
+    }
+    let Some(view) = transcript.filter(|view| !view.is_following()) else { return };
+    let down = scene.marks.down;
+    let label = match view.new_items() {
+        0 => format!(" more {down} "),
+        new => format!(" {new} new {down} "),
+    };
+    let width = u16::try_from(text::width(&label)).unwrap_or(0);
+    let x = area.right().saturating_sub(width + 2).max(area.x);
+    buf.set_string(x, area.y, label, scene.style(Role::Accent));
+    hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::ScrollEnd));
+}
+
+/// What goes on, in a few words.
+fn state(scene: &Scene, width: u16) -> Line<'static> {
+    let glyphs = scene.look.glyphs;
+    let say = |mark: &str, role: Role, text: String| {
+        Line::from(vec![scene.span(role, mark.to_owned()), scene.span(Role::Status, format!(" {text}"))])
+    };
+    let busy = |text: String| say(scene.look.spinner(), Role::Running, text);
+    let hinted = |mut line: Line<'static>, context: Context, action: Action, does: &str| {
+        let hint = scene.key(context, action);
+        let fits =
+            |key: &String| line_width(&line) + text::width(key) + text::width(does) + 6 <= usize::from(width);
+        if let Some(key) = hint.filter(fits) {
+            line.push_span(scene.span(Role::TextDim, format!(" {} ", glyphs.dot)));
+            line.push_span(scene.span(Role::KeyHint, key));
+            line.push_span(scene.span(Role::TextDim, format!(" {does}")));
+        }
+        line
+    };
+    let is_narrow = width < 60;
+    let agent = scene.agent();
+    if scene.state.is_quitting {
+        return busy("stopping the agents".to_owned());
+    }
+    if !scene.session.asks.is_empty() {
+        return say(glyphs.warn, Role::Warning, format!("{agent} waits for you"));
+    }
+    match &scene.session.turn {
+        Turn::Idle => {}
+        Turn::Running { since, last_news } => {
+            let quiet = scene.look.now.saturating_duration_since(*last_news).as_secs();
+            let mut words = format!("working {}", scene.since(*since));
+            if quiet >= QUIET_SECONDS && !is_narrow {
+                words = format!("{words}, quiet for {}", scene.since(*last_news));
+            }
+            return hinted(busy(words), Context::Main, Action::Escape, "stops");
+        }
+        Turn::Cancelling { cancelled_at, is_overdue: true, .. } => {
+            let text = if is_narrow {
+                format!("no answer for {}", scene.since(*cancelled_at))
+            } else {
+                format!("{agent} has not answered the cancel for {}", scene.since(*cancelled_at))
+            };
+            return say(glyphs.warn, Role::Warning, text);
+        }
+        Turn::Cancelling { cancelled_at, .. } => {
+            return busy(format!("cancelling {}", scene.since(*cancelled_at)));
+        }
+    }
+    match &scene.session.phase {
+        SessionPhase::NoAgent => {
+            let line = Line::from(scene.span(Role::Status, "no agent"));
+            hinted(line, Context::Main, Action::OpenAgents, "chooses one")
+        }
+        SessionPhase::Starting { since } => busy(format!("starting {agent} {}", scene.since(*since))),
+        SessionPhase::Opening { since, is_replay: true } => {
+            busy(format!("loading the history {}", scene.since(*since)))
+        }
+        SessionPhase::Opening { since, .. } => busy(format!("opening the session {}", scene.since(*since))),
+        SessionPhase::NeedsSignIn => {
+            let line = say(glyphs.warn, Role::Warning, format!("{agent} wants a sign-in"));
+            hinted(line, Context::Main, Action::OpenSignIn, "signs in")
+        }
+        SessionPhase::Failed(_) => {
+            let line = say(glyphs.cross, Role::Error, "the session could not be opened".to_owned());
+            hinted(line, Context::Main, Action::RestartAgent, "tries again")
+        }
+        SessionPhase::Ended { .. } => {
+            let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
+            hinted(line, Context::Main, Action::RestartAgent, "starts it again")
+        }
+        SessionPhase::Ready if scene.session.has_background_news => {
+            Line::from(scene.span(Role::Status, "ready, with news from the background"))
+        }
+        SessionPhase::Ready => Line::from(scene.span(Role::Status, "ready")),
+    }
+}
+
+/// What stands at the right, from left to right.
+fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
+    let session = scene.session;
+    let mut pieces: Vec<Piece> = Vec::new();
+    let anomalies = usize::try_from(scene.state.anomaly_count).unwrap_or(usize::MAX);
+    if anomalies > 0 {
+        let words = counted(anomalies, "anomaly", "anomalies");
+        let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
+        pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
+    }
+    let queued = session.queue.len();
+    if queued > 0 {
+        let line = scene.span(Role::Status, format!("queue {queued}"));
+        pieces.push(Piece { line: line.into(), action: Some(Action::OpenQueue), rank: 3 });
+    }
+    if let Some(usage) = &session.usage {
+        let line = context(scene, usage.used_tokens, usage.size_tokens, width);
+        pieces.push(Piece { line, action: None, rank: 2 });
+        if let Some(cost) = &usage.cost {
+            let line = scene.span(Role::Status, cost_words(cost));
+            pieces.push(Piece { line: line.into(), action: None, rank: 1 });
+        }
+    }
+    if let Some(key) = scene.key(Context::Main, Action::OpenHelp) {
+        let line = Line::from(vec![scene.span(Role::KeyHint, key), scene.span(Role::TextDim, " help")]);
+        pieces.push(Piece { line, action: Some(Action::OpenHelp), rank: 5 });
+    }
+    pieces
+}
+
+/// `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size only what is used.
+fn context(scene: &Scene, used: u64, size: u64, width: u16) -> Line<'static> {
+    let mut line = Line::from(scene.span(Role::Status, "ctx "));
+    if size == 0 {
+        line.push_span(scene.span(Role::Status, short_count(used)));
+        return line;
+    }
+    let is_nearly_full = used.saturating_mul(10) >= size.saturating_mul(9);
+    let role = if is_nearly_full { Role::Warning } else { Role::Status };
+    if width >= METER_COLS {
+        let full = used.saturating_mul(METER_CELLS).div_ceil(size).min(METER_CELLS);
+        let cells = |mark: &str, count: u64| mark.repeat(usize::try_from(count).unwrap_or(0));
+        line.push_span(scene.span(role, cells(scene.marks.meter_full, full)));
+        line.push_span(scene.span(Role::Rule, cells(scene.marks.meter_empty, METER_CELLS - full)));
+        line.push_span(Span::raw(" "));
+    }
+    line.push_span(scene.span(role, format!("{} of {}", short_count(used), short_count(size))));
+    line
+}
+
+fn cost_words(cost: &Cost) -> String {
+    let sign = match cost.currency.as_str() {
+        "USD" => "$",
+        "EUR" => "€",
+        "GBP" => "£",
+        unit => return format!("{:.2} {}", cost.amount, text::one_line(unit)),
+    };
+    format!("{sign}{:.2}", cost.amount)
+}

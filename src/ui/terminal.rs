@@ -1,0 +1,355 @@
+//! Output of commands as styled lines, read through a terminal emulator.
+//!
+//! Duty: feeds new bytes only, keeps lines that scrolled out as compact text, says what a progress bar ended
+//! as instead of each of its steps. Not its duty: running commands, keeping their bytes (`TerminalView` does).
+//! Colours are the command's own; they are the only ones that come from outside the theme. Nothing but vt100's
+//! cells leaves here, and those are sanitised once more.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::app::TerminalView;
+
+use super::text::sanitize;
+
+/// Size of the emulated screen. Wider than most terminals, so that lines wrap where they are shown.
+const ROWS: NonZeroU16 = NonZeroU16::new(40).expect("40 is not 0");
+const COLS: NonZeroU16 = NonZeroU16::new(240).expect("240 is not 0");
+
+/// How much is fed at a time: each byte can scroll one row at most, and all of them must fit the scrollback.
+const CHUNK_BYTES: usize = 400;
+
+/// Most lines that are kept.
+const LINES_MAX: usize = 5000;
+
+/// How much of a long output is read to show its end only.
+const TAIL_BYTES: usize = 16 * 1024;
+
+/// A terminal's output as it would stand on an endless screen.
+pub struct Screen {
+    parser: vt100::Parser,
+    /// Lines that scrolled out of the emulated screen.
+    history: VecDeque<Line<'static>>,
+    /// Whether the last line of the history goes on in the next one.
+    is_continued: bool,
+    /// Lines dropped from the front of the history.
+    dropped_lines: u64,
+    /// Bytes fed, counted from the terminal's very first.
+    fed: u64,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self {
+            parser: vt100::Parser::new(ROWS, COLS, CHUNK_BYTES + usize::from(ROWS.get())),
+            history: VecDeque::new(),
+            is_continued: false,
+            dropped_lines: 0,
+            fed: 0,
+        }
+    }
+}
+
+impl Screen {
+    /// Reads what is new in a terminal's output.
+    pub fn update(&mut self, view: &TerminalView) {
+        let end = view.dropped_bytes + view.output.len() as u64;
+        if end < self.fed {
+            *self = Self::default();
+        }
+        let from = usize::try_from(self.fed.saturating_sub(view.dropped_bytes)).unwrap_or(usize::MAX);
+        self.feed(view.output.get(from..).unwrap_or_default(), view.is_ours);
+        self.fed = end;
+    }
+
+    /// Feeds bytes. What does not come from a pseudo terminal has bare line ends, which need a return.
+    fn feed(&mut self, bytes: &[u8], has_returns: bool) {
+        for chunk in bytes.chunks(CHUNK_BYTES) {
+            if has_returns {
+                self.parser.process(chunk);
+            } else {
+                for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+                    match line.strip_suffix(b"\n") {
+                        Some(body) => {
+                            self.parser.process(body);
+                            self.parser.process(b"\r\n");
+                        }
+                        None => self.parser.process(line),
+                    }
+                }
+            }
+            self.harvest();
+        }
+    }
+
+    /// Takes over what scrolled out.
+    fn harvest(&mut self) {
+        let screen = self.parser.screen_mut();
+        let mut left = screen.scrollback_len();
+        if left == 0 {
+            return;
+        }
+        while left > 0 {
+            screen.set_scrollback(left);
+            let count = left.min(usize::from(ROWS.get()));
+            for row in 0..count {
+                let row = u16::try_from(row).unwrap_or(u16::MAX);
+                let line = read_row(screen, row);
+                match self.history.back_mut() {
+                    Some(last) if self.is_continued => last.spans.extend(line.spans),
+                    _ => self.history.push_back(line),
+                }
+                self.is_continued = screen.row_wrapped(row);
+            }
+            left -= count;
+        }
+        screen.clear_scrollback();
+        while self.history.len() > LINES_MAX {
+            self.history.pop_front();
+            self.dropped_lines += 1;
+        }
+    }
+
+    /// How many lines the history holds.
+    pub fn history_len(&self) -> usize {
+        self.history.len()
+    }
+
+    /// How many lines were dropped because there were too many.
+    pub fn dropped_lines(&self) -> u64 {
+        self.dropped_lines
+    }
+
+    /// Some lines of the history.
+    pub fn history(&self, lines: std::ops::Range<usize>) -> impl Iterator<Item = &Line<'static>> {
+        let end = lines.end.min(self.history.len());
+        self.history.range(lines.start.min(end)..end)
+    }
+
+    /// The lines of the emulated screen, without empty ones at the end. The first may go on from the history.
+    pub fn live(&self) -> Vec<Line<'static>> {
+        let screen = self.parser.screen();
+        let mut out: Vec<Line<'static>> = Vec::new();
+        let mut is_continued = false;
+        for row in 0..ROWS.get() {
+            let line = read_row(screen, row);
+            match out.last_mut() {
+                Some(last) if is_continued => last.spans.extend(line.spans),
+                _ => out.push(line),
+            }
+            is_continued = screen.row_wrapped(row);
+        }
+        while out.last().is_some_and(|line| line.spans.is_empty()) {
+            out.pop();
+        }
+        out
+    }
+
+    /// The last lines, at most `count`.
+    pub fn tail(&self, count: usize) -> Vec<Line<'static>> {
+        let mut live = self.live();
+        if live.len() < count {
+            let from = self.history.len().saturating_sub(count - live.len());
+            let mut lines: Vec<Line<'static>> = self.history.range(from..).cloned().collect();
+            if self.is_continued && !live.is_empty() && !lines.is_empty() {
+                let first = live.remove(0);
+                if let Some(last) = lines.last_mut() {
+                    last.spans.extend(first.spans);
+                }
+            }
+            lines.append(&mut live);
+            return lines;
+        }
+        live.split_off(live.len() - count)
+    }
+
+    /// Lines in all.
+    pub fn len(&self) -> usize {
+        self.history.len() + self.live().len()
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The last lines of an output that will not be shown in whole, without reading all of it; and whether there
+/// is more before them.
+pub fn tail_of(output: &[u8], has_returns: bool, count: usize) -> (Vec<Line<'static>>, bool) {
+    let mut from = output.len().saturating_sub(TAIL_BYTES);
+    if from > 0 {
+        let rest = output.get(from..).unwrap_or_default();
+        from += memchr::memchr(b'\n', rest).map_or(0, |at| at + 1);
+    }
+    let mut screen = Screen::default();
+    screen.feed(output.get(from..).unwrap_or_default(), has_returns);
+    let is_more = from > 0 || screen.len() > count;
+    (screen.tail(count), is_more)
+}
+
+/// All lines of a text that a command wrote and that came as plain text.
+pub fn lines_of(text: &str) -> Vec<Line<'static>> {
+    let mut screen = Screen::default();
+    screen.feed(text.as_bytes(), false);
+    screen.tail(usize::MAX)
+}
+
+/// One row of the emulated screen, without blanks at its end.
+fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    // Blanks are written once something follows them.
+    let mut blanks = 0_usize;
+    for col in 0..COLS.get() {
+        let Some(cell) = screen.cell(row, col) else { break };
+        if cell.is_wide_continuation() {
+            continue;
+        }
+        let style = style_of(cell);
+        let text = cell.contents();
+        if (text.is_empty() || text == " ")
+            && style.bg.is_none()
+            && !style.add_modifier.contains(Modifier::REVERSED)
+        {
+            blanks += 1;
+            continue;
+        }
+        if blanks > 0 {
+            push(&mut spans, &" ".repeat(blanks), Style::default());
+            blanks = 0;
+        }
+        push(&mut spans, if text.is_empty() { " " } else { text }, style);
+    }
+    Line::from(spans)
+}
+
+fn push(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
+    let text = sanitize(text);
+    match spans.last_mut() {
+        Some(last) if last.style == style => last.content.to_mut().push_str(&text),
+        _ => spans.push(Span::styled(text.into_owned(), style)),
+    }
+}
+
+fn style_of(cell: &vt100::Cell) -> Style {
+    let mut style = Style { fg: color_of(cell.fgcolor()), bg: color_of(cell.bgcolor()), ..Style::default() };
+    let modifiers = [
+        (cell.bold(), Modifier::BOLD),
+        (cell.dim(), Modifier::DIM),
+        (cell.italic(), Modifier::ITALIC),
+        (cell.underline(), Modifier::UNDERLINED),
+        (cell.inverse(), Modifier::REVERSED),
+    ];
+    for (is_on, modifier) in modifiers {
+        if is_on {
+            style = style.add_modifier(modifier);
+        }
+    }
+    style
+}
+
+fn color_of(color: vt100::Color) -> Option<Color> {
+    match color {
+        vt100::Color::Default => None,
+        vt100::Color::Idx(index) => Some(Color::Indexed(index)),
+        vt100::Color::Rgb(r, g, b) => Some(Color::Rgb(r, g, b)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn view(output: &[u8]) -> TerminalView {
+        TerminalView {
+            command: None,
+            cwd: None,
+            output: output.to_vec(),
+            dropped_bytes: 0,
+            exit: None,
+            is_ours: true,
+            began: Instant::now(),
+            took: None,
+        }
+    }
+
+    fn texts(lines: &[Line<'static>]) -> Vec<String> {
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn colours_stay_and_progress_bars_leave_their_end() {
+        let (lines, is_more) = tail_of(b"10%\r50%\r\x1b[32mdone\x1b[0m\r\nok\r\n", true, 8);
+        assert_eq!(texts(&lines), ["done", "ok"]);
+        assert_eq!(lines[0].spans[0].style.fg, Some(Color::Indexed(2)));
+        assert!(!is_more);
+    }
+
+    #[test]
+    fn long_output_keeps_every_line_once() {
+        let all: Vec<String> = (0..3000).map(|n| format!("line {n}")).collect();
+        let mut screen = Screen::default();
+        screen.update(&view(format!("{}\r\n", all.join("\r\n")).as_bytes()));
+        assert_eq!(screen.len(), 3000);
+        assert_eq!(texts(&screen.tail(usize::MAX)), all);
+        assert_eq!(texts(&screen.tail(2)), ["line 2998", "line 2999"]);
+        assert_eq!(texts(&screen.history(5..7).cloned().collect::<Vec<_>>()), ["line 5", "line 6"]);
+    }
+
+    #[test]
+    fn wrapped_rows_are_one_line_again() {
+        let long = "x".repeat(1000);
+        assert_eq!(texts(&lines_of(&format!("{long}\nend"))), [long.as_str(), "end"]);
+        let many = format!("{long}\n").repeat(30);
+        assert_eq!(texts(&lines_of(&many)), vec![long; 30]);
+    }
+
+    #[test]
+    fn any_bytes_can_be_read() {
+        let bytes: Vec<u8> = (0..20_000_u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) & 0xff)
+            .map(|n| u8::try_from(n).unwrap())
+            .collect();
+        for line in tail_of(&bytes, false, 50).0 {
+            assert!(!line.to_string().contains(char::is_control));
+        }
+    }
+
+    #[test]
+    fn the_front_may_have_been_dropped() {
+        let mut screen = Screen::default();
+        screen.update(&view(b"a\r\nb\r\n"));
+        let later = TerminalView { dropped_bytes: 3, ..view(b"b\r\nc\r\n") };
+        screen.update(&later);
+        assert_eq!(texts(&screen.tail(9)), ["a", "b", "c"]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_equal_the_whole(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "word ", "\r\n", "\r", "\x1b[31m", "\x1b[2K", "\x1b[3A", "\x1b[2J", "\x1b]0;t\x07", "日本", "\t",
+                "e\u{301}", "\u{202e}", "\x08", "\x1b[999;999H", "a long line of text ",
+            ]), 0..200),
+            cut in 0_usize..900,
+        ) {
+            let bytes = pieces.concat().into_bytes();
+            let mut whole = Screen::default();
+            whole.update(&view(&bytes));
+            let mut pieces = Screen::default();
+            pieces.update(&view(&bytes[..cut.min(bytes.len())]));
+            pieces.update(&view(&bytes));
+            prop_assert_eq!(texts(&whole.tail(99)), texts(&pieces.tail(99)));
+            for line in whole.tail(99) {
+                prop_assert!(!line.to_string().contains(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Screens: text and styles, at three sizes, in the dark and the light theme.
+
+pub(super) mod fixture;
+
+use std::time::Duration;
+
+use fixture::*;
+
+use crate::app::{Modal, SessionPhase, Turn};
+use crate::ui::log::{LogDirection, LogLine};
+use crate::ui::{ViewState, is_animating, next_frame_in};
+
+fn check(name: &str, stage: &Stage, prepare: impl Fn(&mut ViewState)) {
+    for size in SIZES {
+        let label = format!("{name}-{}x{}", size.0, size.1);
+        insta::assert_snapshot!(label, stage.digest(&prepare, size));
+    }
+}
+
+#[test]
+fn the_first_screen() {
+    check("first-screen", &first_screen(), |_| {});
+}
+
+#[test]
+fn a_ready_session() {
+    check("ready", &ready(), |_| {});
+}
+
+#[test]
+fn a_session_that_streams() {
+    check("streaming", &streaming(), |_| {});
+}
+
+#[test]
+fn a_permission_with_a_diff() {
+    crate::ui::highlight::wait_for(&["rs"]);
+    check("permission", &permission(), |_| {});
+}
+
+#[test]
+fn a_form() {
+    check("form", &form(), |_| {});
+}
+
+#[test]
+fn a_picker() {
+    check("picker", &picker(""), |_| {});
+}
+
+#[test]
+fn a_choice() {
+    check("choice", &choice(), |_| {});
+}
+
+#[test]
+fn the_help() {
+    let mut stage = ready();
+    stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    check("help", &stage, |_| {});
+}
+
+#[test]
+fn the_log() {
+    let mut stage = ready();
+    stage.state.modals.push(Modal::Log { filter: crate::app::LineInput::default() });
+    check("log", &stage, |view| view.set_log(log_lines()));
+}
+
+fn log_lines() -> Vec<LogLine> {
+    let line = |time_ms, direction, text: &str| LogLine { time_ms, direction, text: text.into() };
+    let prompt = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}}}"#;
+    vec![
+        line(12, LogDirection::ToAgent, prompt),
+        line(310, LogDirection::Stderr, "warning: \u{1b}[31mcache\u{1b}[0m is cold"),
+        line(904, LogDirection::FromAgent, r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#),
+    ]
+}
+
+#[test]
+fn at_rest_no_frame_is_due() {
+    let mut stage = ready();
+    assert!(!is_animating(&stage.state));
+    assert_eq!(next_frame_in(&stage.state, &stage.view()), None);
+    let now = stage.now;
+    stage.session(|session| session.turn = Turn::Running { since: now, last_news: now });
+    assert_eq!(next_frame_in(&stage.state, &stage.view()), Some(Duration::from_millis(100)));
+    let mut still = stage.view();
+    still.has_motion = false;
+    assert_eq!(next_frame_in(&stage.state, &still), Some(Duration::from_secs(1)));
+    assert!(!is_animating(&permission().state), "it waits for the user, not the other way round");
+}
+
+#[test]
+fn an_agent_that_starts_turns_the_spinner() {
+    let mut stage = first_screen();
+    let since = ago(stage.now, 3);
+    stage.session(|session| session.phase = SessionPhase::Starting { since });
+    assert!(is_animating(&stage.state));
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(shown.contains("starting the agent 3 s"), "{shown}");
+}
+
+#[test]
+fn the_status_says_what_goes_on() {
+    let mut stage = streaming();
+    let now = stage.now;
+    let cancelling =
+        |is_overdue| Turn::Cancelling { since: ago(now, 30), cancelled_at: ago(now, 12), is_overdue };
+    let quiet = Turn::Running { since: ago(now, 90), last_news: ago(now, 45) };
+    let turns = [
+        (quiet, "working 1 min 30 s, quiet for 45 s"),
+        (cancelling(false), "cancelling 12 s"),
+        (cancelling(true), "! claude has not answered the cancel for 12 s"),
+    ];
+    for (turn, words) in turns {
+        stage.session(|session| session.turn = turn);
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+        assert!(shown.contains(words), "{words}:\n{shown}");
+    }
+    stage.state.flash = Some("Copied \u{1b}[31mthree lines.".into());
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert!(shown.lines().last().unwrap().contains("Copied three lines."), "{shown}");
+}
+
+#[test]
+fn an_agent_that_died_says_why_and_what_to_do() {
+    let mut stage = ready();
+    let cause = "The agent ended with signal 9 (out of memory?).".to_owned();
+    stage.session(|session| session.phase = SessionPhase::Ended { cause });
+    check("ended", &stage, |_| {});
+}
+
+#[test]
+fn completions_stand_above_the_prompt() {
+    let mut stage = ready();
+    stage.session(|session| session.draft = "/co".into());
+    check("completions", &stage, |_| {});
+}
+
+#[test]
+fn a_wide_screen_shows_the_plan_beside_the_transcript() {
+    let stage = streaming();
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
+    let head = shown.lines().position(|line| line.contains("│ plan 2/4")).unwrap();
+    assert!(head < 4, "{shown}");
+    assert!(shown.lines().all(|line| !line.trim_start().starts_with("plan 2/4")), "{shown}");
+}
+
+#[test]
+fn the_whole_screen_is_plain_where_the_terminal_is() {
+    let mut stage = permission();
+    stage.session(|session| session.git = None);
+    for size in SIZES {
+        let mut view = stage.view();
+        view.glyphs = crate::ui::look::Glyphs::plain();
+        // The body of the dialog is the cells' own concern.
+        let shown = text(&stage.draw(&mut view, &crate::ui::theme::Theme::plain(), size)).replace('−', "-");
+        assert!(shown.is_ascii(), "{shown}");
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    let mut help = ready();
+    help.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    let mut log = ready();
+    log.state.modals.push(Modal::Log { filter: crate::app::LineInput::new("json") });
+    let mut connection = ready();
+    connection.state.modals.push(Modal::Connection(crate::model::ConnId(1)));
+    let mut queue = streaming();
+    queue.state.modals.push(Modal::Queue { selected: 0 });
+    let stages = [
+        first_screen(),
+        streaming(),
+        permission(),
+        form(),
+        picker("c"),
+        choice(),
+        help,
+        log,
+        connection,
+        queue,
+    ];
+    for stage in stages {
+        for cols in [1, 2, 3, 5, 9, 10, 20, 59, 60, 61, 200] {
+            for rows in [1, 2, 3, 4, 5, 8, 17, 18, 60] {
+                let mut view = stage.view();
+                view.set_log(log_lines());
+                stage.draw(&mut view, &theme("dark"), (cols, rows));
+            }
+        }
+    }
+}
+
+#[test]
+fn choices_stay_in_view_however_small_the_screen() {
+    let stage = permission();
+    for size in [(40, 12), (60, 18), (80, 24)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        for words in ["Yes, this once", "Yes, and don't ask again", "No"] {
+            assert!(shown.contains(words), "{size:?}: {words}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_body_of_a_dialog_scrolls_and_stops_at_its_end() {
+    let stage = permission();
+    let mut view = stage.view();
+    let dark = theme("dark");
+    let top = text(&stage.draw(&mut view, &dark, (80, 24)));
+    view.apply(crate::app::ViewCommand::ScrollDialogPages(1));
+    let below = text(&stage.draw(&mut view, &dark, (80, 24)));
+    assert_ne!(top, below);
+    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+    let end = text(&stage.draw(&mut view, &dark, (80, 24)));
+    view.apply(crate::app::ViewCommand::ScrollDialog(1));
+    assert_eq!(text(&stage.draw(&mut view, &dark, (80, 24))), end);
+    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MIN));
+    assert_eq!(text(&stage.draw(&mut view, &dark, (80, 24))), top);
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    use crate::app::{LineDialog, LineInput, LinePurpose};
+    let mut stage = ready();
+    stage.state.modals.push(Modal::Line(LineDialog {
+        title: "API_KEY".into(),
+        help: "The key of your account.".into(),
+        input: LineInput::new("hunter2"),
+        is_secret: true,
+        problem: None,
+        purpose: LinePurpose::Title(stage.state.active),
+    }));
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("› •••••••"), "{shown}");
+}
+
+#[test]
+fn words_of_an_agent_cannot_reach_the_terminal_raw() {
+    let evil = "x\u{1b}[2J\u{7}\u{9b}31m\u{202e}y";
+    let mut stage = permission();
+    stage.session(|session| {
+        session.title = Some(evil.into());
+        if let Some(modes) = &mut session.modes {
+            modes.available[0].name = evil.into();
+        }
+        if let crate::app::OpenAskKind::Permission { request, .. } = &mut session.asks[0].kind {
+            request.options[0].name = evil.into();
+        }
+        session.git = Some(crate::model::GitInfo { branch: evil.into(), is_dirty: false });
+    });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert!(!shown.chars().any(|letter| letter.is_control() && letter != '\n'), "{shown:?}");
+    assert!(!shown.contains('\u{202e}'), "{shown:?}");
+}
+
+#[test]
+fn the_cursor_stands_behind_what_was_typed() {
+    let mut stage = ready();
+    for (draft, size, place) in [
+        ("", (80, 24), (3, 21)),
+        ("日本 👨‍👩‍👧", (80, 24), (10, 21)),
+        ("one\ntwo words", (80, 24), (12, 21)),
+        ("wraps at the end of a narrow prompt here", (40, 12), (7, 10)),
+    ] {
+        stage.session(|session| session.draft = draft.into());
+        let mut view = stage.view();
+        view.set_now(stage.now);
+        let mut terminal =
+            ratatui::Terminal::new(ratatui::backend::TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| crate::ui::draw(&stage.state, &mut view, &theme("dark"), frame)).unwrap();
+        terminal.backend_mut().assert_cursor_position(place);
+    }
+}
+
+#[test]
+fn a_reader_away_from_the_end_is_told_what_is_below() {
+    let mut stage = streaming();
+    stage.session(|session| {
+        let message = session.transcript.items()[1].body.clone();
+        for _ in 0..20 {
+            session.transcript.push(1, message.clone());
+        }
+    });
+    let mut view = stage.view();
+    stage.draw(&mut view, &theme("dark"), (40, 12));
+    view.apply(crate::app::ViewCommand::ScrollTop);
+    let shown = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
+    assert!(shown.contains("more ↓"), "{shown}");
+    view.apply(crate::app::ViewCommand::ScrollEnd);
+    let shown = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
+    assert!(!shown.contains("more ↓"), "{shown}");
+}

@@ -1,0 +1,364 @@
+//! States to draw, and a way to see what was drawn.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::Color;
+
+use crate::app::*;
+use crate::config::keymap::Keymap;
+use crate::model::*;
+use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
+use crate::ui::{ViewState, draw};
+
+pub const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
+
+/// A state and the moment it is looked at.
+pub struct Stage {
+    pub state: State,
+    pub now: Instant,
+}
+
+/// A moment before another one.
+pub fn ago(now: Instant, seconds: u64) -> Instant {
+    now.checked_sub(Duration::from_secs(seconds)).expect("stages are set 100 s after their beginning")
+}
+
+pub fn theme(name: &str) -> Theme {
+    ThemeSet::built_in().load(name, ColorSupport::TrueColor).0
+}
+
+/// Before an agent was chosen.
+pub fn first_screen() -> Stage {
+    let now = Instant::now();
+    let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
+    let (mut state, _) = State::new(setup, now);
+    state.modals.clear();
+    Stage { state, now: now + Duration::from_secs(100) }
+}
+
+/// An agent that is ready, with nothing said yet.
+pub fn ready() -> Stage {
+    let mut stage = first_screen();
+    let spec = AgentSpec { name: "claude".into(), command: "claude-acp".into(), ..AgentSpec::default() };
+    let mut conn = Conn::new(ConnId(1), spec, stage.now);
+    conn.phase = ConnPhase::Ready;
+    conn.pid = Some(4711);
+    conn.info = Some(AgentInfo {
+        name: Some("claude-agent-acp".into()),
+        title: Some("Claude Agent".into()),
+        version: Some("0.100.0".into()),
+        protocol_version: 1,
+        capabilities: AgentCapabilities { can_load: true, can_resume: true, ..Default::default() },
+        quirks: vec!["reuses ids of tool calls across turns".into()],
+        ..AgentInfo::default()
+    });
+    stage.state.conns.insert(ConnId(1), conn);
+    let mode = |id: &str, name: &str| Mode { id: id.into(), name: name.into(), description: None };
+    let model = |id: &str, name: &str| Model { id: id.into(), name: name.into(), description: None };
+    stage.session(|session| {
+        session.conn = Some(ConnId(1));
+        session.id = Some("s-1".into());
+        session.phase = SessionPhase::Ready;
+        session.modes =
+            Some(Modes { current: "d".into(), available: vec![mode("d", "default"), mode("p", "plan")] });
+        session.models = Some(Models { current: "o".into(), available: vec![model("o", "Opus 5")] });
+        session.git = Some(GitInfo { branch: "main".into(), is_dirty: true });
+        session.commands = ["compact", "cost", "review"]
+            .map(|name| SlashCommand { name: name.into(), description: format!("Does {name}"), hint: None })
+            .into();
+    });
+    stage
+}
+
+/// A turn runs, with a plan, a queue and a cost.
+pub fn streaming() -> Stage {
+    let mut stage = ready();
+    let now = stage.now;
+    stage.session(|session| {
+        session.turn = Turn::Running { since: ago(now, 12), last_news: now };
+        let message = |role, text: &str| {
+            ItemBody::Message(Message {
+                role,
+                message: None,
+                parts: vec![MessagePart::Text(text.into())],
+                is_open: false,
+                began: now,
+                took: None,
+                is_local: role == Role::User,
+            })
+        };
+        session.transcript.push(1, message(Role::User, "fix the failing test in src/auth.rs"));
+        session
+            .transcript
+            .push(1, message(Role::Agent, "I'll look at the test first, then at the code that it calls."));
+        session.transcript.push(1, message(Role::Agent, "The check was off by the clock skew."));
+        let step = |content: &str, status| PlanEntry {
+            content: content.into(),
+            priority: PlanPriority::Medium,
+            status,
+        };
+        let entries = vec![
+            step("read the test", PlanStatus::Completed),
+            step("find the cause", PlanStatus::Completed),
+            step("change the check", PlanStatus::InProgress),
+            step("run all tests", PlanStatus::Pending),
+        ];
+        session.plans = vec![Plan { id: None, body: PlanBody::Entries(entries) }];
+        session.queue.push_back("and add a test for the boundary".into());
+        session.usage = Some(Usage {
+            used_tokens: 34_200,
+            size_tokens: 200_000,
+            cost: Some(Cost { amount: 0.214, currency: "USD".into() }),
+        });
+        session.draft = "then look at session.rs".into();
+    });
+    stage.state.anomaly_count = 1;
+    stage
+}
+
+/// The agent asks whether it may edit a file; another ask waits behind.
+pub fn permission() -> Stage {
+    let mut stage = streaming();
+    let now = stage.now;
+    let mut tool = ToolCall::new("t-1".into(), now);
+    tool.title = "Edit src/auth/token.rs".into();
+    tool.kind = ToolKind::Edit;
+    tool.input.path = Some("/home/ada/code/shop/src/auth/token.rs".into());
+    let old: String =
+        (1..=40).fold(String::new(), |all, line| all + &format!("    let line_{line} = {line};\n"));
+    let new = old.replace("line_20 = 20", "line_20 = 20 + SKEW").replace("line_33 = 33", "line_33 = 34");
+    tool.content = vec![ToolContent::Diff(FileDiff {
+        path: "/home/ada/code/shop/src/auth/token.rs".into(),
+        change: DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) },
+    })];
+    let option = |id: &str, name: &str, kind| PermissionOption { id: id.into(), name: name.into(), kind };
+    let request = PermissionAsk {
+        session: None,
+        tool: ToolCallPatch::new("t-1".into()),
+        options: vec![
+            option("a", "Yes, this once", PermissionKind::AllowOnce),
+            option("b", "Yes, and don't ask again for this file", PermissionKind::AllowAlways),
+            option("c", "No", PermissionKind::RejectOnce),
+        ],
+    };
+    let mut asks = Vec::new();
+    stage.session(|session| {
+        let item = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+        for ask in 1..=2 {
+            let kind = OpenAskKind::Permission { request: request.clone(), tool: item };
+            asks.push(OpenAsk { conn: ConnId(1), ask: AskId(ask), kind, since: now });
+        }
+        session.asks.extend(asks);
+    });
+    stage.state.ask_view.shown_at = Some(ago(now, 5));
+    stage
+}
+
+/// The agent asks with a form of every kind of field.
+pub fn form() -> Stage {
+    let mut stage = streaming();
+    let now = stage.now;
+    let field = |title: &str, is_required, kind| FormField {
+        key: title.to_lowercase(),
+        title: title.into(),
+        description: Some(format!("What {} is for.", title.to_lowercase())),
+        is_required,
+        kind,
+    };
+    let choice = |value: &str| FieldChoice { value: value.into(), title: value.into(), description: None };
+    let text = FieldKind::Text {
+        min_chars: None,
+        max_chars: None,
+        pattern: None,
+        format: Some("email".into()),
+        default: None,
+    };
+    let fields = vec![
+        field("Address", true, text),
+        field(
+            "Size",
+            true,
+            FieldKind::Choice {
+                choices: vec![choice("small"), choice("large")],
+                default: Some("large".into()),
+            },
+        ),
+        field(
+            "Colours",
+            false,
+            FieldKind::Choices {
+                choices: vec![choice("red"), choice("blue")],
+                min_items: None,
+                max_items: None,
+                default: vec!["blue".into()],
+            },
+        ),
+        field(
+            "Count",
+            false,
+            FieldKind::Number { is_integer: true, minimum: Some(1.0), maximum: Some(9.0), default: None },
+        ),
+        field("Gift", true, FieldKind::Boolean { default: Some(false) }),
+    ];
+    let form = FormState::new(&fields);
+    stage.session(|session| {
+        let ask = ElicitationAsk {
+            session: None,
+            tool: None,
+            message: "I need a few facts before I can order the parts.".into(),
+            mode: ElicitationMode::Form { title: Some("Order".into()), description: None, fields },
+        };
+        session.asks.push_back(OpenAsk {
+            conn: ConnId(1),
+            ask: AskId(7),
+            kind: OpenAskKind::Elicitation(ask),
+            since: now,
+        });
+    });
+    stage.state.ask_view.form = Some(form);
+    stage.state.ask_view.shown_at = Some(ago(now, 5));
+    stage
+}
+
+/// A picker with groups.
+pub fn picker(filter: &str) -> Stage {
+    let mut stage = ready();
+    let row = |group: &str, label: &str, detail: &str, is_current| PickerRow {
+        value: PickerValue::Id(label.into()),
+        label: label.into(),
+        detail: detail.into(),
+        right: if is_current { "last used here".into() } else { String::new() },
+        group: Some(group.into()),
+        is_current,
+    };
+    let rows = vec![
+        row("Configured", "claude", "claude-agent-acp", true),
+        row("Configured", "local", "ssh build.example agent --acp", false),
+        row("Found on this machine", "codex", "codex-acp", false),
+        row("Found on this machine", "gemini", "gemini --experimental-acp", false),
+        row("Built in", "demo", "a tour, no account needed", false),
+    ];
+    let matches = (0..rows.len()).filter(|index| rows[*index].label.contains(filter)).collect();
+    let picker = Picker {
+        kind: PickerKind::Agent,
+        title: "Choose an agent".into(),
+        rows,
+        filter: LineInput::new(filter),
+        matches,
+        selected: 0,
+        note: Some("Others can be added to the configuration.".into()),
+        conn: None,
+        is_by_itself: false,
+        shown_at: None,
+    };
+    stage.state.modals.push(Modal::Picker(picker));
+    stage
+}
+
+/// A question of parlor's own.
+pub fn choice() -> Stage {
+    let mut stage = streaming();
+    let way = |label: &str| Choice { label: label.into(), outcome: ChoiceOutcome::Close };
+    stage.state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "The agent does not answer".into(),
+        body: vec![
+            "claude got a cancel 10 s ago and has not answered. It may still be busy with a command.".into(),
+        ],
+        choices: vec![way("Wait"), way("End the agent's process"), way("Start it again and resume")],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+    stage
+}
+
+impl Stage {
+    /// Changes the session on the screen.
+    pub fn session(&mut self, change: impl FnOnce(&mut Session)) {
+        let key = self.state.active;
+        change(self.state.sessions.get_mut(&key).expect("the session on the screen"));
+    }
+
+    /// A view that has not drawn yet.
+    pub fn view(&self) -> ViewState {
+        let mut view = ViewState::new(&Keymap::defaults(), self.now);
+        view.home = Some(PathBuf::from("/home/ada"));
+        view
+    }
+
+    /// Draws a frame with this view.
+    pub fn draw(&self, view: &mut ViewState, theme: &Theme, (cols, rows): (u16, u16)) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(cols, rows)).expect("a test terminal");
+        view.set_now(self.now);
+        terminal.draw(|frame| draw(&self.state, view, theme, frame)).expect("a frame").buffer.clone()
+    }
+
+    /// Draws in both themes and tells text and styles.
+    pub fn digest(&self, prepare: impl Fn(&mut ViewState), size: (u16, u16)) -> String {
+        let drawn = ["dark", "light"].map(|name| {
+            let mut view = self.view();
+            prepare(&mut view);
+            self.draw(&mut view, &theme(name), size)
+        });
+        digest(&drawn[0], &drawn[1])
+    }
+}
+
+/// The text of a buffer, row by row.
+pub fn text(buffer: &Buffer) -> String {
+    rows(buffer).fold(String::new(), |all, row| all + row.trim_end() + "\n")
+}
+
+fn rows(buffer: &Buffer) -> impl Iterator<Item = String> {
+    let area = buffer.area;
+    (area.top()..area.bottom()).map(move |y| {
+        let mut row = String::new();
+        let mut skip = 0;
+        for x in area.left()..area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            if skip == 0 {
+                row.push_str(symbol);
+            }
+            skip = crate::ui::text::width(symbol).max(skip).saturating_sub(1);
+        }
+        row
+    })
+}
+
+/// Text, then one letter per style, then what the letters mean in the dark and in the light theme.
+fn digest(dark: &Buffer, light: &Buffer) -> String {
+    assert_eq!(text(dark), text(light), "a theme changes styles only");
+    let mut letters: BTreeMap<String, char> = BTreeMap::new();
+    let mut legend = String::new();
+    let mut styles = String::new();
+    let area = dark.area;
+    for y in area.top()..area.bottom() {
+        let mut row = String::new();
+        for x in area.left()..area.right() {
+            let key = format!("{}   {}", tell(&dark[(x, y)]), tell(&light[(x, y)]));
+            let next = char::from(b'a' + u8::try_from(letters.len()).expect("few styles"));
+            let letter = *letters.entry(key.clone()).or_insert_with(|| {
+                writeln!(legend, "{next} {key}").expect("a string");
+                next
+            });
+            row.push(letter);
+        }
+        writeln!(styles, "{row}").expect("a string");
+    }
+    format!("{}\n{styles}\n{legend}", text(dark))
+}
+
+fn tell(cell: &Cell) -> String {
+    let color = |color: Color| match color {
+        Color::Rgb(r, g, b) => format!("{r:02x}{g:02x}{b:02x}"),
+        other => other.to_string(),
+    };
+    let modifier = format!("{:?}", cell.modifier).replace("NONE", "");
+    format!("{} on {} {modifier}", color(cell.fg), color(cell.bg)).trim_end().to_owned()
+}

@@ -1,0 +1,142 @@
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::*;
+
+#[test]
+fn escapes_and_controls_do_not_survive() {
+    assert_eq!(sanitize("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
+    assert_eq!(sanitize("\u{1b}]0;title\u{7}x"), "x");
+    assert_eq!(sanitize("\u{1b}]8;;http://e\u{1b}\\link\u{1b}]8;;\u{1b}\\"), "link");
+    assert_eq!(sanitize("\u{1b}]52;c;never ended"), "52;c;never ended");
+    assert_eq!(sanitize("\u{9b}2Jx"), "x");
+    assert_eq!(sanitize("\u{1b}(0x"), "x");
+    assert_eq!(sanitize("a\u{7}b\u{0}"), "a\u{2407}b\u{2400}");
+    assert_eq!(sanitize("a\r\nb\rc"), "a\nb\nc");
+    assert_eq!(sanitize("if \u{202e}admin\u{2066}"), "if admin");
+    assert_eq!(sanitize("a\u{200b}b\u{feff}"), "ab");
+}
+
+#[test]
+fn emoji_and_scripts_stay() {
+    for text in ["👩‍👩‍👧‍👦", "1️⃣ one", "👍🏽", "🏳️‍🌈", "日本語", "नमस्ते", "می‌خواهم", "e\u{301}"]
+    {
+        assert_eq!(sanitize(text), text);
+    }
+}
+
+#[test]
+fn marks_do_not_pile_up() {
+    let zalgo = format!("a{}", "\u{300}".repeat(100));
+    assert_eq!(sanitize(&zalgo).chars().count(), 1 + MARKS_MAX);
+}
+
+#[test]
+fn width_is_what_the_buffer_takes() {
+    for text in ["abc", "日本語", "👩‍👩‍👧‍👦 x", "1️⃣", "👍🏽", "ｶﾞ", "e\u{301}", "🏳️‍🌈", "क्षि"]
+    {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 40, 1));
+        let (x, _) = buffer.set_stringn(0, 0, text, 40, Style::default());
+        assert_eq!(usize::from(x), width(text), "{text}");
+    }
+}
+
+#[test]
+fn shortening_marks_the_cut() {
+    assert_eq!(truncate("hello world", 8), "hello w…");
+    assert_eq!(truncate("日本語", 4), "日…");
+    assert_eq!(truncate("abc", 0), "");
+    assert_eq!(truncate_start("hello world", 6), "…world");
+    assert_eq!(truncate_path("src/auth/token/store.rs", 16), "…/token/store.rs");
+    assert_eq!(truncate_path("src/auth/token.rs", 40), "src/auth/token.rs");
+    assert_eq!(truncate_path("averyveryverylongname.rs", 8), "…name.rs");
+    assert_eq!(show_path(Path::new("/a/b/c.rs"), Path::new("/a/b")), "c.rs");
+    assert_eq!(show_path(Path::new("/x/c.rs"), Path::new("/a/b")), "/x/c.rs");
+}
+
+#[test]
+fn tabs_go_to_the_next_stop() {
+    assert_eq!(expand_tabs("a\tb", 0), "a   b");
+    assert_eq!(expand_tabs("日\tb", 0), "日  b");
+    assert_eq!(expand_tabs("\tb", 2), "  b");
+}
+
+#[test]
+fn words_wrap_with_their_styles() {
+    let bold = Style::default().add_modifier(Modifier::BOLD);
+    let line = Line::from(vec![Span::raw("one two "), Span::styled("three four", bold)]);
+    let lines = wrap_line(&line, 9);
+    let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["one two", "three", "four"]);
+    assert_eq!(lines[1].spans[0].style, bold);
+}
+
+#[test]
+fn the_hanging_prefix_counts() {
+    let lines = wrap_prefixed(&Line::from("one two three"), 9, &[Span::raw("• ")], &[Span::raw("  ")]);
+    let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["• one two", "  three"]);
+}
+
+fn squeeze(text: &str) -> String {
+    text.chars().filter(|c| *c != ' ').collect()
+}
+
+/// Text that is harder than plain letters.
+fn hard_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z]{1,12}",
+        " {1,3}",
+        "[日本語テキスト。、]{1,6}",
+        Just("👩‍👩‍👧‍👦".to_owned()),
+        Just("1️⃣".to_owned()),
+        Just("e\u{301}".to_owned()),
+        Just("\u{1b}[31m".to_owned()),
+        Just("\u{202e}".to_owned()),
+        Just("\u{200b}".to_owned()),
+        Just("\t".to_owned()),
+        any::<char>().prop_map(|c| c.to_string()),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn sanitized_text_has_no_control(text in hard_text()) {
+        let clean = sanitize(&text).into_owned();
+        prop_assert!(clean.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
+        let hiding = ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}'];
+        prop_assert!(!clean.contains(hiding));
+        // What was cleaned once is clean.
+        prop_assert_eq!(sanitize(&clean).into_owned(), clean.clone());
+    }
+
+    #[test]
+    fn wrapping_keeps_all_and_never_exceeds(text in hard_text(), cols in 2_u16..40, split in 0_usize..30) {
+        let text = expand_tabs(&sanitize(&text).replace('\n', " "), 0).into_owned();
+        let at = text.char_indices().map(|(at, _)| at).nth(split).unwrap_or(text.len());
+        let (left, right) = text.split_at(at);
+        let line = Line::from(vec![Span::raw(left.to_owned()), Span::raw(right.to_owned())]);
+        let expected: String = Graphemes::new(&line).visible();
+        for lines in [wrap_line(&line, cols), hard_wrap(&line, cols)] {
+            let mut joined = String::new();
+            for line in &lines {
+                let row: usize = line.spans.iter().map(|span| width(&span.content)).sum();
+                prop_assert!(row <= usize::from(cols), "{} > {}", row, cols);
+                joined.push_str(&line.to_string());
+            }
+            prop_assert_eq!(squeeze(&joined), squeeze(&expected));
+        }
+    }
+
+    #[test]
+    fn shortened_text_fits(text in hard_text(), cols in 0_usize..30) {
+        let text = one_line(&text);
+        prop_assert!(width(&truncate(&text, cols)) <= cols);
+        prop_assert!(width(&truncate_start(&text, cols)) <= cols);
+        prop_assert!(width(&truncate_path(&text, cols)) <= cols);
+    }
+}

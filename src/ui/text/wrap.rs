@@ -1,0 +1,246 @@
+//! Wrapping of styled lines at words, graphemes and wide characters.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::grapheme_width;
+
+/// One grapheme of a line: where it is and how wide.
+#[derive(Clone, Copy)]
+struct Cluster {
+    span: u32,
+    start: u32,
+    end: u32,
+    cols: u16,
+    is_space: bool,
+}
+
+/// The graphemes of a styled line, to cut it anywhere without losing its styles.
+pub struct Graphemes<'a> {
+    line: &'a Line<'a>,
+    clusters: Vec<Cluster>,
+}
+
+impl<'a> Graphemes<'a> {
+    /// Takes a line apart.
+    pub fn new(line: &'a Line<'a>) -> Self {
+        let mut clusters = Vec::with_capacity(line.spans.iter().map(|span| span.content.len()).sum());
+        for (index, span) in line.spans.iter().enumerate() {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            let text = span.content.as_ref();
+            let mut add = |start: usize, grapheme: &str, cols: usize| {
+                clusters.push(Cluster {
+                    span: index,
+                    start: u32::try_from(start).unwrap_or(u32::MAX),
+                    end: u32::try_from(start + grapheme.len()).unwrap_or(u32::MAX),
+                    cols: u16::try_from(cols).unwrap_or(u16::MAX),
+                    is_space: grapheme == " ",
+                });
+            };
+            if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+                for (at, _) in text.bytes().enumerate() {
+                    add(at, text.get(at..=at).unwrap_or_default(), 1);
+                }
+            } else {
+                for (at, grapheme) in text.grapheme_indices(true) {
+                    let cols = grapheme_width(grapheme);
+                    if cols > 0 {
+                        add(at, grapheme, cols);
+                    }
+                }
+            }
+        }
+        Self { line, clusters }
+    }
+
+    /// Columns of the whole line.
+    pub fn cols(&self) -> usize {
+        self.clusters.iter().map(|cluster| usize::from(cluster.cols)).sum()
+    }
+
+    /// The text of all that takes a column.
+    pub fn visible(&self) -> String {
+        self.clusters.iter().map(|cluster| self.text(*cluster)).collect()
+    }
+
+    fn text(&self, cluster: Cluster) -> &str {
+        let span = self.line.spans.get(cluster.span as usize);
+        span.and_then(|span| span.content.get(cluster.start as usize..cluster.end as usize))
+            .unwrap_or_default()
+    }
+
+    /// The spans of a run of graphemes.
+    fn spans(&self, range: Range<usize>, out: &mut Vec<Span<'static>>) {
+        let run = self.clusters.get(range).unwrap_or_default();
+        let mut open: Option<(u32, String)> = None;
+        for cluster in run {
+            match &mut open {
+                Some((span, text)) if *span == cluster.span => text.push_str(self.text(*cluster)),
+                _ => {
+                    self.close(open.take(), out);
+                    open = Some((cluster.span, self.text(*cluster).to_owned()));
+                }
+            }
+        }
+        self.close(open, out);
+    }
+
+    fn close(&self, open: Option<(u32, String)>, out: &mut Vec<Span<'static>>) {
+        if let Some((span, text)) = open {
+            let style = self.line.spans.get(span as usize).map_or_else(Style::default, |span| span.style);
+            out.push(Span::styled(text, style));
+        }
+    }
+
+    /// Whether a line may begin with this grapheme, seen from the one before it.
+    fn may_break(&self, at: usize) -> bool {
+        let (Some(before), Some(here)) =
+            (at.checked_sub(1).and_then(|i| self.clusters.get(i)), self.clusters.get(at))
+        else {
+            return false;
+        };
+        if here.is_space {
+            return false;
+        }
+        if before.is_space {
+            return true;
+        }
+        // East Asian text breaks between any two characters, but not before closing marks.
+        (before.cols == 2 || here.cols == 2)
+            && !matches!(
+                self.text(*here),
+                "、" | "。"
+                    | "，"
+                    | "．"
+                    | "」"
+                    | "』"
+                    | "）"
+                    | "！"
+                    | "？"
+                    | "："
+                    | "；"
+                    | ","
+                    | "."
+                    | ")"
+            )
+            && !matches!(self.text(*before), "「" | "『" | "（" | "(")
+    }
+}
+
+/// Wraps a styled line at words and graphemes; no line is wider than `cols` (at least 1). Spaces at a break go.
+pub fn wrap_line(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
+    wrap_prefixed(line, cols, &[], &[])
+}
+
+/// Wraps with something before the first line and something before the others (an indent, a bar), both inside
+/// `cols`. Where the prefix would leave fewer than 4 columns it is left out.
+pub fn wrap_prefixed(
+    line: &Line<'_>,
+    cols: u16,
+    first: &[Span<'static>],
+    rest: &[Span<'static>],
+) -> Vec<Line<'static>> {
+    let graphemes = Graphemes::new(line);
+    let cols = usize::from(cols.max(1));
+    let fits = |prefix: &[Span<'static>]| cols.checked_sub(prefix_cols(prefix)).filter(|left| *left >= 4);
+    let (first, first_cols) = fits(first).map_or((&[][..], cols), |left| (first, left));
+    let (rest, rest_cols) = fits(rest).map_or((&[][..], cols), |left| (rest, left));
+    let mut out = Vec::new();
+    let mut from = 0;
+    loop {
+        let (prefix, room) = if out.is_empty() { (first, first_cols) } else { (rest, rest_cols) };
+        let (end, next) = cut(&graphemes, from, room);
+        let mut spans = prefix.to_vec();
+        if end == from && next > from {
+            // Wider than the room itself: a mark stands for it.
+            spans.push(Span::raw("…"));
+        } else {
+            graphemes.spans(from..end, &mut spans);
+        }
+        out.push(styled(line, spans));
+        if next >= graphemes.clusters.len() {
+            return out;
+        }
+        from = next;
+    }
+}
+
+/// Cuts a styled line every `cols` columns and keeps each character, as code and output want it.
+pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
+    let graphemes = Graphemes::new(line);
+    let room = usize::from(cols.max(2));
+    let mut out = Vec::new();
+    let (mut from, mut used) = (0, 0);
+    for (index, cluster) in graphemes.clusters.iter().enumerate() {
+        let w = usize::from(cluster.cols);
+        if used + w > room {
+            let mut spans = Vec::new();
+            graphemes.spans(from..index, &mut spans);
+            out.push(styled(line, spans));
+            (from, used) = (index, 0);
+        }
+        used += w;
+    }
+    let mut spans = Vec::new();
+    graphemes.spans(from..graphemes.clusters.len(), &mut spans);
+    out.push(styled(line, spans));
+    out
+}
+
+/// Where the line that begins at `from` ends, and where the next begins.
+fn cut(graphemes: &Graphemes<'_>, from: usize, room: usize) -> (usize, usize) {
+    let clusters = &graphemes.clusters;
+    let (mut used, mut at) = (0, from);
+    let mut good = None;
+    while let Some(cluster) = clusters.get(at) {
+        if at > from && graphemes.may_break(at) {
+            good = Some(at);
+        }
+        used += usize::from(cluster.cols);
+        if used > room {
+            break;
+        }
+        at += 1;
+    }
+    if at >= clusters.len() {
+        return (at, at);
+    }
+    if clusters.get(at).is_some_and(|cluster| cluster.is_space) {
+        let next = skip_spaces(clusters, at);
+        return (trim_end(clusters, from, at), next);
+    }
+    match good {
+        Some(at) => (trim_end(clusters, from, at), at),
+        None if at == from => (from, from + 1),
+        None => (at, at),
+    }
+}
+
+fn skip_spaces(clusters: &[Cluster], mut at: usize) -> usize {
+    while clusters.get(at).is_some_and(|cluster| cluster.is_space) {
+        at += 1;
+    }
+    at
+}
+
+/// Leaves out spaces before `end`; a line of spaces only keeps them.
+fn trim_end(clusters: &[Cluster], from: usize, end: usize) -> usize {
+    let mut at = end;
+    while at > from && clusters.get(at - 1).is_some_and(|cluster| cluster.is_space) {
+        at -= 1;
+    }
+    if at == from { end } else { at }
+}
+
+fn prefix_cols(prefix: &[Span<'static>]) -> usize {
+    prefix.iter().map(|span| super::width(&span.content)).sum()
+}
+
+fn styled(line: &Line<'_>, spans: Vec<Span<'static>>) -> Line<'static> {
+    let mut out = Line::from(spans);
+    out.style = line.style;
+    out
+}

@@ -1,0 +1,161 @@
+//! Colours: reading them, measuring contrast, and making do with fewer of them.
+//!
+//! Duty: `#rrggbb`, ANSI names and palette numbers to [`Color`]; the step down to 256 or 16 colours.
+//! Not its duty: which role has which colour (the theme files).
+
+use ratatui::style::{Color, Style};
+
+/// How many colours the terminal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorSupport {
+    /// None: modifiers only.
+    None,
+    /// The 16 of ANSI, in whatever tones the user set them to.
+    Ansi16,
+    /// xterm's 256.
+    Ansi256,
+    /// 24 bit.
+    #[default]
+    TrueColor,
+}
+
+impl ColorSupport {
+    /// Judges by the usual variables. `no_color` is whether `NO_COLOR` is set and not empty; the other two are
+    /// `COLORTERM` and `TERM`.
+    pub fn detect(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
+        let term = term.unwrap_or_default();
+        if no_color || term == "dumb" {
+            return Self::None;
+        }
+        if matches!(colorterm, Some("truecolor" | "24bit")) || term.ends_with("-direct") {
+            return Self::TrueColor;
+        }
+        let is_rich = ["256color", "kitty", "alacritty", "ghostty", "wezterm", "foot"];
+        if is_rich.iter().any(|part| term.contains(part)) {
+            return Self::Ansi256;
+        }
+        Self::Ansi16
+    }
+}
+
+/// The names that theme files may use beside `#rrggbb`, with xterm's usual tones.
+const ANSI: [(&str, Color, [u8; 3]); 16] = [
+    ("black", Color::Black, [0, 0, 0]),
+    ("red", Color::Red, [205, 0, 0]),
+    ("green", Color::Green, [0, 205, 0]),
+    ("yellow", Color::Yellow, [205, 205, 0]),
+    ("blue", Color::Blue, [0, 0, 238]),
+    ("magenta", Color::Magenta, [205, 0, 205]),
+    ("cyan", Color::Cyan, [0, 205, 205]),
+    ("white", Color::Gray, [229, 229, 229]),
+    ("bright-black", Color::DarkGray, [127, 127, 127]),
+    ("bright-red", Color::LightRed, [255, 0, 0]),
+    ("bright-green", Color::LightGreen, [0, 255, 0]),
+    ("bright-yellow", Color::LightYellow, [255, 255, 0]),
+    ("bright-blue", Color::LightBlue, [92, 92, 255]),
+    ("bright-magenta", Color::LightMagenta, [255, 0, 255]),
+    ("bright-cyan", Color::LightCyan, [0, 255, 255]),
+    ("bright-white", Color::White, [255, 255, 255]),
+];
+
+/// Reads `#rrggbb`, an ANSI name, `default` (the terminal's own) or a palette number from 0 to 255.
+pub fn parse(text: &str) -> Option<Color> {
+    if let Some(hex) = text.strip_prefix('#') {
+        if hex.len() != 6 || !hex.is_ascii() {
+            return None;
+        }
+        let number = u32::from_str_radix(hex, 16).ok()?;
+        let [_, r, g, b] = number.to_be_bytes();
+        return Some(Color::Rgb(r, g, b));
+    }
+    if text == "default" {
+        return Some(Color::Reset);
+    }
+    if let Some((_, color, _)) = ANSI.iter().find(|(name, _, _)| *name == text) {
+        return Some(*color);
+    }
+    text.parse::<u8>().ok().map(Color::Indexed)
+}
+
+/// The tone of a colour, where it is known: ANSI colours have the usual ones, `default` has none.
+pub fn rgb(color: Color) -> Option<[u8; 3]> {
+    match color {
+        Color::Rgb(r, g, b) => Some([r, g, b]),
+        Color::Indexed(index @ 16..) => Some(palette_rgb(index)),
+        Color::Indexed(index) => ANSI.get(usize::from(index)).map(|entry| entry.2),
+        Color::Reset => None,
+        named => ANSI.iter().find(|(_, color, _)| *color == named).map(|entry| entry.2),
+    }
+}
+
+/// Contrast of two tones, from 1 to 21. Source: WCAG 2.2, relative luminance and contrast ratio.
+pub fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
+    let (one, two) = (luminance(a), luminance(b));
+    (one.max(two) + 0.05) / (one.min(two) + 0.05)
+}
+
+/// A style with its colours brought down to what the terminal shows. `screen` is the theme's background:
+/// with 16 colours it stays the floor that all text must be readable on.
+pub fn reduce(style: Style, support: ColorSupport, screen: Option<Color>) -> Style {
+    match support {
+        ColorSupport::TrueColor => style,
+        ColorSupport::Ansi256 => Style { fg: style.fg.map(to_256), bg: style.bg.map(to_256), ..style },
+        ColorSupport::Ansi16 => {
+            let floor = screen.map(|color| to_16(color, None));
+            // Shades that fall on the screen's own tone are left out; the others must bear their text.
+            let bg = style.bg.map(|color| to_16(color, None));
+            let under = bg.or(floor);
+            Style { fg: style.fg.map(|color| to_16(color, under)), bg, ..style }
+        }
+        ColorSupport::None => Style { fg: None, bg: None, underline_color: None, ..style },
+    }
+}
+
+fn luminance(tone: [u8; 3]) -> f64 {
+    let [r, g, b] = tone.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+/// Squared distance, weighted the way the eye is.
+fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
+    let part = |i: usize, weight: u32| {
+        let gap = u32::from(a.get(i).copied().unwrap_or(0).abs_diff(b.get(i).copied().unwrap_or(0)));
+        gap * gap * weight
+    };
+    part(0, 3) + part(1, 6) + part(2, 2)
+}
+
+/// The tone of an entry of xterm's palette from 16 on: a cube of 6 levels, then 24 greys.
+fn palette_rgb(index: u8) -> [u8; 3] {
+    if index >= 232 {
+        let grey = 8 + (index - 232) * 10;
+        return [grey, grey, grey];
+    }
+    let place = index.saturating_sub(16);
+    [place / 36, place / 6 % 6, place % 6].map(|level| if level == 0 { 0 } else { 55 + level * 40 })
+}
+
+fn to_256(color: Color) -> Color {
+    let Color::Rgb(r, g, b) = color else { return color };
+    let best = (16..=255_u8).min_by_key(|index| distance([r, g, b], palette_rgb(*index)));
+    best.map_or(color, Color::Indexed)
+}
+
+/// The nearest of the 16; with a ground, the nearest one that can be read on it.
+fn to_16(color: Color, ground: Option<Color>) -> Color {
+    let Some(tone) = (match color {
+        Color::Rgb(..) | Color::Indexed(16..) => rgb(color),
+        _ => None,
+    }) else {
+        return color;
+    };
+    let ground = ground.and_then(rgb);
+    let is_readable = |other: [u8; 3]| ground.is_none_or(|ground| contrast(other, ground) >= 3.0);
+    ANSI.iter()
+        .filter(|entry| is_readable(entry.2))
+        .min_by_key(|entry| distance(tone, entry.2))
+        .map_or(color, |entry| entry.1)
+}

@@ -1,0 +1,279 @@
+//! Theme files: TOML to [`Theme`].
+//!
+//! A file has `variant` (`dark` or `light`), perhaps `inherits`, `[palette]` (name to colour) and `[roles]`
+//! (role to style). A role is a colour name for the text, or a table of `fg`, `bg`, `bold`, `italic`,
+//! `underline` and `dim`. An inheriting file takes over palette and roles, and replaces what it names; the
+//! roles it takes over use its own palette.
+//! Nothing here fails: each thing that is wrong becomes a sentence that names the file and what to write.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ratatui::style::{Color, Modifier, Style};
+use toml::{Table, Value};
+
+use super::colour::{self, ColorSupport};
+use super::{Role, Theme};
+
+/// Deepest chain of `inherits`; a longer one is a ring.
+const MOST_PARENTS: usize = 8;
+
+const BUILT_IN: &[(&str, &str)] = &[
+    ("dark", include_str!("../../../themes/dark.toml")),
+    ("light", include_str!("../../../themes/light.toml")),
+    ("high-contrast", include_str!("../../../themes/high-contrast.toml")),
+    ("ansi", include_str!("../../../themes/ansi.toml")),
+];
+
+/// The themes that can be chosen, as text: built in, and the user's own, which go first by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThemeSet {
+    /// Name and TOML text, in the order of the picker.
+    sources: Vec<(String, String)>,
+}
+
+impl Default for ThemeSet {
+    fn default() -> Self {
+        Self::built_in()
+    }
+}
+
+impl ThemeSet {
+    /// Those that come with parlor.
+    pub fn built_in() -> Self {
+        let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        Self { sources: BUILT_IN.iter().map(own).collect() }
+    }
+
+    /// Adds a theme; one of the same name is replaced.
+    pub fn add(&mut self, name: &str, text: &str) {
+        match self.sources.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => text.clone_into(old),
+            None => self.sources.push((name.to_owned(), text.to_owned())),
+        }
+    }
+
+    /// Adds all `*.toml` files of a folder, each under its file name. A folder that does not exist is no
+    /// problem; a file that cannot be read is one.
+    pub fn add_folder(&mut self, folder: &Path) -> Vec<String> {
+        let mut problems = Vec::new();
+        let Ok(entries) = std::fs::read_dir(folder) else { return problems };
+        let mut paths: Vec<_> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+        paths.sort();
+        for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
+            let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+            match std::fs::read_to_string(path) {
+                Ok(text) => self.add(name, &text),
+                Err(error) => problems.push(format!("The theme {} cannot be read: {error}.", path.display())),
+            }
+        }
+        problems
+    }
+
+    /// All names, in the order of the picker.
+    pub fn names(&self) -> Vec<String> {
+        self.sources.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The theme to begin with when the user named none.
+    pub fn default_name(support: ColorSupport) -> &'static str {
+        match support {
+            ColorSupport::None | ColorSupport::Ansi16 => "ansi",
+            ColorSupport::Ansi256 | ColorSupport::TrueColor => "dark",
+        }
+    }
+
+    /// Makes a theme for a terminal, with everything that is wrong with it. An unknown name gives `dark`.
+    pub fn load(&self, name: &str, support: ColorSupport) -> (Theme, Vec<String>) {
+        if support == ColorSupport::None {
+            return (Theme::plain(), Vec::new());
+        }
+        let mut problems = Vec::new();
+        let mut chosen = name;
+        if !self.sources.iter().any(|(known, _)| known == name) {
+            let names = self.names().join(", ");
+            problems.push(format!("There is no theme \"{name}\". Write one of these: {names}."));
+            chosen = "dark";
+        }
+        let mut draft = Draft::default();
+        self.gather(chosen, &mut draft, &mut problems, 0);
+        (draft.finish(chosen, support, &mut problems), problems)
+    }
+
+    /// Reads a file on top of its parents.
+    fn gather(&self, name: &str, draft: &mut Draft, problems: &mut Vec<String>, depth: usize) {
+        if depth > MOST_PARENTS {
+            problems.push(format!("The theme \"{name}\" inherits in a ring. Take one `inherits` out."));
+            return;
+        }
+        let Some((_, text)) = self.sources.iter().find(|(known, _)| known == name) else {
+            problems.push(format!("A theme inherits \"{name}\", which does not exist."));
+            return;
+        };
+        let table = match text.parse::<Table>() {
+            Ok(table) => table,
+            Err(error) => {
+                let line = error.span().map_or(1, |span| {
+                    text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)
+                });
+                problems.push(format!("{name}.toml, line {line}: {}.", error.message()));
+                return;
+            }
+        };
+        if let Some(parent) = table.get("inherits").and_then(Value::as_str) {
+            self.gather(parent, draft, problems, depth + 1);
+        }
+        draft.read(name, &table, problems);
+    }
+}
+
+/// A theme while its files are read: later files replace what earlier ones said.
+#[derive(Debug, Default)]
+struct Draft {
+    is_light: bool,
+    palette: BTreeMap<String, Color>,
+    roles: BTreeMap<&'static str, RoleSource>,
+}
+
+/// A role as written; colours are looked up at the end, in the final palette.
+#[derive(Debug, Clone, Default)]
+struct RoleSource {
+    file: String,
+    fg: Option<String>,
+    bg: Option<String>,
+    modifiers: Modifier,
+}
+
+impl Draft {
+    fn read(&mut self, file: &str, table: &Table, problems: &mut Vec<String>) {
+        for (key, value) in table {
+            match (key.as_str(), value) {
+                ("inherits", Value::String(_)) => {}
+                ("variant", Value::String(variant)) if variant == "dark" || variant == "light" => {
+                    self.is_light = variant == "light";
+                }
+                ("palette", Value::Table(palette)) => self.read_palette(file, palette, problems),
+                ("roles", Value::Table(roles)) => self.read_roles(file, roles, problems),
+                _ => problems.push(format!(
+                    "{file}.toml: `{key}` is not understood. A theme has `variant = \"dark\"` or `\"light\"`, \
+                     `inherits`, `[palette]` and `[roles]`."
+                )),
+            }
+        }
+    }
+
+    fn read_palette(&mut self, file: &str, palette: &Table, problems: &mut Vec<String>) {
+        for (name, value) in palette {
+            match value.as_str().and_then(colour::parse) {
+                Some(color) => {
+                    self.palette.insert(name.clone(), color);
+                }
+                None => problems.push(format!(
+                    "{file}.toml: the colour `{name}` is not understood. Write \"#rrggbb\", an ANSI name such as \
+                     \"bright-blue\", or \"default\"."
+                )),
+            }
+        }
+    }
+
+    fn read_roles(&mut self, file: &str, roles: &Table, problems: &mut Vec<String>) {
+        for (name, value) in roles {
+            let Some(role) = Role::ALL.iter().find(|role| role.key() == name) else {
+                let near = nearest_role(name);
+                problems
+                    .push(format!("{file}.toml: there is no role \"{name}\". The nearest is \"{near}\"."));
+                continue;
+            };
+            let mut source = RoleSource { file: file.to_owned(), ..RoleSource::default() };
+            match value {
+                Value::String(color) => source.fg = Some(color.clone()),
+                Value::Table(table) => source.read(file, name, table, problems),
+                _ => {
+                    problems.push(format!("{file}.toml: \"{name}\" must be a colour, or a table such as {{ fg = \"#rrggbb\", bold = true }}."));
+                    continue;
+                }
+            }
+            self.roles.insert(role.key(), source);
+        }
+    }
+
+    fn finish(&self, name: &str, support: ColorSupport, problems: &mut Vec<String>) -> Theme {
+        let mut styles: Vec<Style> = Vec::with_capacity(Role::ALL.len());
+        for role in Role::ALL {
+            let source = self.roles.get(role.key()).cloned().unwrap_or_default();
+            let mut find = |color: &Option<String>| {
+                let color = color.as_ref()?;
+                let found = self.palette.get(color).copied().or_else(|| colour::parse(color));
+                if found.is_none() {
+                    let file = &source.file;
+                    problems.push(format!(
+                        "{file}.toml: \"{}\" names the colour \"{color}\", which is neither in [palette] nor \
+                         known. Write \"#rrggbb\" or add it to [palette].",
+                        role.key()
+                    ));
+                }
+                found
+            };
+            let (fg, bg) = (find(&source.fg), find(&source.bg));
+            styles.push(Style { fg, bg, ..Style::default() }.add_modifier(source.modifiers));
+        }
+        let screen = styles.first().and_then(|style| style.bg);
+        let mut styles: Vec<Style> =
+            styles.into_iter().map(|style| colour::reduce(style, support, screen)).collect();
+        let ground = styles.first().and_then(|style| style.bg);
+        // With few colours a gentle background may fall on the screen's own; the marked row must still show.
+        if let Some(marked) = styles.get_mut(Role::Selection as usize)
+            && support == ColorSupport::Ansi16
+            && marked.bg == ground
+        {
+            *marked = marked.add_modifier(Modifier::REVERSED);
+        }
+        Theme { name: name.to_owned(), is_dark: !self.is_light, styles }
+    }
+}
+
+impl RoleSource {
+    fn read(&mut self, file: &str, role: &str, table: &Table, problems: &mut Vec<String>) {
+        for (key, value) in table {
+            let modifier = match key.as_str() {
+                "bold" => Modifier::BOLD,
+                "italic" => Modifier::ITALIC,
+                "underline" => Modifier::UNDERLINED,
+                "dim" => Modifier::DIM,
+                "reversed" => Modifier::REVERSED,
+                _ => Modifier::empty(),
+            };
+            match (key.as_str(), value) {
+                ("fg", Value::String(color)) => self.fg = Some(color.clone()),
+                ("bg", Value::String(color)) => self.bg = Some(color.clone()),
+                (_, Value::Boolean(is_on)) if !modifier.is_empty() => self.modifiers.set(modifier, *is_on),
+                _ => problems.push(format!(
+                    "{file}.toml: `{key}` of \"{role}\" is not understood. A role has fg and bg (colours), and bold, \
+                     italic, underline, dim and reversed (true or false)."
+                )),
+            }
+        }
+    }
+}
+
+/// The role whose name needs the fewest changes.
+fn nearest_role(name: &str) -> &'static str {
+    Role::ALL.iter().map(|role| role.key()).min_by_key(|key| edits(name, key)).unwrap_or("text")
+}
+
+/// Levenshtein distance, by characters.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, right) in b.iter().enumerate() {
+            let swap = row.get(j).copied().unwrap_or(0) + usize::from(left != *right);
+            let drop = row.get(j + 1).copied().unwrap_or(0) + 1;
+            let add = next.get(j).copied().unwrap_or(0) + 1;
+            next.push(swap.min(drop).min(add));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,190 @@
+use super::*;
+use crate::ui::theme::colour::{contrast, rgb};
+
+fn load(name: &str, support: ColorSupport) -> Theme {
+    let (theme, problems) = ThemeSet::built_in().load(name, support);
+    assert_eq!(problems, Vec::<String>::new(), "{name}");
+    theme
+}
+
+/// Roles that are read as text, with the roles whose background may lie under them.
+fn grounds(role: Role) -> &'static [Role] {
+    match role {
+        Role::Rule | Role::TableBorder | Role::ModalBorder | Role::ScrollTrack | Role::ScrollThumb => &[],
+        Role::SyntaxComment
+        | Role::SyntaxKeyword
+        | Role::SyntaxString
+        | Role::SyntaxConstant
+        | Role::SyntaxType
+        | Role::SyntaxFunction
+        | Role::SyntaxVariable
+        | Role::SyntaxPunctuation
+        | Role::SyntaxAttribute => {
+            &[Role::Text, Role::Modal, Role::CodeBlock, Role::DiffPlus, Role::DiffMinus]
+        }
+        Role::DiffGutter => &[Role::Text, Role::Modal, Role::DiffPlus, Role::DiffMinus],
+        Role::TextDim | Role::Accent | Role::Match | Role::Success | Role::Error | Role::Warning => {
+            &[Role::Text, Role::Modal, Role::CodeBlock]
+        }
+        _ => &[Role::Text, Role::Modal],
+    }
+}
+
+#[test]
+fn every_theme_file_names_every_role() {
+    for name in ThemeSet::built_in().names() {
+        let theme = load(&name, ColorSupport::TrueColor);
+        for role in Role::ALL {
+            assert_ne!(theme.style(*role), Style::default(), "{name} leaves {} out", role.key());
+        }
+    }
+}
+
+#[test]
+fn every_file_in_the_themes_folder_is_built_in() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("themes");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut names = ThemeSet::built_in().names();
+    names.sort();
+    assert_eq!(files, names);
+}
+
+#[test]
+fn text_can_be_read_on_every_ground_it_stands_on() {
+    for name in ThemeSet::built_in().names() {
+        for support in [ColorSupport::TrueColor, ColorSupport::Ansi256] {
+            let theme = load(&name, support);
+            let least = match (name.as_str(), support) {
+                ("high-contrast", _) => 7.0,
+                (_, ColorSupport::Ansi256) => 4.0,
+                _ => 4.5,
+            };
+            for role in Role::ALL {
+                let style = theme.style(*role);
+                let Some(fg) = style.fg.and_then(rgb) else { continue };
+                let own = style.bg.map(|bg| vec![(*role, bg)]);
+                let under = own.unwrap_or_else(|| {
+                    grounds(*role)
+                        .iter()
+                        .filter_map(|ground| Some((*ground, theme.style(*ground).bg?)))
+                        .collect()
+                });
+                for (ground, bg) in under {
+                    let Some(bg) = rgb(bg) else { continue };
+                    let ratio = contrast(fg, bg);
+                    assert!(
+                        ratio >= least,
+                        "{name} {support:?}: {} on {} is {ratio:.2}",
+                        role.key(),
+                        ground.key()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_painted_on_its_own_colour() {
+    for name in ThemeSet::built_in().names() {
+        for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
+            let theme = load(&name, support);
+            for role in Role::ALL {
+                let style = theme.style(*role);
+                let ground = style.bg.unwrap_or(theme.screen_bg());
+                let fg = style.fg.unwrap_or(theme.style(Role::Text).fg.unwrap_or(Color::Reset));
+                let is_default = fg == Color::Reset && ground == Color::Reset;
+                assert!(is_default || fg != ground, "{name} {support:?}: {}", role.key());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_marked_row_shows_in_every_theme_and_terminal() {
+    for name in ThemeSet::built_in().names() {
+        for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
+            let theme = load(&name, support);
+            let marked = theme.style(Role::Selection);
+            let is_other = marked.bg.is_some_and(|bg| bg != theme.screen_bg() && bg != theme.modal_bg());
+            assert!(is_other || marked.add_modifier.contains(Modifier::REVERSED), "{name} {support:?}");
+        }
+    }
+}
+
+#[test]
+fn with_sixteen_colours_only_those_are_used() {
+    for name in ThemeSet::built_in().names() {
+        let theme = load(&name, ColorSupport::Ansi16);
+        for role in Role::ALL {
+            let style = theme.style(*role);
+            for color in [style.fg, style.bg].into_iter().flatten() {
+                assert!(
+                    !matches!(color, Color::Rgb(..) | Color::Indexed(_)),
+                    "{name}: {} {color}",
+                    role.key()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn without_colours_only_modifiers_are_left() {
+    let (theme, problems) = ThemeSet::built_in().load("light", ColorSupport::None);
+    assert!(problems.is_empty());
+    assert!(Role::ALL.iter().all(|role| {
+        let style = theme.style(*role);
+        style.fg.is_none() && style.bg.is_none()
+    }));
+    assert_eq!(theme.style(Role::Selection).add_modifier, Modifier::REVERSED);
+    assert_eq!(theme.style(Role::Error).add_modifier, Modifier::BOLD);
+}
+
+#[test]
+fn an_unknown_role_is_a_warning_with_the_nearest_name() {
+    let mut set = ThemeSet::built_in();
+    set.add("mine", "inherits = \"dark\"\n[roles]\n\"diff.pluss\" = \"#ffffff\"\n\"accent\" = \"ink\"");
+    let (theme, problems) = set.load("mine", ColorSupport::TrueColor);
+    assert_eq!(problems, ["mine.toml: there is no role \"diff.pluss\". The nearest is \"diff.plus\"."]);
+    assert_eq!(theme.style(Role::Accent).fg, load("dark", ColorSupport::TrueColor).style(Role::Text).fg);
+}
+
+#[test]
+fn a_child_repaints_inherited_roles_with_its_palette() {
+    let mut set = ThemeSet::built_in();
+    set.add("mine", "inherits = \"dark\"\nvariant = \"light\"\n[palette]\nink = \"#010203\"");
+    let (theme, problems) = set.load("mine", ColorSupport::TrueColor);
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(theme.style(Role::Text).fg, Some(Color::Rgb(1, 2, 3)));
+    assert!(!theme.is_dark);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_sentence_each() {
+    let mut set = ThemeSet::built_in();
+    set.add("ring", "inherits = \"ring\"");
+    set.add("broken", "[roles]\n\"text\" = {");
+    set.add("odd", "shade = 1\n[palette]\nink = \"#12\"\n[roles]\n\"text\" = 3\n\"accent\" = { blink = true }\n\"error\" = \"nowhere\"");
+    let said = |name: &str| set.load(name, ColorSupport::TrueColor).1;
+    assert!(said("ring").iter().any(|text| text.contains("in a ring")));
+    assert!(said("broken")[0].starts_with("broken.toml, line 2: "), "{:?}", said("broken"));
+    assert_eq!(said("odd").len(), 5, "{:?}", said("odd"));
+    assert!(said("none")[0].starts_with("There is no theme \"none\". Write one of these: dark, light"));
+    assert_eq!(set.load("none", ColorSupport::TrueColor).0.name, "dark");
+}
+
+#[test]
+fn the_terminal_is_judged_by_its_variables() {
+    use ColorSupport as C;
+    assert_eq!(C::detect(true, Some("truecolor"), Some("xterm")), C::None);
+    assert_eq!(C::detect(false, Some("truecolor"), Some("xterm")), C::TrueColor);
+    assert_eq!(C::detect(false, None, Some("xterm-256color")), C::Ansi256);
+    assert_eq!(C::detect(false, None, Some("linux")), C::Ansi16);
+    assert_eq!(C::detect(false, None, Some("dumb")), C::None);
+    assert_eq!(C::detect(false, None, None), C::Ansi16);
+}

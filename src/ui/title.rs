@@ -1,0 +1,122 @@
+//! The title line: agent, model and mode at the left; folder and branch at the right.
+//!
+//! Duty: what stands in it and what gives way when it is narrow: first the session's title, then folder and
+//! model. The mode stays longest beside the agent, because it says what may happen without asking.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::app::SessionPhase;
+use crate::model::Action;
+
+use super::scene::{Scene, line_width};
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+
+/// Least columns that a folder is shown in.
+const LEAST_FOLDER: usize = 10;
+
+/// From here on the session's own title has room.
+const TITLE_COLS: u16 = 100;
+
+/// Most columns of the session's own title, and of a model's or a mode's name.
+const MOST_TITLE: usize = 40;
+const MOST_NAME: usize = 28;
+
+/// Draws the line.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    let room = usize::from(area.width).saturating_sub(2);
+    let mut left = parts(scene, area.width);
+    while left.len() > 1 && cols(&left) > room {
+        left.remove(1);
+    }
+    let git = branch(scene);
+    let git_cols = git.as_ref().map_or(0, line_width);
+    // The folder gets what the names leave; the branch alone is worth less than nothing without it.
+    let apart = 2;
+    let free = room.saturating_sub(cols(&left) + apart);
+    let folder_room = free.saturating_sub(if git_cols > 0 { git_cols + 2 } else { 0 });
+    let mut right = Line::default();
+    if folder_room >= LEAST_FOLDER {
+        let path = text::truncate_path(&scene.path(&scene.session.place.cwd), folder_room);
+        right.push_span(scene.span(Role::Title, path));
+        if let Some(git) = git {
+            right.push_span(Span::raw("  "));
+            right.spans.extend(git.spans);
+        }
+    } else if git_cols > 0 && free >= git_cols {
+        right = git.unwrap_or_default();
+    }
+
+    let mut x = area.x + 1;
+    for (index, part) in left.iter().enumerate() {
+        if index > 0 {
+            let dot = format!(" {} ", scene.look.glyphs.dot);
+            (x, _) =
+                buf.set_stringn(x, area.y, dot, usize::from(area.right() - x), scene.style(Role::TextDim));
+        }
+        let from = x;
+        let most = usize::from(area.right().saturating_sub(x + 1));
+        let shown = text::truncate(&part.text, most);
+        (x, _) = buf.set_stringn(x, area.y, shown, most, scene.style(part.role));
+        if let Some(action) = part.action {
+            hits.add(Rect { x: from, y: area.y, width: x - from, height: 1 }, Hit::Act(action));
+        }
+    }
+    let width = u16::try_from(line_width(&right)).unwrap_or(0);
+    if width > 0 && x + width < area.right() {
+        buf.set_line(area.right() - 1 - width, area.y, &right, width);
+    }
+}
+
+/// A name in the title.
+struct Part {
+    text: String,
+    role: Role,
+    action: Option<Action>,
+}
+
+/// The names from left to right; the second one goes first when there is no room.
+fn parts(scene: &Scene, width: u16) -> Vec<Part> {
+    let part = |text: &str, role, action| Part { text: text::truncate(text, MOST_NAME), role, action };
+    if scene.session.phase == SessionPhase::NoAgent {
+        return vec![part("parlor", Role::TextStrong, Some(Action::OpenAgents))];
+    }
+    let mut parts = vec![part(&scene.agent(), Role::TextStrong, Some(Action::OpenConnection))];
+    let is_wide = width >= TITLE_COLS;
+    if let Some(title) = scene.session.title.as_deref().map(text::one_line).filter(|_| is_wide)
+        && !title.is_empty()
+    {
+        let text = text::truncate(&title, MOST_TITLE);
+        parts.push(Part { text, role: Role::Title, action: Some(Action::RenameSession) });
+    }
+    if let Some(model) = scene.model().filter(|_| width >= 60) {
+        let has_list = scene.session.models.is_some();
+        let action = if has_list { Action::OpenModels } else { Action::OpenOptions };
+        parts.push(part(&model, Role::Title, Some(action)));
+    }
+    if let Some(mode) = scene.mode() {
+        let has_list = scene.session.modes.is_some() || !scene.is_option("mode");
+        let action = if has_list { Action::OpenModes } else { Action::OpenOptions };
+        parts.push(part(&mode, Role::Title, Some(action)));
+    }
+    parts
+}
+
+fn cols(parts: &[Part]) -> usize {
+    let names: usize = parts.iter().map(|part| text::width(&part.text)).sum();
+    names + parts.len().saturating_sub(1) * 3
+}
+
+/// The branch, with a star when something is changed.
+fn branch(scene: &Scene) -> Option<Line<'static>> {
+    let git = scene.session.git.as_ref()?;
+    let name = text::truncate(&text::one_line(&git.branch), MOST_NAME);
+    let mut line = Line::from(scene.span(Role::Title, format!("{} {name}", scene.marks.branch)));
+    if git.is_dirty {
+        line.push_span(scene.span(Role::Warning, "*"));
+    }
+    Some(line)
+}

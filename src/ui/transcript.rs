@@ -1,0 +1,240 @@
+//! The transcript on the screen: a virtual list of items, each a list of pieces.
+//!
+//! Duty: where the reader is, what fits the screen from there, keeping drawings that are near it.
+//! Not its duty: how an item looks (`cells`). The session enters on each draw; scrolling is kept as a wish until
+//! then, because rows are only known with the width. All of [`TranscriptView`] can be thrown away.
+//! Invariants: the cost of a frame depends on the screen, not on the transcript; what was read stays where it
+//! is while text arrives, unless the end is followed.
+
+use std::collections::{HashMap, VecDeque};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::{DiffLayout, Session};
+use crate::model::{ItemId, SessionKey};
+
+use super::cells::layout::{Layout, Screens};
+use super::highlight;
+use super::look::Look;
+
+mod group;
+mod list;
+mod paint;
+
+use list::List;
+
+/// Columns left of the text: one blank, the mark, one blank.
+const LEFT_COLS: u16 = 3;
+/// Columns right of the text: one blank, the scroll bar.
+const RIGHT_COLS: u16 = 2;
+/// Screens of terminals that are kept.
+const SCREENS_MAX: usize = 8;
+
+/// Where the reader is, and what was drawn lately.
+#[derive(Default)]
+pub struct TranscriptView {
+    session: SessionKey,
+    anchor: Anchor,
+    wishes: Vec<Wish>,
+    /// How many items there were when the reader left the end.
+    seen_items: usize,
+    item_count: usize,
+    cells: HashMap<usize, Cell>,
+    screens: Screens,
+    /// Lazy pieces that hold lines, oldest first.
+    warm: VecDeque<(usize, usize)>,
+    look: Option<LookKey>,
+    look_rev: u64,
+    frame: u64,
+    heads: Vec<(u16, ItemId)>,
+    layouts: usize,
+    height: usize,
+}
+
+/// What the first row of the screen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Anchor {
+    /// Whatever puts the end on the last row.
+    #[default]
+    Follow,
+    /// A place.
+    At(Place),
+}
+
+/// A row: counted within a piece, its gap included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Place {
+    item: usize,
+    piece: usize,
+    row: usize,
+}
+
+/// A move that waits for the next drawing.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Lines(i32),
+    Pages(i32),
+    Top,
+    Show(ItemId),
+}
+
+/// An item's drawing and what it is good for.
+struct Cell {
+    layout: Layout,
+    rev: u32,
+    look_rev: u64,
+    /// Things that matter beside the item: terminals, open questions, the group.
+    stamp: u64,
+    identity: u64,
+    last_used: u64,
+}
+
+/// What makes all drawings void when it changes.
+#[derive(PartialEq)]
+struct LookKey {
+    cols: u16,
+    theme: String,
+    epoch: u32,
+    shows_thoughts: bool,
+    diff_layout: DiffLayout,
+    check: &'static str,
+}
+
+impl TranscriptView {
+    /// Scrolls by lines; negative: up.
+    pub fn scroll_lines(&mut self, lines: i32) {
+        self.wishes.push(Wish::Lines(lines));
+    }
+
+    /// Scrolls by screens, less two lines; negative: up.
+    pub fn scroll_pages(&mut self, pages: i32) {
+        self.wishes.push(Wish::Pages(pages));
+    }
+
+    /// To the beginning.
+    pub fn scroll_top(&mut self) {
+        self.wishes.push(Wish::Top);
+    }
+
+    /// To the end, and follows it.
+    pub fn scroll_end(&mut self) {
+        self.wishes.clear();
+        self.anchor = Anchor::Follow;
+    }
+
+    /// Brings an item onto the screen, if it is not.
+    pub fn show(&mut self, item: ItemId) {
+        self.wishes.push(Wish::Show(item));
+    }
+
+    /// Whether the end is followed.
+    pub fn is_following(&self) -> bool {
+        self.anchor == Anchor::Follow
+    }
+
+    /// Items that came since the reader left the end, as of the last frame.
+    pub fn new_items(&self) -> usize {
+        if self.is_following() { 0 } else { self.item_count.saturating_sub(self.seen_items) }
+    }
+
+    /// The item whose head line is in this row of the area, as of the last frame.
+    pub fn item_at(&self, row: u16) -> Option<ItemId> {
+        self.heads.iter().find(|(at, _)| *at == row).map(|(_, id)| *id)
+    }
+
+    /// How many items were laid out for the last frame.
+    pub fn layouts_last_frame(&self) -> usize {
+        self.layouts
+    }
+
+    /// Lines that are kept, for measurements.
+    pub fn kept_lines(&self) -> usize {
+        let pieces = self.cells.values().flat_map(|cell| &cell.layout.pieces);
+        pieces.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
+    }
+
+    /// Voids all drawings when something that all of them depend on changed.
+    fn take_look(&mut self, look: &Look<'_>, cols: u16) {
+        let key = LookKey {
+            cols,
+            theme: look.theme.name.clone(),
+            epoch: highlight::epoch(),
+            shows_thoughts: look.shows_thoughts,
+            diff_layout: look.diff_layout,
+            check: look.glyphs.check,
+        };
+        if self.look.as_ref() != Some(&key) {
+            self.look = Some(key);
+            self.look_rev += 1;
+        }
+    }
+
+    /// Lets go of drawings that are far from the screen.
+    fn trim(&mut self) {
+        let lines = 3 * self.height + 16;
+        while self.warm.len() > lines {
+            let Some((item, piece)) = self.warm.pop_front() else { break };
+            if let Some(cell) = self.cells.get_mut(&item) {
+                cell.layout.drop_lines_of(piece);
+            }
+        }
+        if self.cells.len() > lines {
+            let oldest = self.frame.saturating_sub(60);
+            let frame = self.frame;
+            self.cells.retain(|_, cell| cell.last_used > oldest);
+            if self.cells.len() > lines {
+                self.cells.retain(|_, cell| cell.last_used == frame);
+            }
+        }
+        if self.screens.len() > SCREENS_MAX {
+            // They are read again from the session when they are needed.
+            self.screens.clear();
+            let used: Vec<usize> = self.cells.keys().copied().collect();
+            for item in used {
+                if let Some(cell) = self.cells.get_mut(&item)
+                    && cell.layout.has_terminal()
+                {
+                    cell.stamp = u64::MAX;
+                }
+            }
+        }
+    }
+}
+
+/// Draws the transcript into an area and takes note of what is where.
+pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area: Rect, buf: &mut Buffer) {
+    if view.session != session.key {
+        // Wishes from before the first drawing are meant for this session.
+        let wishes = if view.frame == 0 { std::mem::take(&mut view.wishes) } else { Vec::new() };
+        *view = TranscriptView { session: session.key, wishes, ..TranscriptView::default() };
+    }
+    view.heads.clear();
+    view.layouts = 0;
+    view.frame += 1;
+    let area = area.intersection(buf.area);
+    if area.height == 0 || area.width < LEFT_COLS + RIGHT_COLS + 4 {
+        view.wishes.clear();
+        return;
+    }
+    let cols = area.width - LEFT_COLS - RIGHT_COLS;
+    view.take_look(look, cols);
+    view.height = usize::from(area.height);
+    let count = session.transcript.items().len();
+    if count < view.item_count {
+        view.cells.clear();
+        view.anchor = Anchor::Follow;
+    }
+    view.item_count = count;
+    let was_following = view.is_following();
+    let top = List::new(session, view, look, cols).place_top();
+    if was_following && !view.is_following() {
+        view.seen_items = count;
+    }
+    let mut list = List::new(session, view, look, cols);
+    paint::draw(&mut list, top, area, buf);
+    view.trim();
+}
+
+#[cfg(test)]
+mod tests;

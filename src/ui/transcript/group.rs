@@ -1,0 +1,91 @@
+//! Runs of reads and searches that went well stand on one line, that of the first.
+
+use std::fmt::Write;
+
+use ratatui::text::{Line, Span};
+
+use crate::app::{Item, ItemBody, ToolCall};
+use crate::ui::cells::layout::{Context, Layout, Piece};
+use crate::ui::cells::{is_groupable, kind_word, title};
+use crate::ui::markdown::PROSE_COLS;
+use crate::ui::text::width;
+use crate::ui::theme::Role;
+
+/// Groups end at multiples of this, so that no look around goes further.
+pub(super) const GROUP_MAX: usize = 32;
+
+/// The item on whose line this one stands; often itself.
+pub(super) fn leader(items: &[Item], index: usize) -> usize {
+    let mut at = index;
+    while !at.is_multiple_of(GROUP_MAX) && joins(items, at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The items that stand on this one's line, itself included; one for most.
+pub(super) fn members(items: &[Item], index: usize) -> &[Item] {
+    let mut end = index + 1;
+    while !end.is_multiple_of(GROUP_MAX) && joins(items, end) {
+        end += 1;
+    }
+    items.get(index..end).unwrap_or_default()
+}
+
+/// Whether an item goes on the line of the one before it.
+fn joins(items: &[Item], index: usize) -> bool {
+    let tool = |index: usize| -> Option<(&Item, &ToolCall)> {
+        let item = items.get(index)?;
+        match &item.body {
+            ItemBody::Tool(tool) if is_groupable(item, tool) => Some((item, tool)),
+            _ => None,
+        }
+    };
+    let Some(before) = index.checked_sub(1).and_then(tool) else { return false };
+    tool(index).is_some_and(|(item, call)| {
+        call.kind == before.1.kind && item.turn == before.0.turn && call.parent == before.1.parent
+    })
+}
+
+/// The one line of a group.
+pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'_>) {
+    *layout = Layout::default();
+    let look = context.look;
+    let calls = || {
+        members.iter().filter_map(|item| match &item.body {
+            ItemBody::Tool(tool) => Some(tool.as_ref()),
+            _ => None,
+        })
+    };
+    let Some(first) = calls().next() else { return };
+    layout.indent = if first.parent.is_some() { 2 } else { 0 };
+    let cols = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(10 + usize::from(layout.indent));
+    let mut text = String::new();
+    let mut seen: Vec<String> = Vec::new();
+    let count = members.len();
+    for (index, tool) in calls().enumerate() {
+        // Room for "and 12 more", unless this is the last.
+        let tail = if index + 1 < count { 12 } else { 0 };
+        let comma = if index > 0 { 2 } else { 0 };
+        let room = cols.saturating_sub(if index == 0 { tail } else { 0 });
+        let title = title(tool, look, room.max(8));
+        if seen.contains(&title) {
+            continue;
+        }
+        if index > 0 && width(&text) + comma + width(&title) + tail > cols {
+            let _ = write!(text, " and {} more", count - index);
+            break;
+        }
+        text.push_str(if index > 0 { ", " } else { "" });
+        text.push_str(&title);
+        seen.push(title);
+    }
+    let style = |role: Role| look.theme.style(role);
+    let kind = kind_word(first.kind);
+    let line = Line::from(vec![
+        Span::styled(format!("{} ", look.glyphs.check), style(Role::Success)),
+        Span::styled(format!("{kind:<8}"), style(Role::ToolKind)),
+        Span::styled(crate::ui::text::truncate(&text, cols), style(Role::ToolTitle)),
+    ]);
+    layout.pieces.push(Piece::ready(vec![line], 0));
+}

@@ -1,0 +1,319 @@
+//! Walking over pieces: up and down from a place, laying out only what is met.
+
+use crate::app::{Item, ItemBody, OpenAskKind, Session};
+use crate::model::{Role as Speaker, ToolContent};
+use crate::ui::cells::layout::{Context, Layout};
+use crate::ui::look::Look;
+
+use super::{Anchor, Cell, Place, TranscriptView, Wish, group};
+
+/// The items, as the view sees them.
+pub(super) struct List<'a> {
+    pub session: &'a Session,
+    pub items: &'a [Item],
+    pub view: &'a mut TranscriptView,
+    pub look: &'a Look<'a>,
+    pub cols: u16,
+}
+
+impl<'a> List<'a> {
+    pub fn new(session: &'a Session, view: &'a mut TranscriptView, look: &'a Look<'a>, cols: u16) -> Self {
+        Self { session, items: session.transcript.items(), view, look, cols }
+    }
+
+    /// Carries out what was wished and says what the first row of the screen is.
+    pub fn place_top(&mut self) -> Place {
+        let height = self.view.height;
+        let mut top = match self.view.anchor {
+            Anchor::Follow => None,
+            Anchor::At(place) => Some(self.clamp(place)),
+        };
+        for wish in std::mem::take(&mut self.view.wishes) {
+            let from = match top {
+                Some(place) => place,
+                None => self.up(self.end(), height),
+            };
+            let page = i32::try_from(height.saturating_sub(2).max(1)).unwrap_or(i32::MAX);
+            top = match wish {
+                Wish::Lines(lines) => self.moved(from, lines),
+                Wish::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
+                Wish::Top => Some(Place::default()),
+                Wish::Show(id) => self.shown(from, usize::try_from(id.0).unwrap_or(usize::MAX)).or(top),
+            };
+        }
+        // A place from which the rest does not fill the screen is the end.
+        if let Some(place) = top
+            && self.rows_from(place, height + 1) > height
+        {
+            self.view.anchor = Anchor::At(place);
+            return place;
+        }
+        self.view.anchor = Anchor::Follow;
+        let end = self.end();
+        self.up(end, height)
+    }
+
+    /// A place so many lines away; `None` below the end.
+    fn moved(&mut self, from: Place, lines: i32) -> Option<Place> {
+        let count = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+        if lines < 0 {
+            return Some(self.up(from, count));
+        }
+        let to = self.down(from, count);
+        (to.item < self.items.len()).then_some(to)
+    }
+
+    /// The place from which an item can be seen; `None` when it is on the screen.
+    fn shown(&mut self, top: Place, item: usize) -> Option<Place> {
+        if item >= self.items.len() {
+            return None;
+        }
+        let item = group::leader(self.items, item);
+        let head = Place { item, piece: 0, row: self.gap_before(item) };
+        if (top.item, top.piece, top.row) <= (head.item, head.piece, head.row) {
+            let bottom = self.down(top, self.view.height.saturating_sub(1));
+            if (head.item, head.piece, head.row) <= (bottom.item, bottom.piece, bottom.row) {
+                return None;
+            }
+        }
+        Some(self.up(head, (self.view.height / 4).min(4)))
+    }
+
+    /// Behind the last row.
+    fn end(&self) -> Place {
+        Place { item: self.items.len(), piece: 0, row: 0 }
+    }
+
+    /// The same place, or the nearest one that exists.
+    fn clamp(&mut self, place: Place) -> Place {
+        if place.item >= self.items.len() {
+            return self.end();
+        }
+        let pieces = self.pieces(place.item);
+        if place.piece >= pieces {
+            let last = pieces.saturating_sub(1);
+            return Place { item: place.item, piece: last, row: 0 };
+        }
+        let rows = self.rows(place.item, place.piece);
+        Place { row: place.row.min(rows.saturating_sub(1)), ..place }
+    }
+
+    /// Rows from a place on, counted up to `most`.
+    fn rows_from(&mut self, from: Place, most: usize) -> usize {
+        let mut at = from;
+        let mut rows = 0;
+        while rows < most && at.item < self.items.len() {
+            if at.piece < self.pieces(at.item) {
+                rows += self.rows(at.item, at.piece).saturating_sub(at.row);
+                at = Place { piece: at.piece + 1, row: 0, ..at };
+            } else {
+                at = Place { item: at.item + 1, piece: 0, row: 0 };
+            }
+        }
+        rows
+    }
+
+    /// So many rows above a place, or the beginning.
+    pub fn up(&mut self, from: Place, count: usize) -> Place {
+        let mut at = from;
+        let mut left = count;
+        loop {
+            if at.row >= left {
+                return Place { row: at.row - left, ..at };
+            }
+            left -= at.row;
+            if at.piece > 0 {
+                at.piece -= 1;
+            } else if at.item > 0 {
+                at.item -= 1;
+                let pieces = self.pieces(at.item);
+                if pieces == 0 {
+                    at.row = 0;
+                    continue;
+                }
+                at.piece = pieces - 1;
+            } else {
+                return Place::default();
+            }
+            at.row = self.rows(at.item, at.piece);
+        }
+    }
+
+    /// So many rows below a place, or the end.
+    fn down(&mut self, from: Place, count: usize) -> Place {
+        let mut at = from;
+        let mut left = count;
+        while at.item < self.items.len() {
+            if at.piece >= self.pieces(at.item) {
+                at = Place { item: at.item + 1, piece: 0, row: 0 };
+                continue;
+            }
+            let rows = self.rows(at.item, at.piece).saturating_sub(at.row);
+            if left < rows {
+                return Place { row: at.row + left, ..at };
+            }
+            left -= rows;
+            at = Place { piece: at.piece + 1, row: 0, ..at };
+        }
+        at
+    }
+
+    /// Rows of a piece, with the blank line before the item where it is the first.
+    pub fn rows(&mut self, item: usize, piece: usize) -> usize {
+        let gap = if piece == 0 { self.gap_before(item) } else { 0 };
+        let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
+            return 0;
+        };
+        let is_known = cell.layout.pieces.get(piece).is_some_and(|piece| piece.height.is_some());
+        if !is_known {
+            self.view.warm.push_back((item, piece));
+        }
+        let mut context = Context {
+            session: self.session,
+            look: self.look,
+            cols: self.cols,
+            screens: &mut self.view.screens,
+        };
+        cell.layout.height(piece, source, &mut context) + gap
+    }
+
+    /// Makes sure that a piece has its lines.
+    pub fn draw_piece(&mut self, item: usize, piece: usize) {
+        let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
+            return;
+        };
+        if cell.layout.pieces.get(piece).is_some_and(|piece| piece.lines.is_none()) {
+            self.view.warm.push_back((item, piece));
+        }
+        let mut context = Context {
+            session: self.session,
+            look: self.look,
+            cols: self.cols,
+            screens: &mut self.view.screens,
+        };
+        cell.layout.draw(piece, source, &mut context);
+    }
+
+    /// How many pieces an item has, laying it out if its drawing is not good any more.
+    pub fn pieces(&mut self, index: usize) -> usize {
+        let Some(item) = self.items.get(index) else { return 0 };
+        if self.is_hidden(index) {
+            return 0;
+        }
+        let frame = self.view.frame;
+        let (rev, look_rev) = (item.rev, self.view.look_rev);
+        if let Some(cell) = self.view.cells.get_mut(&index)
+            && cell.last_used == frame
+        {
+            return cell.layout.pieces.len();
+        }
+        let stamp = self.stamp(index, item);
+        let identity = identity(item);
+        let known = self.view.cells.remove(&index).filter(|cell| cell.identity == identity);
+        let mut cell = known.unwrap_or_else(|| Cell {
+            layout: Layout::default(),
+            rev,
+            look_rev: 0,
+            stamp,
+            identity,
+            last_used: frame,
+        });
+        let is_good = cell.rev == rev && cell.look_rev == look_rev && cell.stamp == stamp;
+        let mut context = Context {
+            session: self.session,
+            look: self.look,
+            cols: self.cols,
+            screens: &mut self.view.screens,
+        };
+        if !is_good {
+            self.view.layouts += 1;
+            let members = group::members(self.items, index);
+            if members.len() > 1 {
+                group::lay_out(&mut cell.layout, members, &context);
+            } else {
+                cell.layout.update(item, cell.look_rev == look_rev, &mut context);
+            }
+            (cell.rev, cell.look_rev, cell.stamp) = (rev, look_rev, stamp);
+        } else if cell.layout.is_live {
+            cell.layout.refresh_head(item, &mut context);
+        }
+        cell.last_used = frame;
+        let pieces = cell.layout.pieces.len();
+        self.view.cells.insert(index, cell);
+        pieces
+    }
+
+    /// Whether an item has no rows of its own: it stands in a group's line, or says nothing.
+    fn is_hidden(&self, index: usize) -> bool {
+        group::leader(self.items, index) != index || self.items.get(index).is_some_and(is_blank)
+    }
+
+    /// A blank line parts items, but not calls and thoughts among themselves.
+    pub fn gap_before(&self, index: usize) -> usize {
+        let Some(item) = self.items.get(index) else { return 0 };
+        let before = (0..index).rev().take(group::GROUP_MAX + 8).find(|at| !self.is_hidden(*at));
+        let Some(before) = before.and_then(|at| self.items.get(at)) else { return 0 };
+        usize::from(!(is_compact(before) && is_compact(item)))
+    }
+
+    /// What matters to an item's drawing beside the item itself.
+    fn stamp(&self, index: usize, item: &Item) -> u64 {
+        let ItemBody::Tool(tool) = &item.body else { return 0 };
+        let mut stamp = 0_u64;
+        let mut mix = |value: u64| stamp = stamp.rotate_left(7).wrapping_mul(0x9e37_79b9).wrapping_add(value);
+        for content in &tool.content {
+            if let ToolContent::Terminal(id) = content
+                && let Some(view) = self.session.terminals.get(id)
+            {
+                mix(view.dropped_bytes + view.output.len() as u64);
+                mix(u64::from(view.exit.is_some()));
+            }
+        }
+        let is_asked =
+            |ask: &OpenAskKind| matches!(ask, OpenAskKind::Permission { tool, .. } if *tool == item.id);
+        mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
+        let members = group::members(self.items, index);
+        if members.len() > 1 {
+            for member in members {
+                mix(u64::from(member.rev));
+            }
+        }
+        stamp & (u64::MAX >> 1)
+    }
+}
+
+/// Whether an item goes without blank lines among its like.
+fn is_compact(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Tool(_) | ItemBody::Subagent { .. } | ItemBody::Raw { .. } => true,
+        ItemBody::Message(message) => message.role == Speaker::Thought,
+        _ => false,
+    }
+}
+
+/// Whether a message has nothing to show.
+fn is_blank(item: &Item) -> bool {
+    let ItemBody::Message(message) = &item.body else { return false };
+    message.parts.iter().all(|part| match part {
+        crate::app::MessagePart::Text(text) => text.trim_start().is_empty(),
+        crate::app::MessagePart::Block(_) => false,
+    })
+}
+
+/// Tells an item from another one that took its place after the transcript was emptied.
+fn identity(item: &Item) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    std::mem::discriminant(&item.body).hash(&mut hasher);
+    match &item.body {
+        ItemBody::Message(message) => (message.role, message.began).hash(&mut hasher),
+        ItemBody::Tool(tool) => (&tool.id, tool.began).hash(&mut hasher),
+        ItemBody::Notice { title, .. } => title.hash(&mut hasher),
+        ItemBody::Compaction { id, .. } => id.hash(&mut hasher),
+        ItemBody::Subagent { session, .. } => session.hash(&mut hasher),
+        ItemBody::Answered { question, .. } => question.hash(&mut hasher),
+        ItemBody::Raw { name, raw } => (name, raw.0.as_ptr() as usize).hash(&mut hasher),
+        ItemBody::TurnEnd(_) => item.turn.hash(&mut hasher),
+    }
+    hasher.finish()
+}

@@ -1,0 +1,156 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ratatui::style::Style;
+
+use super::*;
+use crate::app::{ItemBody, Message, MessagePart, Session, TerminalView, ToolCall, TurnEnd};
+use crate::model::*;
+use crate::ui::look::Glyphs;
+use crate::ui::text::width;
+use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
+
+mod items;
+mod scroll;
+
+fn session() -> Session {
+    let place = SessionPlace {
+        cwd: "/home/ada/shop".into(),
+        additional_directories: Vec::new(),
+        mcp_servers: Vec::new(),
+    };
+    Session::new(SessionKey(1), place)
+}
+
+/// A clock that all items of a test share.
+fn start() -> Instant {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+fn message(role: Role, text: &str) -> ItemBody {
+    ItemBody::Message(Message {
+        role,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: start(),
+        took: Some(Duration::from_secs(4)),
+        is_local: false,
+    })
+}
+
+fn open_message(role: Role, text: &str) -> ItemBody {
+    let ItemBody::Message(mut message) = message(role, text) else { unreachable!() };
+    (message.is_open, message.took) = (true, None);
+    ItemBody::Message(message)
+}
+
+fn tool(kind: ToolKind, status: ToolStatus, title: &str) -> ToolCall {
+    let mut tool = ToolCall::new("call".into(), start());
+    (tool.kind, tool.status, tool.title) = (kind, status, title.to_owned());
+    tool
+}
+
+fn push(session: &mut Session, body: ItemBody) -> ItemId {
+    session.transcript.push(1, body)
+}
+
+fn push_tool(session: &mut Session, tool: ToolCall) -> ItemId {
+    push(session, ItemBody::Tool(Box::new(tool)))
+}
+
+fn dark() -> Theme {
+    ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0
+}
+
+fn look(theme: &Theme) -> Look<'_> {
+    Look {
+        theme,
+        glyphs: Glyphs::rich(),
+        now: start() + Duration::from_secs(8),
+        spinner: 2,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada/shop"),
+    }
+}
+
+fn render(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) -> Buffer {
+    let theme = dark();
+    render_with(session, view, &look(&theme), cols, rows)
+}
+
+fn render_with(
+    session: &Session,
+    view: &mut TranscriptView,
+    look: &Look<'_>,
+    cols: u16,
+    rows: u16,
+) -> Buffer {
+    let area = Rect::new(0, 0, cols, rows);
+    let mut buf = Buffer::empty(area);
+    draw(session, view, look, area, &mut buf);
+    buf
+}
+
+fn rows_of(buf: &Buffer) -> Vec<String> {
+    let area = buf.area;
+    (0..area.height)
+        .map(|y| {
+            let mut text = String::new();
+            let mut x = 0;
+            while x < area.width {
+                let symbol = buf[(x, y)].symbol();
+                text.push_str(symbol);
+                x += u16::try_from(width(symbol).max(1)).unwrap();
+            }
+            text.trim_end().to_owned()
+        })
+        .collect()
+}
+
+/// Text, then runs of equal style by letter, then what the letters stand for.
+fn digest(buf: &Buffer) -> String {
+    let mut legend: Vec<Style> = Vec::new();
+    let mut out = String::new();
+    let rows = rows_of(buf);
+    let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |at| at + 1);
+    for row in rows.iter().take(used) {
+        out.push_str(row);
+        out.push('\n');
+    }
+    out.push_str("-- styles\n");
+    for y in 0..u16::try_from(used).unwrap() {
+        let mut runs: Vec<(char, usize)> = Vec::new();
+        for x in 0..buf.area.width {
+            let style = buf[(x, y)].style();
+            let index = legend.iter().position(|known| *known == style).unwrap_or_else(|| {
+                legend.push(style);
+                legend.len() - 1
+            });
+            let letter = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
+            match runs.last_mut() {
+                Some((last, count)) if *last == letter => *count += 1,
+                _ => runs.push((letter, 1)),
+            }
+        }
+        let runs: Vec<String> = runs.iter().map(|(letter, count)| format!("{letter}{count}")).collect();
+        out.push_str(&runs.join(" "));
+        out.push('\n');
+    }
+    for (index, style) in legend.iter().enumerate() {
+        let letter = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
+        let color =
+            |color: Option<ratatui::style::Color>| color.map_or("none".to_owned(), |color| color.to_string());
+        let mut modifiers = format!("{:?}", style.add_modifier).replace("NONE", "").to_lowercase();
+        if modifiers == "modifier(0x0)" {
+            modifiers.clear();
+        }
+        let line = format!("{letter} {} on {} {modifiers}", color(style.fg), color(style.bg));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,279 @@
+//! Each kind of item, folded and open, at three widths: text and styles.
+
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "tests may be slow where that is shorter"
+)]
+
+use super::*;
+
+/// Draws a session folded (as the rules say), open and closed at each width, and compares.
+fn snap(name: &str, session: &Session) {
+    crate::ui::highlight::wait_for(&["rs", "rust"]);
+    let mut out = String::new();
+    for cols in [36, 76, 116] {
+        for (word, is_open) in [("by rule", None), ("open", Some(true)), ("closed", Some(false))] {
+            let mut session = session.clone();
+            for index in 0..session.transcript.items().len() as u64 {
+                session.transcript.edit(ItemId(index), |item| item.is_open = is_open);
+            }
+            let buf = render(&session, &mut TranscriptView::default(), cols, 60);
+            out.push_str(&format!("== {cols} columns, {word}\n{}\n", digest(&buf)));
+        }
+    }
+    insta::assert_snapshot!(name, out);
+}
+
+fn texts(path: &str, old: Option<&str>, new: &str) -> FileDiff {
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) } }
+}
+
+fn edit() -> ToolCall {
+    let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "Edit token.rs");
+    let old = "impl Token {\n    fn refresh(&mut self) -> Result<Token> {\n        if self.expires < now() {\n            return self.renew();\n        }\n        Ok(self.clone())\n    }\n}\n";
+    let new =
+        old.replace("< now() {", "<= now() + SKEW {").replace("self.clone()", "self.clone() // still good");
+    call.content = vec![ToolContent::Diff(texts("/home/ada/shop/src/auth/token.rs", Some(old), &new))];
+    call
+}
+
+#[test]
+fn messages() {
+    let mut session = session();
+    push(
+        &mut session,
+        message(
+            Role::User,
+            "fix the failing test in src/auth.rs\nand say why it failed, please, in one short sentence",
+        ),
+    );
+    push(
+        &mut session,
+        message(
+            Role::Agent,
+            "I'll look at the **test** first.\n\n1. a test for the boundary\n2. the same check in `session.rs`\n\n\
+             ```rust\nfn main() {\n    let skew = 30; // seconds\n}\n```\n\n> see [the book](https://doc.rust-lang.org)\n\n\
+             | file | change |\n|---|---|\n| token.rs | compares with the clock skew |\n",
+        ),
+    );
+    snap("messages", &session);
+}
+
+#[test]
+fn blocks() {
+    let mut session = session();
+    let image = ContentBlock::Image {
+        data: Arc::from("AAAA".repeat(9000)),
+        mime_type: "image/png".into(),
+        uri: Some("shot.png".into()),
+    };
+    let link = ContentBlock::ResourceLink(ResourceLink {
+        uri: "file:///home/ada/shop/README.md".into(),
+        name: "README.md".into(),
+        size_bytes: Some(2048),
+        ..ResourceLink::default()
+    });
+    let ItemBody::Message(mut with_blocks) = message(Role::Agent, "Here it is:") else { unreachable!() };
+    with_blocks.parts.push(MessagePart::Block(image));
+    with_blocks.parts.push(MessagePart::Text("and its source".into()));
+    with_blocks.parts.push(MessagePart::Block(link));
+    push(&mut session, ItemBody::Message(with_blocks));
+    snap("blocks", &session);
+}
+
+#[test]
+fn thoughts() {
+    let mut session = session();
+    let text = "The check compares with now.\n\nPerhaps the clocks differ by a few seconds, so a token that is about to \
+        expire is still taken as good.\n\n- look at token.rs\n- look at session.rs";
+    push(&mut session, message(Role::Thought, text));
+    push(&mut session, open_message(Role::Thought, text));
+    snap("thoughts", &session);
+}
+
+#[test]
+fn edits() {
+    let mut session = session();
+    push_tool(&mut session, edit());
+    let mut new = tool(ToolKind::Edit, ToolStatus::Completed, "");
+    let text: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    new.content = vec![ToolContent::Diff(texts("/home/ada/shop/notes.txt", None, &text))];
+    push_tool(&mut session, new);
+    snap("edits", &session);
+}
+
+#[test]
+fn commands() {
+    let mut session = session();
+    let view = TerminalView {
+        command: Some("cargo test auth".into()),
+        cwd: None,
+        output: (1..=20)
+            .flat_map(|n| format!("test auth::case_{n} ... \x1b[32mok\x1b[0m\r\n").into_bytes())
+            .collect(),
+        dropped_bytes: 0,
+        exit: None,
+        is_ours: true,
+        began: start(),
+        took: None,
+    };
+    session.terminals.insert("t1".into(), view.clone());
+    let exit = Some(ExitInfo { code: Some(101), signal: None });
+    session.terminals.insert("t2".into(), TerminalView { exit, ..view });
+    let mut running = tool(ToolKind::Execute, ToolStatus::InProgress, "Run the tests");
+    running.input.command = Some("cargo test auth".into());
+    running.content = vec![ToolContent::Terminal("t1".into())];
+    push_tool(&mut session, running.clone());
+    let mut failed = running;
+    (failed.status, failed.took) = (ToolStatus::Failed, Some(Duration::from_secs(75)));
+    failed.content = vec![ToolContent::Terminal("t2".into())];
+    push_tool(&mut session, failed);
+    let mut told = tool(ToolKind::Execute, ToolStatus::Completed, "`ls`");
+    told.content = vec![ToolContent::Block(ContentBlock::Text("```console\nCargo.toml\nsrc\n```".into()))];
+    push_tool(&mut session, told);
+    snap("commands", &session);
+}
+
+#[test]
+fn reads_and_searches() {
+    let mut session = session();
+    for path in
+        ["src/auth.rs", "src/auth/token.rs", "src/auth/session.rs", "src/a/very/long/path/to/some/file.rs"]
+    {
+        let mut read = tool(ToolKind::Read, ToolStatus::Completed, "Read a file");
+        read.locations = vec![Location { path: format!("/home/ada/shop/{path}").into(), line: None }];
+        push_tool(&mut session, read);
+    }
+    push_tool(&mut session, tool(ToolKind::Search, ToolStatus::Completed, "\"fn refresh\" in src"));
+    let mut child = tool(ToolKind::Read, ToolStatus::InProgress, "Read");
+    child.parent = Some("task".into());
+    child.locations = vec![Location { path: "/etc/hosts".into(), line: Some(12) }];
+    push_tool(&mut session, child);
+    snap("reads_and_searches", &session);
+}
+
+#[test]
+fn failures_and_decisions() {
+    let mut session = session();
+    let mut failed = tool(ToolKind::Fetch, ToolStatus::Failed, "");
+    failed.input.url = Some("https://example.org/a".into());
+    failed.content = vec![ToolContent::Block(ContentBlock::Text(
+        "The server answered 503.\n1\n2\n3\n4\n5\n6\n7\n8".into(),
+    ))];
+    push_tool(&mut session, failed);
+    let mut rejected = edit();
+    rejected.status = ToolStatus::Failed;
+    rejected.decision = Some(crate::app::Decision::Chosen { name: "No".into(), is_allow: false });
+    push_tool(&mut session, rejected);
+    push_tool(&mut session, tool(ToolKind::Other, ToolStatus::Cancelled, "something else"));
+    let mut raw = tool(ToolKind::Other, ToolStatus::Completed, "with raw input");
+    raw.raw_input = Some(Raw(Arc::from("{\"a\":1,\"b\":\"two\"}")));
+    raw.content = vec![ToolContent::Unknown(Raw(Arc::from("{\"type\":\"hologram\"}")))];
+    push_tool(&mut session, raw);
+    snap("failures_and_decisions", &session);
+}
+
+#[test]
+fn everything_else() {
+    let mut session = session();
+    let took = Duration::from_secs(12);
+    for reason in [StopReason::Cancelled, StopReason::Refusal, StopReason::MaxTokens] {
+        push(&mut session, ItemBody::TurnEnd(TurnEnd::Stopped { reason, usage: None, took }));
+    }
+    push(
+        &mut session,
+        ItemBody::TurnEnd(TurnEnd::Failed { error: "Rate limit reached.\nTry again in a minute.".into() }),
+    );
+    push(
+        &mut session,
+        ItemBody::TurnEnd(TurnEnd::AgentDied {
+            cause: "signal 9".into(),
+            stderr_tail: (1..9).map(|n| format!("stderr line {n}")).collect(),
+        }),
+    );
+    for severity in [Severity::Info, Severity::Warning, Severity::Error] {
+        let detail = Some("More about it.".into());
+        push(&mut session, ItemBody::Notice { severity, title: "Something to know".into(), detail });
+    }
+    for (status, error) in
+        [("in_progress", None), ("completed", None), ("failed", Some("too long".to_owned()))]
+    {
+        let summary = "We **fixed** the token.".into();
+        push(&mut session, ItemBody::Compaction { id: "c".into(), status: status.into(), summary, error });
+    }
+    push(
+        &mut session,
+        ItemBody::Subagent {
+            session: "child".into(),
+            key: None,
+            title: "Look for callers".into(),
+            description: Some("Find all callers of refresh.".into()),
+            state: Some("running".into()),
+        },
+    );
+    push(
+        &mut session,
+        ItemBody::Answered { question: "Which port?".into(), answer: "accepted: 8080".into() },
+    );
+    push(&mut session, ItemBody::Raw { name: "hologram".into(), raw: Raw(Arc::from("{\"x\":1}")) });
+    snap("everything_else", &session);
+}
+
+#[test]
+fn marks_of_selection_and_asks() {
+    let mut session = session();
+    push(&mut session, message(Role::User, "do it"));
+    let mut call = edit();
+    call.status = ToolStatus::Pending;
+    let id = push_tool(&mut session, call);
+    session.selected = Some(id);
+    let request =
+        PermissionAsk { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
+    session.asks.push_back(crate::app::OpenAsk {
+        conn: ConnId(1),
+        ask: AskId(1),
+        kind: crate::app::OpenAskKind::Permission { request, tool: id },
+        since: start(),
+    });
+    let rows = rows_of(&render(&session, &mut TranscriptView::default(), 90, 20));
+    assert!(rows.iter().any(|row| row.starts_with(" ▌ do it")), "{rows:?}");
+    let head = rows.iter().find(|row| row.contains("edit")).unwrap();
+    assert!(head.starts_with(" ▸ · edit") && head.contains("waits for your answer"), "{head}");
+}
+
+#[test]
+fn plain_marks_are_ascii() {
+    let mut session = session();
+    push(&mut session, message(Role::User, "hello"));
+    push(&mut session, message(Role::Agent, "- a\n\n> b\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n---"));
+    push_tool(&mut session, edit());
+    push(&mut session, message(Role::Thought, "hm"));
+    let theme = Theme::plain();
+    let plain = Look { glyphs: Glyphs::plain(), ..look(&theme) };
+    let buf = render_with(&session, &mut TranscriptView::default(), &plain, 80, 40);
+    for row in rows_of(&buf) {
+        assert!(row.is_ascii(), "{row}");
+    }
+}
+
+#[test]
+fn the_dialog_gets_the_whole_change_and_the_whole_command() {
+    let theme = dark();
+    let mut run = tool(ToolKind::Execute, ToolStatus::Pending, "rm");
+    run.input.command = Some("# tidy up\nrm -rf target".into());
+    let lines = crate::ui::cells::tool_body(&run, &session(), &look(&theme), 40);
+    let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["$ # tidy up", "  rm -rf target"]);
+    let call = edit();
+    assert_eq!(crate::ui::cells::diff_counts(&call), (2, 2));
+    let lines = crate::ui::cells::tool_body(&call, &session(), &look(&theme), 60);
+    assert_eq!(lines.len(), 10);
+}
+
+#[test]
+fn a_change_told_twice_is_shown_once() {
+    let mut call = edit();
+    call.content.push(call.content[0].clone());
+    assert_eq!(crate::ui::cells::diff_counts(&call), (2, 2));
+}

@@ -1,0 +1,245 @@
+//! Following, staying, counting what is laid out.
+
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "tests may be slow where that is shorter"
+)]
+
+use super::*;
+
+/// Numbered items of several kinds, none of which joins a group.
+fn long_session(count: usize) -> Session {
+    let mut session = session();
+    for n in 0..count {
+        match n % 3 {
+            0 => push(&mut session, message(Role::User, &format!("question {n}"))),
+            1 => push(&mut session, message(Role::Agent, &format!("answer {n}\n\nwith **two** paragraphs"))),
+            _ => push_tool(
+                &mut session,
+                tool(ToolKind::Fetch, ToolStatus::Completed, &format!("http://e/{n}")),
+            ),
+        };
+    }
+    session
+}
+
+fn text(buf: &Buffer) -> String {
+    rows_of(buf).join("\n")
+}
+
+#[test]
+fn the_end_is_followed_and_little_is_laid_out() {
+    let mut session = long_session(10_000);
+    let mut view = TranscriptView::default();
+    let rows = 30;
+    let buf = render(&session, &mut view, 80, rows);
+    assert!(text(&buf).contains("answer 9999") || text(&buf).contains("question 9999"));
+    let shown = rows_of(&buf).iter().filter(|row| !row.trim().is_empty()).count();
+    assert!(view.layouts_last_frame() <= shown + 2, "{} for {shown}", view.layouts_last_frame());
+    render(&session, &mut view, 80, rows);
+    assert_eq!(view.layouts_last_frame(), 0);
+    let last = push(&mut session, message(Role::User, "the newest"));
+    let buf = render(&session, &mut view, 80, rows);
+    assert!(rows_of(&buf).last().unwrap().contains("the newest"));
+    assert_eq!(view.layouts_last_frame(), 1);
+    assert_eq!(view.item_at(rows - 1), Some(last));
+}
+
+#[test]
+fn any_place_costs_a_screen() {
+    let session = long_session(10_000);
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 80, 30);
+    for step in 0..200 {
+        match step % 5 {
+            0 => view.show(ItemId(step * 49)),
+            1 => view.scroll_pages(-1),
+            2 => view.scroll_pages(2),
+            3 => view.scroll_lines(-3),
+            _ => view.scroll_top(),
+        }
+        render(&session, &mut view, if step % 7 == 0 { 50 } else { 80 }, 30);
+        assert!(view.layouts_last_frame() <= 30 + 45, "{}", view.layouts_last_frame());
+        assert!(view.kept_lines() <= 30 * 12, "{}", view.kept_lines());
+    }
+}
+
+#[test]
+fn what_was_read_stays_while_text_streams() {
+    let mut session = long_session(60);
+    let open = push(&mut session, open_message(Role::Agent, "begin"));
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    view.scroll_lines(-7);
+    let before = rows_text_without_bar(&render(&session, &mut view, 60, 20));
+    assert!(!view.is_following());
+    for n in 0..40 {
+        session.transcript.edit(open, |item| {
+            if let ItemBody::Message(message) = &mut item.body
+                && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+            {
+                text.push_str(&format!("\n\nmore {n}"));
+            }
+        });
+        push(&mut session, message(Role::User, "and more"));
+        let now = rows_text_without_bar(&render(&session, &mut view, 60, 20));
+        assert_eq!(now[..12], before[..12]);
+    }
+    assert_eq!(view.new_items(), 40);
+    view.scroll_end();
+    let buf = render(&session, &mut view, 60, 20);
+    assert!(view.is_following() && view.new_items() == 0);
+    assert!(rows_of(&buf).last().unwrap().contains("and more"));
+}
+
+fn rows_text_without_bar(buf: &Buffer) -> Vec<String> {
+    rows_of(buf)
+        .into_iter()
+        .map(|row| row.chars().take(58).collect::<String>().trim_end().to_owned())
+        .collect()
+}
+
+#[test]
+fn scrolling_down_to_the_end_follows_again() {
+    let session = long_session(100);
+    let mut view = TranscriptView::default();
+    let end = text(&render(&session, &mut view, 60, 20));
+    view.scroll_pages(-3);
+    render(&session, &mut view, 60, 20);
+    assert!(!view.is_following());
+    view.scroll_pages(3);
+    assert_eq!(text(&render(&session, &mut view, 60, 20)), end);
+    assert!(view.is_following());
+    view.scroll_top();
+    let buf = render(&session, &mut view, 60, 20);
+    assert!(rows_of(&buf)[0].contains("question 0"));
+    view.scroll_lines(i32::MIN);
+    assert_eq!(text(&render(&session, &mut view, 60, 20)), text(&buf));
+}
+
+#[test]
+fn each_scrolled_line_moves_one_row() {
+    let session = long_session(50);
+    let mut view = TranscriptView::default();
+    view.scroll_top();
+    let mut before = rows_text_without_bar(&render(&session, &mut view, 60, 15));
+    for _ in 0..40 {
+        view.scroll_lines(1);
+        let now = rows_text_without_bar(&render(&session, &mut view, 60, 15));
+        assert_eq!(now[..14], before[1..]);
+        before = now;
+    }
+    for _ in 0..40 {
+        view.scroll_lines(-1);
+        let now = rows_text_without_bar(&render(&session, &mut view, 60, 15));
+        assert_eq!(now[1..], before[..14]);
+        before = now;
+    }
+}
+
+#[test]
+fn an_item_can_be_shown() {
+    let session = long_session(300);
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    view.show(ItemId(150));
+    let buf = render(&session, &mut view, 60, 20);
+    assert!(text(&buf).contains("question 150"));
+    view.show(ItemId(152));
+    assert_eq!(text(&render(&session, &mut view, 60, 20)), text(&buf));
+}
+
+#[test]
+fn one_long_message_costs_a_screen_too() {
+    let mut session = session();
+    let source: String = (0..20_000).map(|n| format!("para {n}\n\n")).collect();
+    push(&mut session, message(Role::Agent, &source));
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    assert!(view.kept_lines() < 60);
+    view.scroll_pages(-100);
+    render(&session, &mut view, 60, 20);
+    assert!(view.kept_lines() < 120, "{}", view.kept_lines());
+}
+
+#[test]
+fn an_emptied_transcript_shows_the_new_one() {
+    let mut session = session();
+    push(&mut session, message(Role::Agent, "old text here"));
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    session.transcript.clear();
+    let ItemBody::Message(mut new) = message(Role::Agent, "new text that is longer") else { unreachable!() };
+    new.began += Duration::from_millis(1);
+    push(&mut session, ItemBody::Message(new));
+    assert!(text(&render(&session, &mut view, 60, 20)).contains("new text that is longer"));
+}
+
+#[test]
+fn resizes_show_the_same_item() {
+    let session = long_session(300);
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 80, 20);
+    view.show(ItemId(150));
+    render(&session, &mut view, 80, 20);
+    for cols in [40, 120, 36, 9, 3, 80] {
+        let buf = render(&session, &mut view, cols, 20);
+        assert!(cols < 30 || text(&buf).contains("question 150"), "{cols}");
+    }
+}
+
+mod hostile {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn nothing_unsafe_reaches_a_cell(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "\u{1b}[31m", "\u{202e}", "\u{200b}", "\r", "\t", "日本", "👩‍👩‍👧‍👦", "a b", "\u{0}", "\u{9b}2J", "```\n", "\n", "| a |\n|---|\n",
+                "\u{1b}]0;x\u{7}", "1️⃣", "e\u{301}\u{301}", "- ", "> ", "\u{fe0f}", "\u{200d}",
+            ]), 0..30),
+            cols in 9_u16..70,
+        ) {
+            let text = pieces.concat();
+            let mut session = session();
+            for role in [Role::User, Role::Agent, Role::Thought] {
+                push(&mut session, message(role, &text));
+            }
+            let mut call = tool(ToolKind::Edit, ToolStatus::Failed, &text);
+            call.content = vec![
+                ToolContent::Block(ContentBlock::Text(text.clone())),
+                ToolContent::Diff(FileDiff {
+                    path: text.clone().into(),
+                    change: DiffChange::Texts { old: Some(Arc::from("x\ny")), new: Arc::from(text.as_str()) },
+                }),
+                ToolContent::Unknown(Raw(Arc::from(text.as_str()))),
+            ];
+            call.output_text = Some(text.clone());
+            push_tool(&mut session, call);
+            let mut run = tool(ToolKind::Execute, ToolStatus::Completed, &text);
+            run.output_text = Some(text.clone());
+            push_tool(&mut session, run);
+            let detail = Some(text.clone());
+            push(&mut session, ItemBody::Notice { severity: Severity::Error, title: text.clone(), detail });
+            push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone() });
+            push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(Arc::from(text.as_str())) });
+            for id in 0..session.transcript.items().len() as u64 {
+                if id % 2 == 0 {
+                    session.transcript.edit(ItemId(id), |item| item.is_open = Some(true));
+                }
+            }
+            let mut view = TranscriptView::default();
+            let buf = render(&session, &mut view, cols, 120);
+            for cell in buf.content() {
+                let symbol = cell.symbol();
+                prop_assert!(!symbol.chars().any(char::is_control), "{:?}", symbol);
+                prop_assert!(!symbol.contains(['\u{202e}', '\u{200b}']), "{:?}", symbol);
+            }
+        }
+    }
+}

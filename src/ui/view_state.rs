@@ -1,0 +1,231 @@
+//! What the screen remembers between frames.
+//!
+//! Duty: scroll places, the composer's text area, the log's lines, and where on the screen things can be
+//! clicked. Not its duty: anything that must survive (`app`); all of this can be thrown away.
+//! Data: [`ViewCommand`]s of the reducer come in by [`ViewState::apply`], clocks and lines by the setters.
+//! Invariants: one composer, which holds the draft of the session that was drawn last; the hit map belongs to
+//! the last frame.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ratatui::layout::{Position, Rect};
+
+use crate::app::{State, ViewCommand};
+use crate::config::keymap::Keymap;
+use crate::model::{Action, AskId, SessionKey};
+
+use super::composer::Composer;
+use super::log::{LogLine, LogView};
+use super::look::Glyphs;
+use super::transcript::TranscriptView;
+
+/// How long a step of the spinner lasts.
+pub const SPINNER_STEP: Duration = Duration::from_millis(100);
+
+/// All that the screen remembers.
+pub struct ViewState {
+    /// The time of the frame.
+    pub now: Instant,
+    /// The step of the spinner.
+    pub spinner: usize,
+    /// The marks: rich, or plain where terminal or locale cannot show them.
+    pub glyphs: Glyphs,
+    /// Whether things may move; `false` stills the spinner.
+    pub has_motion: bool,
+    /// The user's home, shown as `~`.
+    pub home: Option<PathBuf>,
+    pub(super) keymap: Arc<Keymap>,
+    pub(super) composer: Composer,
+    pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
+    pub(super) dialog: DialogView,
+    pub(super) log: LogView,
+    pub(super) hits: HitMap,
+    /// The session of the last frame.
+    active: Option<SessionKey>,
+    /// The marked item is to be brought into view.
+    wants_selected: bool,
+    wants_clear: bool,
+    began: Instant,
+}
+
+/// How the top dialog is looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DialogView {
+    /// Which dialog; a new one begins at its top.
+    pub identity: Option<DialogId>,
+    /// First shown row of the body.
+    pub scroll: usize,
+    /// Rows of the body in the last frame.
+    pub page: usize,
+    /// The row that was marked in the last frame: the view follows it only when it moves.
+    pub marked: Option<usize>,
+}
+
+/// Tells one dialog from the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DialogId {
+    /// A dialog by its depth and heading.
+    Modal(usize, String),
+    /// An ask.
+    Ask(AskId),
+}
+
+/// What a click does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hit {
+    /// This.
+    Act(Action),
+    /// Marks the row at this place, from 0, then does this with it.
+    MarkAnd(u16, Action),
+    /// Opens or folds the item whose head is there.
+    Transcript,
+    /// Sets the cursor.
+    Composer,
+    /// Nothing; it hides what is below.
+    Nothing,
+}
+
+/// Where things can be clicked; later ones lie on top.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HitMap {
+    areas: Vec<(Rect, Hit)>,
+}
+
+impl HitMap {
+    /// Adds an area on top of those before.
+    pub fn add(&mut self, area: Rect, hit: Hit) {
+        self.areas.push((area, hit));
+    }
+
+    /// What lies at a place.
+    pub fn at(&self, place: Position) -> Option<(Rect, Hit)> {
+        self.areas.iter().rev().find(|(area, _)| area.contains(place)).copied()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.areas.clear();
+    }
+}
+
+impl ViewState {
+    /// The view before the first frame.
+    pub fn new(keymap: &Keymap, now: Instant) -> Self {
+        Self {
+            now,
+            spinner: 0,
+            glyphs: Glyphs::rich(),
+            has_motion: true,
+            home: None,
+            keymap: Arc::new(keymap.clone()),
+            composer: Composer::default(),
+            transcripts: BTreeMap::new(),
+            dialog: DialogView::default(),
+            log: LogView::default(),
+            hits: HitMap::default(),
+            active: None,
+            wants_selected: false,
+            wants_clear: false,
+            began: now,
+        }
+    }
+
+    /// Sets the clock before a frame; the spinner follows it.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = now;
+        let steps = now.saturating_duration_since(self.began).as_millis() / SPINNER_STEP.as_millis();
+        self.spinner = if self.has_motion { usize::try_from(steps).unwrap_or(0) } else { 0 };
+    }
+
+    /// Takes over changed keys, for hints and help.
+    pub fn set_keymap(&mut self, keymap: &Keymap) {
+        self.keymap = Arc::new(keymap.clone());
+    }
+
+    /// Replaces the lines of the log view. A reader who looks back stays where they are.
+    pub fn set_log(&mut self, lines: Vec<LogLine>) {
+        self.log.set_lines(lines);
+    }
+
+    /// The text in the composer.
+    pub fn draft(&self) -> String {
+        self.composer.text()
+    }
+
+    /// Whether everything is to be repainted; asking takes the wish back.
+    pub fn take_clear(&mut self) -> bool {
+        std::mem::take(&mut self.wants_clear)
+    }
+
+    /// Does what the reducer says.
+    pub fn apply(&mut self, command: ViewCommand) {
+        match command {
+            ViewCommand::ScrollLines(lines) => self.with_transcript(|view| view.scroll_lines(lines)),
+            ViewCommand::ScrollPages(pages) => self.with_transcript(|view| view.scroll_pages(pages)),
+            ViewCommand::ScrollTop => self.with_transcript(TranscriptView::scroll_top),
+            ViewCommand::ScrollEnd => self.with_transcript(TranscriptView::scroll_end),
+            ViewCommand::ShowSelected => self.wants_selected = true,
+            ViewCommand::SetDraft(text) => self.composer.set_text(&text),
+            ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),
+            ViewCommand::ScrollDialogPages(pages) => {
+                let page = i64::try_from(self.dialog.page.saturating_sub(1).max(1)).unwrap_or(1);
+                self.scroll_dialog(i64::from(pages).saturating_mul(page));
+            }
+            ViewCommand::Redraw => self.wants_clear = true,
+        }
+    }
+
+    /// Follows the state into a frame: the session on the screen, the dialog on top.
+    pub(super) fn begin_frame(&mut self, state: &State) {
+        self.hits.clear();
+        if self.active != Some(state.active) {
+            self.active = Some(state.active);
+            let draft = state.active_session().map(|session| session.draft.as_str()).unwrap_or_default();
+            if self.composer.text() != draft {
+                self.composer.set_text(draft);
+            }
+        }
+        let transcripts = &mut self.transcripts;
+        transcripts.retain(|key, _| state.sessions.contains_key(key));
+        let view = transcripts.entry(state.active).or_default();
+        let selected = state.active_session().and_then(|session| session.selected);
+        if let Some(item) = selected.filter(|_| self.wants_selected) {
+            view.show(item);
+        }
+        self.wants_selected = false;
+    }
+
+    /// Begins at the top when another dialog is shown.
+    pub(super) fn show_dialog(&mut self, identity: DialogId) {
+        if self.dialog.identity.as_ref() != Some(&identity) {
+            self.dialog = DialogView { identity: Some(identity), ..DialogView::default() };
+            self.log.follow();
+        }
+    }
+
+    pub(super) fn hide_dialog(&mut self) {
+        self.dialog = DialogView::default();
+    }
+
+    pub(super) fn transcript(&self) -> Option<&TranscriptView> {
+        self.active.and_then(|key| self.transcripts.get(&key))
+    }
+
+    fn with_transcript(&mut self, change: impl FnOnce(&mut TranscriptView)) {
+        if let Some(key) = self.active {
+            change(self.transcripts.entry(key).or_default());
+        }
+    }
+
+    fn scroll_dialog(&mut self, rows: i64) {
+        // The frame clamps to what the dialog holds; here only the sign matters for the log, which counts
+        // from its end.
+        self.log.scroll(rows);
+        let steps = usize::try_from(rows.unsigned_abs()).unwrap_or(usize::MAX);
+        let scroll = self.dialog.scroll;
+        self.dialog.scroll =
+            if rows < 0 { scroll.saturating_sub(steps) } else { scroll.saturating_add(steps) };
+    }
+}

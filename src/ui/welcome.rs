@@ -1,0 +1,109 @@
+//! What stands where the transcript will be: the three things that one can do now, or what went wrong.
+//!
+//! Duty: the empty session in each of its phases. It goes as soon as there is an item.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::app::SessionPhase;
+use crate::config::keymap::Context;
+use crate::model::{Action, CallError};
+
+use super::scene::{Scene, line_width};
+use super::text;
+use super::theme::Role;
+
+/// Widest lines of the words, as for prose.
+const MEASURE: u16 = 72;
+
+/// Draws it.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer) {
+    let cols = area.width.saturating_sub(4).min(MEASURE);
+    let lines = lines(scene, cols);
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    // A little above the middle, where the eye rests.
+    let top = area.height.saturating_sub(height) * 2 / 5;
+    for (y, line) in (area.y + top..area.bottom()).zip(&lines) {
+        buf.set_line(area.x + 3, y, line, area.width.saturating_sub(3));
+    }
+}
+
+fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
+    let agent = scene.agent();
+    let mut lines = Vec::new();
+    let mut say = |role: Role, words: &str| {
+        for paragraph in words.lines() {
+            let line = scene.span(role, text::sanitize(paragraph).into_owned());
+            lines.extend(text::wrap_line(&Line::from(line), cols.max(8)));
+        }
+    };
+    let again = (Context::Main, Action::RestartAgent, "start it again and go on");
+    let log = (Context::Main, Action::OpenLog, "see the log");
+    let agents = (Context::Main, Action::OpenAgents, "choose an agent");
+    let help = (Context::Main, Action::OpenHelp, "all keys");
+    let palette = (Context::Main, Action::OpenPalette, "everything parlor can do");
+    let ways = match &scene.session.phase {
+        SessionPhase::NoAgent => {
+            say(Role::TextStrong, "parlor");
+            say(Role::TextDim, "A quiet room for you and any coding agent.");
+            vec![agents, palette, help]
+        }
+        SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
+            say(Role::TextStrong, &format!("{agent} is on its way"));
+            say(Role::TextDim, "Begin to type. Your prompt goes off as soon as the agent is ready.");
+            vec![(Context::Main, Action::Submit, "send the prompt"), log, help]
+        }
+        SessionPhase::NeedsSignIn => {
+            say(Role::TextStrong, &format!("{agent} wants you to sign in"));
+            say(Role::TextDim, "Your prompt is kept and goes off after that.");
+            vec![(Context::Main, Action::OpenSignIn, "ways to sign in"), palette, help]
+        }
+        SessionPhase::Failed(error) => {
+            say(Role::Error, &format!("{agent} could not open a session"));
+            say(Role::Text, &error_words(error));
+            vec![again, log, agents]
+        }
+        SessionPhase::Ended { cause } => {
+            say(Role::Error, &format!("{agent} has ended"));
+            say(Role::Text, cause);
+            vec![again, log, agents]
+        }
+        SessionPhase::Ready => {
+            say(Role::TextStrong, &format!("{agent} is ready"));
+            say(Role::TextDim, "Say what you want done. It asks before it changes what it may not.");
+            vec![(Context::Main, Action::Submit, "send the prompt"), palette, help]
+        }
+    };
+    lines.push(Line::default());
+    let keyed: Vec<(String, &str)> = ways
+        .into_iter()
+        .filter_map(|(context, action, does)| Some((scene.key(context, action)?, does)))
+        .collect();
+    let widest = keyed.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
+    for (key, does) in keyed {
+        let pad = " ".repeat(widest - text::width(&key) + 3);
+        let line = Line::from(vec![
+            scene.span(Role::Accent, key),
+            Span::raw(pad),
+            scene.span(Role::Text, does.to_owned()),
+        ]);
+        debug_assert!(line_width(&line) < 80, "short enough for any screen");
+        lines.push(line);
+    }
+    lines
+}
+
+/// Why a call brought nothing, in one or two sentences.
+pub(super) fn error_words(error: &CallError) -> String {
+    match error {
+        CallError::Agent(error) => {
+            format!("It said: {} (code {}).", text::one_line(&error.message), error.code)
+        }
+        CallError::Malformed { error } => {
+            format!("Its answer was not understood: {}.", text::one_line(error))
+        }
+        CallError::TimedOut(seconds) => format!("It did not answer within {seconds} s."),
+        CallError::Lost => "The connection ended before it answered.".to_owned(),
+    }
+}
