@@ -1,0 +1,204 @@
+//! What the demo agent does with a prompt.
+//!
+//! Duty: finds the scene that a prompt asks for, plays it, and says how the turn ended.
+//! A scene is a function over a [`Turn`]; it ends at the next step once the turn is cancelled.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::offers;
+use super::turn::{Step, Stop, Turn};
+
+mod rig;
+mod talk;
+mod tour;
+mod work;
+
+/// How a scene ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// Well.
+    Done,
+    /// With another stop reason.
+    Stopped(&'static str),
+    /// With an error instead of an answer: its message and its details.
+    Failed(String, Value),
+}
+
+/// Plays a prompt. Gives the result of `session/prompt`, or the message and the data of its error.
+pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)> {
+    let prompt = Prompt::read(params);
+    let before = turn.live.state().kept.counter;
+    take_prompt(turn, &prompt);
+    let reason = match scene(turn, &prompt) {
+        Ok(Ending::Done) => "end_turn",
+        Ok(Ending::Stopped(reason)) => reason,
+        Ok(Ending::Failed(message, data)) => return Err((message, data)),
+        Err(Stop) => "cancelled",
+    };
+    let steps = turn.live.state().kept.counter - before;
+    let input = 300 + u64::try_from(prompt.text.len() / 4).unwrap_or_default();
+    let output = steps * 180;
+    // After a cancel there is no step any more, and the count is not worth one.
+    let _ = turn.count_usage(input + output);
+    Ok(json!({
+        "stopReason": reason,
+        "usage": {"totalTokens": input + output, "inputTokens": input, "outputTokens": output},
+    }))
+}
+
+/// A prompt: its text, and what came with it.
+struct Prompt {
+    text: String,
+    blocks: Vec<Value>,
+}
+
+impl Prompt {
+    fn read(params: &Value) -> Self {
+        let blocks = params.get("prompt").and_then(Value::as_array).cloned().unwrap_or_default();
+        let texts: Vec<&str> =
+            blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
+        Self { text: texts.join("\n").trim().to_owned(), blocks: blocks.clone() }
+    }
+
+    /// The slash command and its argument.
+    fn command(&self) -> Option<(&str, &str)> {
+        let rest = self.text.strip_prefix('/')?;
+        let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        Some((name, argument.trim()))
+    }
+
+    /// What came beside the text, in words.
+    fn attachments(&self) -> Vec<String> {
+        self.blocks
+            .iter()
+            .filter_map(|block| match block.get("type").and_then(Value::as_str)? {
+                "image" => Some("a picture".to_owned()),
+                "audio" => Some("a sound".to_owned()),
+                "resource_link" => {
+                    let name = block.get("name").and_then(Value::as_str).unwrap_or("something");
+                    Some(format!("a link to `{name}`"))
+                }
+                "resource" => {
+                    let uri = block.pointer("/resource/uri").and_then(Value::as_str).unwrap_or("somewhere");
+                    Some(format!("the content of `{uri}`"))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Puts the prompt into the history, and names the session after its first one.
+fn take_prompt(turn: &Turn, prompt: &Prompt) {
+    let message = turn.new_id("prompt");
+    for block in &prompt.blocks {
+        turn.record(&json!({"sessionUpdate": "user_message_chunk", "messageId": message, "content": block}));
+    }
+    let is_untitled = turn.live.state().kept.title.is_none();
+    if is_untitled && !prompt.text.is_empty() {
+        let line = prompt.text.lines().next().unwrap_or_default().trim_start_matches('/');
+        let title: String = line.chars().take(60).collect();
+        turn.agent.give_title(&turn.live, &title);
+    }
+    turn.save();
+}
+
+fn scene(turn: &Turn, prompt: &Prompt) -> Step<Ending> {
+    let (name, argument) = prompt.command().unwrap_or_else(|| (guess(turn, &prompt.text), ""));
+    match name {
+        "tour" => tour::begin(turn)?,
+        "next" => tour::next(turn)?,
+        "plan" => work::plan(turn)?,
+        "edit" => work::edit(turn)?,
+        "run" => work::run(turn)?,
+        "team" => work::team(turn)?,
+        "ask" => talk::ask(turn, argument)?,
+        "long" => talk::long(turn, argument)?,
+        "think" => talk::think(turn)?,
+        "image" => talk::image(turn)?,
+        "usage" => talk::usage(turn)?,
+        "modes" => talk::modes(turn)?,
+        "notice" | "notices" => talk::notice(turn)?,
+        "compact" => talk::compact(turn)?,
+        "title" => talk::title(turn, argument)?,
+        "help" => help(turn)?,
+        "fail" => return work::fail(turn, argument),
+        "stream" => rig::stream(turn, argument)?,
+        "flood" => rig::flood(turn)?,
+        "hang" => rig::hang(),
+        "crash" => rig::crash(turn)?,
+        "garbage" => rig::garbage(turn)?,
+        "" => welcome(turn, prompt)?,
+        unknown => {
+            let text = format!("I do not know `/{unknown}`. `/help` lists what I do, `/tour` shows it.\n");
+            turn.say(&text)?;
+        }
+    }
+    Ok(Ending::Done)
+}
+
+/// The scene that a free text asks for; `""` for none.
+fn guess(turn: &Turn, text: &str) -> &'static str {
+    let text = text.to_lowercase();
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let is_on_tour = turn.live.state().kept.tour > 0;
+    if is_on_tour && words.len() <= 3 {
+        let on = ["next", "go", "yes", "ok", "okay", "more", "continue", "weiter", "sure"];
+        if words.iter().any(|word| on.contains(word)) {
+            return "next";
+        }
+    }
+    let scenes: &[(&str, &[&str])] = &[
+        ("tour", &["tour", "start", "begin"]),
+        ("help", &["help", "commands"]),
+        ("plan", &["plan"]),
+        ("edit", &["edit", "change", "write", "fix"]),
+        ("run", &["run", "command", "terminal", "shell"]),
+        ("ask", &["ask", "question"]),
+        ("long", &["long", "markdown", "table"]),
+        ("think", &["think", "thought", "thoughts"]),
+        ("image", &["image", "picture"]),
+        ("usage", &["usage", "cost", "tokens", "context"]),
+        ("modes", &["mode", "modes", "model", "models", "options"]),
+        ("fail", &["fail", "error"]),
+    ];
+    scenes
+        .iter()
+        .find(|(_, names)| words.iter().any(|word| names.contains(word)))
+        .map_or("", |(scene, _)| scene)
+}
+
+fn welcome(turn: &Turn, prompt: &Prompt) -> Step {
+    let with = prompt.attachments();
+    if !with.is_empty() {
+        turn.say(&format!("I got {} with it. ", with.join(", ")))?;
+    }
+    turn.think("Someone says something that is no command. A script is all I have. Say so, and help.")?;
+    turn.say(
+        "I am a small scripted agent that lives inside parlor. I need no account and no network, \
+         and I cannot write code. But I do everything that a real agent does in front of you.\n\n\
+         - `/tour` takes you through it, one step at a time\n\
+         - `/edit`, `/run` and `/ask` show what an agent wants from you\n\
+         - `/help` lists the rest\n\n\
+         Type `/` to see the commands while you write.\n",
+    )
+}
+
+fn help(turn: &Turn) -> Step {
+    let mut text = String::from("| command | what it does |\n|---|---|\n");
+    for (name, description, hint) in offers::COMMANDS {
+        let hint = hint.map(|hint| format!(" *{hint}*")).unwrap_or_default();
+        let _ = writeln!(text, "| `/{name}`{hint} | {description} |");
+    }
+    text.push_str(
+        "\nPlain words work too: \"show me a plan\", \"run something\".\n\n\
+         The commands for testing do what they say. `/stream 20000` sends that many chunks without a pause. \
+         `/flood` goes on until you cancel. `/hang` needs a forced stop. After `/crash` the client can start \
+         me again, and I remember this session. `/garbage` sends lines that are no JSON, broken UTF-8, half \
+         a message and updates that nobody knows, and then goes on.\n",
+    );
+    turn.say(&text)
+}

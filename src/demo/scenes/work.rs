@@ -1,0 +1,341 @@
+//! Scenes in which the agent works: plans, edits, commands, a helper, failures.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::super::turn::{Choice, Step, Turn, text_content};
+use super::Ending;
+
+/// The file of the edit, before and after.
+const OLD: &str =
+    "fn greet(name: &str) {\n    println!(\"Hello, {name}\");\n}\n\nfn main() {\n    greet(\"world\");\n}\n";
+const NEW: &str = "/// Greets politely, at any time of the day.\nfn greet(name: &str) {\n    println!(\"Good day, {name}\");\n}\n\nfn main() {\n    greet(\"everyone\");\n}\n";
+
+/// What `/run` runs: harmless, a little slow, colourful.
+const SCRIPT: &str = "echo 'counting sheep'; for i in 1 2 3 4 5; do printf '\\033[32m%s\\033[0m sheep\\n' \"$i\"; sleep 0.3; done; printf '\\033[1mall counted\\033[0m\\n'";
+
+/// A plan that is worked off.
+pub(super) fn plan(turn: &Turn) -> Step {
+    let entries = [
+        ("Look around in the folder", "high"),
+        ("Find out what would be worth doing", "high"),
+        ("Do it, in thought only", "medium"),
+        ("Tell how it went", "low"),
+    ];
+    let show = |done: usize| -> Step {
+        let entries: Vec<Value> = entries
+            .iter()
+            .enumerate()
+            .map(|(at, (content, priority))| {
+                let status = match at {
+                    at if at < done => "completed",
+                    at if at == done => "in_progress",
+                    _ => "pending",
+                };
+                json!({"content": content, "priority": priority, "status": status})
+            })
+            .collect();
+        turn.update(&json!({"sessionUpdate": "plan", "entries": entries}))
+    };
+    show(0)?;
+    turn.pause(600)?;
+    look_around(turn)?;
+    show(1)?;
+    turn.think("The folder is fine as it is. A demo should not touch it.")?;
+    turn.pause(500)?;
+    show(2)?;
+    turn.pause(900)?;
+    show(3)?;
+    turn.say("I looked around and changed nothing.\n")?;
+    show(entries.len())?;
+    if turn.client().has_plans {
+        notes(turn)?;
+    }
+    Ok(())
+}
+
+/// A second plan, with an id of its own, that comes and goes.
+fn notes(turn: &Turn) -> Step {
+    let id = turn.new_id("notes");
+    turn.tell(&json!({"sessionUpdate": "plan_update", "plan": {
+        "type": "markdown", "planId": id, "content": "A note beside the plan. It goes away by itself.",
+    }}))?;
+    turn.pause(1500)?;
+    turn.tell(&json!({"sessionUpdate": "plan_removed", "planId": id}))
+}
+
+/// Lists the session's folder and reads the beginning of a file in it.
+fn look_around(turn: &Turn) -> Step {
+    let cwd = turn.cwd();
+    let id = turn.tool(
+        "List the folder",
+        "search",
+        json!({
+            "locations": [{"path": cwd}], "rawInput": {"path": cwd},
+        }),
+    )?;
+    turn.tool_update(&id, "in_progress", json!({}))?;
+    turn.pause(300)?;
+    let mut names: Vec<String> = fs::read_dir(&cwd)
+        .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    let count = names.len();
+    names.truncate(12);
+    let text = if count == 0 { "nothing here".to_owned() } else { names.join("\n") };
+    turn.tool_update(
+        &id,
+        "completed",
+        json!({
+            "title": format!("List the folder, {count} entries"), "content": [text_content(&text)],
+        }),
+    )?;
+    let file = ["README.md", "readme.md", "Cargo.toml", "package.json", "Makefile"]
+        .into_iter()
+        .map(|name| cwd.join(name))
+        .find(|path| path.is_file());
+    match file {
+        Some(file) => read_head(turn, &file),
+        None => Ok(()),
+    }
+}
+
+/// Reads a few lines, through the client where it offers that.
+fn read_head(turn: &Turn, file: &Path) -> Step {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let id = turn.tool(
+        &format!("Read {name}"),
+        "read",
+        json!({
+            "locations": [{"path": file, "line": 1}], "rawInput": {"path": file, "limit": 5},
+        }),
+    )?;
+    let text = if turn.client().can_read {
+        let asked = json!({"path": file, "line": 1, "limit": 5});
+        turn.request("fs/read_text_file", asked)?.and_then(|answer| {
+            let content = answer.get("content").and_then(Value::as_str);
+            content.map(ToOwned::to_owned).ok_or_else(|| "the answer has no content".to_owned())
+        })
+    } else {
+        fs::read_to_string(file)
+            .map(|text| text.split_inclusive('\n').take(5).collect())
+            .map_err(|error| error.to_string())
+    };
+    match text {
+        Ok(text) => turn.tool_update(&id, "completed", json!({"content": [text_content(&text)]})),
+        Err(why) => turn.tool_update(&id, "failed", json!({"content": [text_content(&why)]})),
+    }
+}
+
+/// An edit in the scratch folder: seen, allowed, done.
+pub(super) fn edit(turn: &Turn) -> Step {
+    let path = match turn.agent.scratch().and_then(|dir| prepare(&dir)) {
+        Ok(path) => path,
+        Err(error) => {
+            return turn.say(&format!("I could not make a scratch folder: {error}. So there is no edit.\n"));
+        }
+    };
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    let new = if old == NEW { OLD } else { NEW };
+    turn.say(&format!(
+        "I made a scratch folder, `{}`. The edit happens there; your own files stay as they are.\n\n",
+        path.parent().unwrap_or(&path).display()
+    ))?;
+    let diff = json!({"type": "diff", "path": path, "oldText": old, "newText": new});
+    let details = json!({
+        "locations": [{"path": path, "line": 1}], "content": [diff], "rawInput": {"path": path},
+    });
+    let id = turn.tool("Edit greeting.rs", "edit", details.clone())?;
+    let mut asked =
+        json!({"toolCallId": id, "title": "Edit greeting.rs", "kind": "edit", "status": "pending"});
+    if let (Some(asked), Some(details)) = (asked.as_object_mut(), details.as_object()) {
+        asked.extend(details.clone());
+    }
+    match turn.may("edit", &asked, "Yes, and do not ask for edits again")? {
+        Choice::Allowed => {}
+        Choice::Rejected => {
+            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "rejected by the user"}}))?;
+            return turn.say("You said no, so nothing was written. That is how it should be.\n");
+        }
+        Choice::Forbidden => {
+            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "plan mode"}}))?;
+            return turn.say("The mode is *Plan only*, so I only show what I would do.\n");
+        }
+    }
+    turn.tool_update(&id, "in_progress", json!({}))?;
+    turn.pause(400)?;
+    // Not through the client: the scratch folder is outside of the session's, so the user would be asked twice.
+    match fs::write(&path, new).map_err(|error| error.to_string()) {
+        Ok(()) => {
+            turn.tool_update(&id, "completed", json!({}))?;
+            turn.say("Done. The greeting is friendlier now. `/edit` again turns it back.\n")
+        }
+        Err(why) => {
+            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": why}}))?;
+            turn.say(&format!("The file was not written: {why}\n"))
+        }
+    }
+}
+
+/// Makes the file that is edited, if it is not there yet.
+fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
+    let path = dir.join("greeting.rs");
+    if !path.exists() {
+        fs::write(&path, OLD)?;
+    }
+    Ok(path)
+}
+
+/// A command: in a terminal of the client where it has some, else pretended.
+pub(super) fn run(turn: &Turn) -> Step {
+    let id = turn.tool("Count sheep", "execute", json!({"rawInput": {"command": SCRIPT}}))?;
+    let asked = json!({
+        "toolCallId": id, "title": "Count sheep", "kind": "execute", "rawInput": {"command": SCRIPT},
+        "content": [text_content(&format!("```sh\n{SCRIPT}\n```"))],
+    });
+    match turn.may("run", &asked, "Yes, and do not ask for commands again")? {
+        Choice::Allowed => {}
+        Choice::Rejected => {
+            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "rejected by the user"}}))?;
+            return turn.say("You said no, so nothing ran.\n");
+        }
+        Choice::Forbidden => {
+            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "plan mode"}}))?;
+            return turn.say("The mode is *Plan only*, so nothing ran.\n");
+        }
+    }
+    if turn.client().has_terminals { in_terminal(turn, &id) } else { pretend(turn, &id) }
+}
+
+fn in_terminal(turn: &Turn, id: &str) -> Step {
+    let dir = turn.agent.scratch().unwrap_or_else(|_| turn.cwd());
+    let create = json!({"command": "sh", "args": ["-c", SCRIPT], "cwd": dir, "outputByteLimit": 64 << 10});
+    let created = turn.request("terminal/create", create)?.and_then(|answer| {
+        let terminal = answer.get("terminalId").and_then(Value::as_str);
+        terminal.map(ToOwned::to_owned).ok_or_else(|| "the answer names no terminal".to_owned())
+    });
+    let terminal = match created {
+        Ok(terminal) => terminal,
+        Err(why) => {
+            turn.tool_update(id, "failed", json!({"content": [text_content(&why)]}))?;
+            return turn.say(&format!("The command did not start: {why}\n"));
+        }
+    };
+    let outcome = watch(turn, id, &terminal);
+    // Released also after a cancel, which kills the command. Nobody waits for that answer.
+    let release = json!({"sessionId": turn.live.id, "terminalId": terminal});
+    drop(turn.agent.peer.request(&turn.live.id, "terminal/release", &release));
+    let code = outcome?;
+    match code {
+        Some(0) => {
+            turn.say("All five are there. The output stays here, also now that the terminal is gone.\n")
+        }
+        Some(code) => turn.say(&format!("It ended with code {code}, which is unusual for sheep.\n")),
+        None => turn.say("It was stopped before the end. The sheep do not mind.\n"),
+    }
+}
+
+/// Shows the terminal in the call, waits for the end and reads the output. Gives the exit code, if any.
+fn watch(turn: &Turn, id: &str, terminal: &str) -> Step<Option<i64>> {
+    let shown = json!({"content": [{"type": "terminal", "terminalId": terminal}]});
+    turn.tool_update(id, "in_progress", shown)?;
+    let named = json!({"terminalId": terminal});
+    let exit = turn.request("terminal/wait_for_exit", named.clone())?;
+    let output = turn.request("terminal/output", named)?;
+    let code = exit.ok().and_then(|exit| exit.get("exitCode").and_then(Value::as_i64));
+    let output = output.ok().and_then(|read| read.get("output").and_then(Value::as_str).map(str::to_owned));
+    let text = text_content(&format!("```\n{}\n```", output.unwrap_or_default().trim_end()));
+    let status = if code == Some(0) { "completed" } else { "failed" };
+    turn.tool_update(id, status, json!({"rawOutput": {"exitCode": code}}))?;
+    // At a replay there is no terminal any more; the text stands in for it.
+    turn.record(&json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": [text]}));
+    Ok(code)
+}
+
+fn pretend(turn: &Turn, id: &str) -> Step {
+    let mut output = String::from("counting sheep\n");
+    for n in 1..=5 {
+        let _ = writeln!(output, "{n} sheep");
+        let text = text_content(&format!("```\n{output}```"));
+        turn.tool_update(id, "in_progress", json!({"content": [text]}))?;
+        turn.pause(300)?;
+    }
+    turn.tool_update(id, "completed", json!({"rawOutput": {"exitCode": 0}}))?;
+    turn.say("This client offers no terminals, so I counted them myself. Nothing was run.\n")
+}
+
+/// A child session, where the client knows such; else a call that looks like one.
+pub(super) fn team(turn: &Turn) -> Step {
+    if !turn.client().has_subagents {
+        let id =
+            turn.tool("Helper: look for typos", "other", json!({"rawInput": {"task": "look for typos"}}))?;
+        turn.tool_update(&id, "in_progress", json!({}))?;
+        turn.pause(1200)?;
+        turn.tool_update(&id, "completed", json!({"content": [text_content("No typos found.")]}))?;
+        return turn.say("My helper is back: no typos. (This client shows helpers as tool calls.)\n");
+    }
+    let child = format!("{}-{}", turn.live.id, turn.new_id("helper"));
+    let peer = &turn.agent.peer;
+    turn.tell(&json!({
+        "sessionUpdate": "subagent_update", "sessionId": child, "title": "Typo helper",
+        "description": "Looks for typos", "state": {"state": "running"},
+    }))?;
+    for piece in ["I read the first file. ", "I read the second file. ", "No typos found."] {
+        turn.pause(500)?;
+        peer.update(
+            &child,
+            &json!({
+                "sessionUpdate": "agent_message_chunk", "messageId": format!("{child}-1"),
+                "content": {"type": "text", "text": piece},
+            }),
+        );
+    }
+    turn.tell(&json!({
+        "sessionUpdate": "subagent_update", "sessionId": child, "state": {"state": "idle"},
+    }))?;
+    turn.say("My helper is back: no typos.\n")
+}
+
+/// Fails, in the way that is asked for.
+pub(super) fn fail(turn: &Turn, how: &str) -> Step<Ending> {
+    match how {
+        "refusal" => {
+            turn.say("This is what a refusal looks like: I will not go on with this prompt.\n")?;
+            return Ok(Ending::Stopped("refusal"));
+        }
+        "tokens" => {
+            turn.say("This is what running out of tokens looks like: the sentence just")?;
+            return Ok(Ending::Stopped("max_tokens"));
+        }
+        _ => {}
+    }
+    turn.say("I try something that cannot work.\n\n")?;
+    let missing = turn.cwd().join("a-file-that-is-not-here.txt");
+    let id = turn.tool(
+        "Read a-file-that-is-not-here.txt",
+        "read",
+        json!({
+            "locations": [{"path": missing}], "rawInput": {"path": missing},
+        }),
+    )?;
+    turn.tool_update(&id, "in_progress", json!({}))?;
+    turn.pause(400)?;
+    turn.tool_update(
+        &id,
+        "failed",
+        json!({
+            "content": [text_content("No such file. A tool call can fail, and the turn goes on.")],
+        }),
+    )?;
+    if how == "tool" {
+        turn.say("The call failed, and I noticed. Nothing else is wrong.\n")?;
+        return Ok(Ending::Done);
+    }
+    turn.say("The call failed. Now the whole turn fails too; the session stays usable.\n")?;
+    let details = "The pretended model did not answer. Say something else, or try again.";
+    Ok(Ending::Failed("The demo failed, as you asked".to_owned(), json!({"details": details})))
+}

@@ -1,0 +1,260 @@
+//! A session of the demo agent, and how it is kept: one JSON file each.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What is kept of a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) id: String,
+    pub(super) cwd: String,
+    #[serde(default)]
+    pub(super) title: Option<String>,
+    pub(super) updated_at: String,
+    pub(super) mode: String,
+    pub(super) model: String,
+    pub(super) speed: String,
+    pub(super) has_thoughts: bool,
+    /// How far the tour is.
+    #[serde(default)]
+    pub(super) tour: usize,
+    /// For the ids of messages and tool calls, which are never used twice.
+    #[serde(default)]
+    pub(super) counter: u64,
+    #[serde(default)]
+    pub(super) used_tokens: u64,
+    #[serde(default)]
+    pub(super) cost: f64,
+    /// All updates, as they are to be replayed.
+    #[serde(default)]
+    pub(super) history: Vec<Value>,
+}
+
+impl Kept {
+    pub(super) fn new(id: String, cwd: String) -> Self {
+        Self {
+            id,
+            cwd,
+            title: None,
+            updated_at: now(),
+            mode: "ask".to_owned(),
+            model: "chatty".to_owned(),
+            speed: "natural".to_owned(),
+            has_thoughts: true,
+            tour: 0,
+            counter: 0,
+            used_tokens: 1200,
+            cost: 0.0,
+            history: Vec::new(),
+        }
+    }
+
+    /// A number that this session has not given out.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.counter += 1;
+        self.counter
+    }
+
+    /// Adds an update to the history. Chunks of one message are joined; what shows a terminal of the client
+    /// is left out, because that terminal will not exist at a replay.
+    pub(super) fn record(&mut self, update: &Value) {
+        if let Some(last) = self.history.last_mut()
+            && join_chunk(last, update)
+        {
+            return;
+        }
+        let mut update = update.clone();
+        if let Some(content) = update.get_mut("content").and_then(Value::as_array_mut) {
+            content.retain(|item| item.get("type").and_then(Value::as_str) != Some("terminal"));
+        }
+        self.history.push(update);
+    }
+
+    pub(super) fn info(&self) -> Value {
+        json!({"sessionId": self.id, "cwd": self.cwd, "title": self.title, "updatedAt": self.updated_at})
+    }
+}
+
+/// Appends a chunk of text to one of the same message; `false` if it is none.
+fn join_chunk(last: &mut Value, update: &Value) -> bool {
+    let key = |value: &Value| {
+        let kind = value.get("sessionUpdate")?.as_str()?.to_owned();
+        let text = value.get("content")?.get("type")?.as_str()? == "text";
+        (text && kind.ends_with("_chunk")).then(|| (kind, value.get("messageId").cloned()))
+    };
+    let is_same = key(last).is_some_and(|last| Some(last) == key(update));
+    let more = update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+    match last.pointer_mut("/content/text") {
+        Some(Value::String(text)) if is_same => {
+            text.push_str(more);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A session in use.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) id: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) kept: Kept,
+    /// The running turn.
+    pub(super) turn: Option<Arc<Cancel>>,
+    /// What the user allowed once and for all.
+    pub(super) always: HashSet<&'static str>,
+}
+
+impl Live {
+    pub(super) fn new(kept: Kept) -> Self {
+        let id = kept.id.clone();
+        Self { id, state: Mutex::new(State { kept, turn: None, always: HashSet::new() }) }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that a turn is to end.
+#[derive(Debug, Default)]
+pub(super) struct Cancel {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Cancel {
+    pub(super) fn set(&self) {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits; `true` if cancelled meanwhile.
+    pub(super) fn wait(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let mut is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*is_set {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            is_set = self.changed.wait_timeout(is_set, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_set
+    }
+}
+
+/// The folder of kept sessions.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    dir: PathBuf,
+}
+
+impl Shelf {
+    pub(super) fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        file.write_all(&serde_json::to_vec(kept)?)?;
+        file.persist(self.file(&kept.id)?).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    pub(super) fn load(&self, id: &str) -> Option<Kept> {
+        let bytes = fs::read(self.file(id).ok()?).ok()?;
+        serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.id == id)
+    }
+
+    /// All of them, the latest first.
+    pub(super) fn list(&self) -> Vec<Kept> {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut all: Vec<Kept> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+            .collect();
+        all.sort_by(|a, b| (&b.updated_at, &b.id).cmp(&(&a.updated_at, &a.id)));
+        all
+    }
+
+    /// That it is gone already is fine.
+    pub(super) fn delete(&self, id: &str) -> io::Result<()> {
+        match fs::remove_file(self.file(id)?) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// An id comes from outside and must not lead elsewhere.
+    fn file(&self, id: &str) -> io::Result<PathBuf> {
+        if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an id of this agent"));
+        }
+        Ok(self.dir.join(id).with_extension("json"))
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+/// The time in ISO 8601, with milliseconds so that it sorts.
+pub(super) fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (second / 3600, second % 3600 / 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date of a day since 1970. Years are counted from March, so that the leap day comes last.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        for (days, expected) in [
+            (0, (1970, 1, 1)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_778, (2026, 11, 21)),
+            (47_540, (2100, 2, 28)),
+            (47_541, (2100, 3, 1)),
+        ] {
+            assert_eq!(date(days), expected, "{days}");
+        }
+        assert_eq!(now().len(), "2026-11-21T03:00:00.000Z".len());
+    }
+}

@@ -1,0 +1,319 @@
+//! Turns: what they show, what they ask, how they end.
+
+use super::*;
+
+#[test]
+fn the_tour_goes_step_by_step_through_everything() {
+    let (_dir, mut client, session) = rig();
+    assert_eq!(client.prompt(&session, "/tour").unwrap(), "end_turn");
+    assert!(client.said().contains("# Welcome") && client.said().contains("**next**"));
+    assert!(!client.text("agent_thought_chunk").is_empty());
+
+    client.prompt(&session, "next").unwrap();
+    let plans = client.kind("plan");
+    assert!(plans.len() >= 4, "the plan moves");
+    assert_eq!(plans[0]["entries"][0]["status"], "in_progress");
+    assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
+    assert_eq!(client.methods_asked(), ["fs/read_text_file"]);
+
+    client.prompt(&session, "yes, go on").unwrap();
+    assert_eq!(client.methods_asked(), ["session/request_permission"]);
+
+    client.prompt(&session, "next").unwrap();
+    let asked = client.methods_asked();
+    assert_eq!(asked.first(), Some(&"session/request_permission"));
+    assert_eq!(asked.last(), Some(&"terminal/release"));
+
+    client.prompt(&session, "Next").unwrap();
+    assert_eq!(client.methods_asked(), ["elicitation/create"]);
+    assert!(client.said().contains("2 cups of green tea") && client.said().contains("That was the tour"));
+    client.end();
+}
+
+#[test]
+fn every_command_that_it_offers_is_known() {
+    let (_dir, mut client, session) = rig();
+    let said = "/help";
+    client.prompt(&session, said).unwrap();
+    let help = client.said();
+    for (name, ..) in super::super::offers::COMMANDS {
+        assert!(help.contains(&format!("`/{name}`")), "{name} is not in the help");
+        if matches!(*name, "flood" | "hang" | "crash" | "garbage" | "help") {
+            continue;
+        }
+        let ended = client.prompt(&session, &format!("/{name}"));
+        let said = client.said();
+        assert!(ended.is_ok() || *name == "fail", "{name}: {ended:?}");
+        assert!(!said.contains("I do not know"), "{name}");
+        assert!(!said.is_empty(), "{name} says nothing");
+    }
+    client.prompt(&session, "/nonsense").unwrap();
+    assert!(client.said().contains("I do not know `/nonsense`"));
+    client.end();
+}
+
+#[test]
+fn every_kind_of_update_comes_up() {
+    let (_dir, mut client, session) = rig();
+    let mut kinds = std::collections::BTreeSet::new();
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
+    kinds.extend(client.updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap().to_owned()));
+    for prompt in ["/think", "/plan", "/notice", "/compact", "/team", "/title A title"] {
+        client.prompt(&session, prompt).unwrap();
+        kinds
+            .extend(client.updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap().to_owned()));
+    }
+    client.updates.clear();
+    client.call("session/load", json!({"sessionId": session, "cwd": "/", "mcpServers": []})).unwrap();
+    kinds.extend(client.updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap().to_owned()));
+    let all = [
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "available_commands_update",
+        "compaction_summary_chunk",
+        "compaction_update",
+        "config_option_update",
+        "current_mode_update",
+        "notice",
+        "plan",
+        "plan_removed",
+        "plan_update",
+        "session_info_update",
+        "subagent_update",
+        "tool_call",
+        "tool_call_update",
+        "usage_update",
+        "user_message_chunk",
+    ];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
+    client.end();
+}
+
+#[test]
+fn a_client_that_offers_nothing_gets_the_same_by_other_means() {
+    let (_dir, mut client, session) = rig_with(&json!({}));
+    client.prompt(&session, "/run").unwrap();
+    assert_eq!(client.methods_asked(), ["session/request_permission"]);
+    assert!(client.said().contains("offers no terminals"));
+    client.prompt(&session, "/edit").unwrap();
+    assert_eq!(client.methods_asked(), ["session/request_permission"]);
+    assert!(client.said().contains("Done."));
+    client.permission = Some("coffee");
+    client.prompt(&session, "/ask").unwrap();
+    assert!(client.said().contains("Coffee it is"));
+    for prompt in ["/notice", "/compact", "/team", "/plan"] {
+        client.prompt(&session, prompt).unwrap();
+        for kind in ["notice", "compaction_update", "subagent_update", "plan_update"] {
+            assert!(client.kind(kind).is_empty(), "{prompt} sent {kind}");
+        }
+    }
+    client.end();
+}
+
+#[test]
+fn an_edit_happens_in_the_scratch_folder_and_only_when_allowed() {
+    let (dir, mut client, session) = rig();
+    client.permission = Some("no");
+    client.prompt(&session, "/edit").unwrap();
+    assert!(client.said().contains("You said no"));
+    let asked = &client.asked[0]["params"]["toolCall"];
+    let (path, new) = (asked["content"][0]["path"].clone(), asked["content"][0]["newText"].clone());
+    let path = PathBuf::from(path.as_str().unwrap());
+    assert!(path.parent().unwrap().file_name().unwrap().to_str().unwrap().starts_with("parlor-demo-"));
+    assert!(!path.starts_with(dir.path()));
+    let old = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(asked["content"][0]["oldText"], json!(old));
+    assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
+
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"})).unwrap();
+    client.prompt(&session, "/edit").unwrap();
+    assert_eq!((client.methods_asked().len(), std::fs::read_to_string(&path).unwrap()), (0, old.clone()));
+
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).unwrap();
+    client.permission = Some("always");
+    client.prompt(&session, "/edit").unwrap();
+    assert_eq!(json!(std::fs::read_to_string(&path).unwrap()), new);
+    client.prompt(&session, "/edit").unwrap();
+    assert!(client.methods_asked().is_empty(), "always is remembered");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "and the edit goes back");
+
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["README.md", "sessions"], "the session's folder is untouched");
+    client.end();
+    assert!(!path.exists(), "the scratch folder goes with the agent");
+}
+
+#[test]
+fn acp_v1_cancel_ends_a_turn_inside_a_permission_request() {
+    let (_dir, mut client, session) = rig();
+    client.permission = None;
+    let id = client.send_prompt(&session, "/edit");
+    while client.asked.is_empty() {
+        client.next();
+    }
+    let second = client.send_prompt(&session, "another");
+    assert_eq!(client.wait(second).unwrap_err()["code"], -32600);
+    client.cancel(&session);
+    assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
+    // The client's own answer comes late.
+    let late = json!({"jsonrpc": "2.0", "id": client.asked[0]["id"], "result": {"outcome": {"outcome": "cancelled"}}});
+    client.write(&late);
+    client.permission = Some("yes");
+    assert_eq!(client.prompt(&session, "/edit").unwrap(), "end_turn");
+    client.end();
+}
+
+#[test]
+fn cancel_in_a_command_releases_its_terminal() {
+    let (_dir, mut client, session) = rig();
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
+    client.permission = Some("never ends");
+    let id = client.send_prompt(&session, "/run");
+    while client.methods_asked().last() != Some(&"terminal/wait_for_exit") {
+        client.next();
+    }
+    client.cancel(&session);
+    assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
+    assert!(client.methods_asked().contains(&"terminal/release"));
+    client.end();
+}
+
+#[test]
+fn a_cancel_without_a_turn_changes_nothing() {
+    let (_dir, mut client, session) = rig();
+    client.cancel(&session);
+    client.cancel("no such session");
+    assert_eq!(client.prompt(&session, "/think").unwrap(), "end_turn");
+    client.end();
+}
+
+#[test]
+fn failures_come_in_all_forms() {
+    let (_dir, mut client, session) = rig();
+    let error = client.prompt(&session, "/fail").unwrap_err();
+    assert_eq!(error["code"], -32603);
+    assert!(error["data"]["details"].as_str().unwrap().contains("did not answer"));
+    assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
+    assert_eq!(client.prompt(&session, "/fail tool").unwrap(), "end_turn");
+    assert_eq!(client.prompt(&session, "/fail refusal").unwrap(), "refusal");
+    assert_eq!(client.prompt(&session, "/fail tokens").unwrap(), "max_tokens");
+    client.end();
+}
+
+#[test]
+fn a_question_can_be_declined_closed_and_asked_as_a_page() {
+    let (_dir, mut client, session) = rig();
+    for (answer, words) in [
+        (json!({"action": "decline"}), "rather not say"),
+        (json!({"action": "cancel"}), "closed the question"),
+        (
+            json!({"action": "accept", "content": {"kind": "none", "cups": 1, "extras": ["milk"], "name": "Ada",
+            "hurry": true}}),
+            "One cup of coffee with milk for Ada. Careful",
+        ),
+    ] {
+        client.elicitation = answer;
+        client.prompt(&session, "/ask").unwrap();
+        assert!(client.said().contains(words), "{}", client.said());
+    }
+    client.prompt(&session, "/ask link").unwrap();
+    assert_eq!(client.asked[0]["params"]["mode"], "url");
+    client.end();
+}
+
+#[test]
+fn the_rig_streams_floods_and_crashes() {
+    let (dir, mut client, session) = rig();
+    client.prompt(&session, "/stream 500").unwrap();
+    let said = client.said();
+    assert!((0..500).all(|n| said.contains(&format!("chunk{n} ")) || said.contains(&format!("chunk{n}\n"))));
+
+    client.updates.clear();
+    let id = client.send_prompt(&session, "/flood");
+    while client.updates.len() < 200 {
+        client.next();
+    }
+    client.cancel(&session);
+    assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
+
+    client.prompt(&session, "/crash").unwrap();
+    assert!(CRASHED.load(Ordering::SeqCst));
+    client.end();
+    let kept = std::fs::read_to_string(dir.path().join(format!("sessions/{session}.json"))).unwrap();
+    assert!(kept.contains("words on stderr"), "what was said before the crash is kept");
+}
+
+#[test]
+fn hang_hears_no_cancel_and_ends_with_the_input() {
+    let (_dir, mut client, session) = rig();
+    let other = client.new_session(Path::new("/"));
+    client.send_prompt(&session, "/hang");
+    client.cancel(&session);
+    assert_eq!(client.prompt(&other, "hello").unwrap(), "end_turn", "only that session hangs");
+    let busy = client.prompt(&session, "hello").unwrap_err();
+    assert_eq!(busy["code"], -32600);
+    client.end();
+}
+
+#[test]
+fn garbage_is_garbage_and_the_turn_goes_on() {
+    let (_dir, mut client, session) = rig();
+    let id = client.send_prompt(&session, "/garbage");
+    let (mut noise, mut odd, mut said) = (0, 0, String::new());
+    loop {
+        let line = client.next_line();
+        let Ok(message) = serde_json::from_slice::<Value>(&line) else {
+            noise += 1;
+            continue;
+        };
+        if message["id"] == json!(id) {
+            assert_eq!(message["result"]["stopReason"], "end_turn");
+            break;
+        }
+        match message["method"].as_str() {
+            Some("session/update") => {
+                let params = &message["params"];
+                match serde_json::from_value::<v1::SessionNotification>(params.clone()) {
+                    Ok(_) => said.push_str(params["update"]["content"]["text"].as_str().unwrap_or_default()),
+                    Err(_) => odd += 1,
+                }
+            }
+            Some("demo/unheard_of_request") => {
+                let error = json!({"code": -32601, "message": "no such method"});
+                client.write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((noise, odd), (6, 3), "{said}");
+    assert!(said.contains("refused it: *no such method*"));
+    client.end();
+}
+
+#[test]
+fn pauses_make_it_talk_at_a_natural_pace() {
+    let (dir, client, _) = rig();
+    client.end();
+    // The same agent, with pauses.
+    let (agent_in, mut to_agent) = io::pipe().unwrap();
+    let (from_agent, agent_out) = io::pipe().unwrap();
+    let settings = Settings { sessions_dir: dir.path().join("sessions"), is_paced: true, crash: || {} };
+    thread::spawn(move || serve(BufReader::new(agent_in), agent_out, settings));
+    let mut lines = BufReader::new(from_agent).lines();
+    writeln!(to_agent, "{}", json!({"id": 1, "method": "session/new", "params": {"cwd": "/"}})).unwrap();
+    let created: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    let prompt =
+        json!({"sessionId": created["result"]["sessionId"], "prompt": [{"type": "text", "text": "/title"}]});
+    writeln!(to_agent, "{}", json!({"id": 2, "method": "session/prompt", "params": prompt})).unwrap();
+    let before = std::time::Instant::now();
+    let mut chunks = 0;
+    for line in lines.map_while(Result::ok) {
+        chunks += u32::from(line.contains("agent_message_chunk"));
+        if line.contains("stopReason") {
+            break;
+        }
+    }
+    assert!(chunks >= 5 && before.elapsed() >= Duration::from_millis(16) * chunks);
+}

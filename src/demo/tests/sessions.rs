@@ -1,0 +1,199 @@
+//! Sessions: kept, listed, loaded, copied, removed; modes, models and options.
+
+use super::*;
+
+fn place(session: &str, cwd: &Path) -> Value {
+    json!({"sessionId": session, "cwd": cwd, "mcpServers": []})
+}
+
+fn list(client: &mut Client, params: Value) -> Vec<v1::SessionInfo> {
+    let mut all = Vec::new();
+    let mut params = params;
+    loop {
+        let page = client.call("session/list", params.clone()).unwrap();
+        let typed: v1::ListSessionsResponse = serde_json::from_value(page.clone()).unwrap();
+        assert_eq!(typed.sessions.len(), page["sessions"].as_array().unwrap().len());
+        all.extend(typed.sessions);
+        match page.get("nextCursor") {
+            Some(cursor) => params["cursor"] = cursor.clone(),
+            None => return all,
+        }
+    }
+}
+
+#[test]
+fn acp_v1_load_replays_what_was_said_also_in_another_process() {
+    let (dir, mut client, session) = rig();
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
+    let mut said = String::new();
+    for prompt in ["/think", "/run", "/edit"] {
+        client.prompt(&session, prompt).unwrap();
+        said.push_str(&client.said());
+    }
+    client.end();
+
+    let mut client = Client::start(dir.path(), &everything());
+    let result = client.call("session/load", place(&session, dir.path())).unwrap();
+    assert_eq!(result["modes"]["currentModeId"], "auto");
+    let _: v1::LoadSessionResponse = serde_json::from_value(result).unwrap();
+    assert_eq!(client.said(), said);
+    assert_eq!(client.text("user_message_chunk"), "/think/run/edit");
+    let terminals: Vec<_> = client
+        .kind("tool_call_update")
+        .into_iter()
+        .filter(|update| update["content"][0]["type"] == "terminal")
+        .collect();
+    assert!(terminals.is_empty(), "a replay names no terminal of an earlier life");
+    let texts = client.updates.iter().map(Value::to_string).collect::<String>();
+    assert!(texts.contains("5 sheep"), "but its output is there");
+    let chunks = client.kind("agent_message_chunk").len();
+    assert!(chunks < 10, "messages come whole: {chunks}");
+    // Ids go on where they were.
+    let before = client.updates.len();
+    client.prompt(&session, "/think").unwrap();
+    assert!(before > 0 && client.updates.iter().all(|update| update["messageId"] != "message-1"));
+    client.end();
+}
+
+#[test]
+fn acp_v1_resume_does_not_replay() {
+    let (dir, mut client, session) = rig();
+    client.prompt(&session, "hello").unwrap();
+    client.end();
+    let mut client = Client::start(dir.path(), &everything());
+    client.call("session/resume", place(&session, dir.path())).unwrap();
+    assert_eq!(client.said(), "");
+    assert_eq!(client.prompt(&session, "hello").unwrap(), "end_turn");
+    client.end();
+}
+
+#[test]
+fn sessions_are_listed_by_folder_and_page() {
+    let (dir, mut client, session) = rig();
+    client.prompt(&session, "/think about lists").unwrap();
+    for _ in 0..24 {
+        client.new_session(Path::new("/elsewhere"));
+    }
+    let all = list(&mut client, json!({}));
+    assert_eq!(all.len(), 25);
+    let here = list(&mut client, json!({"cwd": dir.path()}));
+    assert_eq!(here.len(), 1);
+    assert_eq!(here[0].title.as_deref(), Some("think about lists"));
+    assert!(here[0].updated_at.as_deref().unwrap().ends_with('Z'));
+    assert_eq!(client.call("session/list", json!({"cursor": "x"})).unwrap_err()["code"], -32602);
+    client.end();
+}
+
+#[test]
+fn a_session_is_titled_copied_closed_and_deleted() {
+    let (dir, mut client, session) = rig();
+    client.prompt(&session, "hello").unwrap();
+    let said = client.said();
+    client.updates.clear();
+    let titled = client.call("session/set_title", json!({"sessionId": session, "title": " Mine "})).unwrap();
+    assert_eq!(titled["title"], "Mine");
+    assert_eq!(client.kind("session_info_update")[0]["title"], "Mine");
+
+    let copy = client.call("session/fork", place(&session, dir.path())).unwrap();
+    let copy = copy["sessionId"].as_str().unwrap().to_owned();
+    assert_ne!(copy, session);
+    client.updates.clear();
+    client.call("session/load", place(&copy, dir.path())).unwrap();
+    assert_eq!(client.said(), said);
+    client.prompt(&copy, "/think").unwrap();
+
+    client.call("session/close", json!({"sessionId": session})).unwrap();
+    let params = json!({"sessionId": session, "prompt": []});
+    assert_eq!(client.call("session/prompt", params).unwrap_err()["code"], -32002);
+    client.call("session/resume", place(&session, dir.path())).unwrap();
+
+    for _ in 0..2 {
+        client.call("session/delete", json!({"sessionId": session})).unwrap();
+    }
+    let left = list(&mut client, json!({}));
+    assert_eq!(left.iter().map(|info| info.title.as_deref().unwrap()).collect::<Vec<_>>(), ["Mine (copy)"]);
+    assert_eq!(client.call("session/load", place(&session, dir.path())).unwrap_err()["code"], -32002);
+    client.end();
+}
+
+#[test]
+fn closing_cancels_what_runs() {
+    let (_dir, mut client, session) = rig();
+    client.permission = None;
+    let id = client.send_prompt(&session, "/edit");
+    while client.asked.is_empty() {
+        client.next();
+    }
+    let close = client.send("session/close", &json!({"sessionId": session}));
+    let (mut is_closed, mut reason) = (false, Value::Null);
+    while !is_closed || reason.is_null() {
+        let message = client.next();
+        is_closed |= message["id"] == json!(close);
+        if message["id"] == json!(id) && message.get("method").is_none() {
+            reason = message["result"]["stopReason"].clone();
+        }
+    }
+    assert_eq!(reason, "cancelled");
+    client.end();
+}
+
+#[test]
+fn modes_models_and_options_are_one() {
+    let (_dir, mut client, session) = rig();
+    let set = |client: &mut Client, id: &str, value: Value| {
+        let mut params = json!({"sessionId": session, "configId": id, "value": value});
+        if value.is_boolean() {
+            params["type"] = json!("boolean");
+        }
+        let _: v1::SetSessionConfigOptionRequest = serde_json::from_value(params.clone()).unwrap();
+        client.call("session/set_config_option", params)
+    };
+    let value = |result: &Value, id: &str| {
+        let options = result["configOptions"].as_array().unwrap();
+        options.iter().find(|option| option["id"] == id).unwrap()["currentValue"].clone()
+    };
+    let result = set(&mut client, "mode", json!("plan")).unwrap();
+    assert_eq!((value(&result, "mode"), value(&result, "model")), (json!("plan"), json!("chatty")));
+    assert_eq!(client.kind("current_mode_update")[0]["currentModeId"], "plan");
+    assert_eq!(value(&set(&mut client, "model", json!("careful")).unwrap(), "model"), "careful");
+    assert_eq!(value(&set(&mut client, "speed", json!("brisk")).unwrap(), "speed"), "brisk");
+    assert_eq!(value(&set(&mut client, "thoughts", json!(false)).unwrap(), "thoughts"), json!(false));
+    for (id, bad) in [("mode", "x"), ("model", "x"), ("speed", "x"), ("thoughts", "x"), ("none", "x")] {
+        assert_eq!(set(&mut client, id, json!(bad)).unwrap_err()["code"], -32602);
+    }
+    client.prompt(&session, "/think").unwrap();
+    assert_eq!(client.text("agent_thought_chunk"), "", "thoughts are off");
+    let usage = client.kind("usage_update");
+    assert_eq!(usage.last().unwrap()["size"], 200_000, "the model decides the context");
+
+    client.updates.clear();
+    client.call("session/set_model", json!({"sessionId": session, "modelId": "terse"})).unwrap();
+    client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
+    client.prompt(&session, "/modes").unwrap();
+    assert!(client.said().contains("mode is `auto`") && client.said().contains("model is `terse`"));
+    assert_eq!(
+        client.call("session/set_mode", json!({"sessionId": session, "modeId": "x"})).unwrap_err()["code"],
+        -32602
+    );
+    client.end();
+}
+
+#[test]
+fn a_boolean_option_is_only_for_clients_that_know_it() {
+    let (dir, mut client, _) = rig_with(&json!({}));
+    let result = client.call("session/new", json!({"cwd": dir.path(), "mcpServers": []})).unwrap();
+    let options = result["configOptions"].as_array().unwrap();
+    assert!(options.iter().all(|option| option["type"] == "select"));
+    client.end();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_only_the_keeping() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sessions"), "in the way").unwrap();
+    let mut client = Client::start(dir.path(), &everything());
+    let session = client.new_session(dir.path());
+    assert_eq!(client.prompt(&session, "/think").unwrap(), "end_turn");
+    assert_eq!(client.kind("notice")[0]["title"], "This session is not saved.");
+    client.end();
+}

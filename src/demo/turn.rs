@@ -1,0 +1,248 @@
+//! One turn of the demo agent: what a scene can do.
+//!
+//! Duty: updates with their record, talk at a natural pace, questions to the client. Everything fails with
+//! [`Stop`] once the turn is cancelled, so that a scene ends at its next step, wherever it is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent::{Agent, usage_update};
+use super::client::Client;
+use super::offers;
+use super::peer::Outcome;
+use super::session::{Cancel, Live};
+
+/// The turn was cancelled.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stop;
+
+/// What a step of a scene gives.
+pub(super) type Step<T = ()> = Result<T, Stop>;
+
+/// What the user chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// Do it.
+    Allowed,
+    /// Do not.
+    Rejected,
+    /// Not asked: the mode forbids it.
+    Forbidden,
+}
+
+/// A turn.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) agent: Arc<Agent>,
+    pub(super) live: Arc<Live>,
+    cancel: Arc<Cancel>,
+}
+
+impl Turn {
+    pub(super) fn new(agent: Arc<Agent>, live: Arc<Live>, cancel: Arc<Cancel>) -> Self {
+        Self { agent, live, cancel }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.agent.client()
+    }
+
+    pub(super) fn cwd(&self) -> PathBuf {
+        PathBuf::from(&self.live.state().kept.cwd)
+    }
+
+    pub(super) fn mode(&self) -> String {
+        self.live.state().kept.mode.clone()
+    }
+
+    pub(super) fn model(&self) -> String {
+        self.live.state().kept.model.clone()
+    }
+
+    /// A fresh id for a message or a call.
+    pub(super) fn new_id(&self, kind: &str) -> String {
+        format!("{kind}-{}", self.live.state().kept.next_number())
+    }
+
+    pub(super) fn check(&self) -> Step {
+        if self.cancel.is_set() { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Waits; not at all where pauses are off.
+    pub(super) fn pause(&self, ms: u64) -> Step {
+        let time = if self.agent.settings.is_paced { Duration::from_millis(ms) } else { Duration::ZERO };
+        if self.cancel.wait(time) { Err(Stop) } else { Ok(()) }
+    }
+
+    /// An update that belongs to the history.
+    pub(super) fn update(&self, update: &Value) -> Step {
+        self.check()?;
+        self.live.state().kept.record(update);
+        self.agent.peer.update(&self.live.id, update);
+        Ok(())
+    }
+
+    /// An update that is of the moment.
+    pub(super) fn tell(&self, update: &Value) -> Step {
+        self.check()?;
+        self.agent.peer.update(&self.live.id, update);
+        Ok(())
+    }
+
+    /// Something for the history that the client has seen in another form.
+    pub(super) fn record(&self, update: &Value) {
+        self.live.state().kept.record(update);
+    }
+
+    /// Keeps the session as it is now, for a turn that does not end well. At the end of a turn it is kept
+    /// anyway, and a failure told.
+    pub(super) fn save(&self) {
+        let kept = self.live.state().kept.clone();
+        let _ = self.agent.shelf.save(&kept);
+    }
+
+    /// Says something, in small chunks.
+    pub(super) fn say(&self, text: &str) -> Step {
+        self.chunks("agent_message_chunk", text)
+    }
+
+    /// Thinks something, if thoughts are wanted.
+    pub(super) fn think(&self, text: &str) -> Step {
+        if !self.live.state().kept.has_thoughts {
+            return self.check();
+        }
+        self.chunks("agent_thought_chunk", text)
+    }
+
+    fn chunks(&self, kind: &str, text: &str) -> Step {
+        let message = self.new_id("message");
+        let ms = offers::chunk_ms(&self.live.state().kept.speed);
+        for piece in text.split_inclusive([' ', '\n']) {
+            self.update(&json!({
+                "sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": piece},
+            }))?;
+            self.pause(ms)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what the turn so far has cost.
+    pub(super) fn count_usage(&self, tokens: u64) -> Step {
+        let update = {
+            let kept = &mut self.live.state().kept;
+            let (_, price) = offers::model_size_and_price(&kept.model);
+            kept.used_tokens += tokens;
+            #[expect(clippy::cast_precision_loss, reason = "a pretended price")]
+            let cost = tokens as f64 / 1000.0 * price;
+            kept.cost += cost;
+            usage_update(kept)
+        };
+        self.tell(&update)
+    }
+
+    /// A notice, or the same as a message where the client has no notices.
+    pub(super) fn notice(&self, severity: &str, title: &str, description: &str) -> Step {
+        if self.client().has_notices {
+            return self.tell(&json!({
+                "sessionUpdate": "notice", "severity": severity, "title": title, "description": description,
+            }));
+        }
+        self.say(&format!("> **{title}** {description}\n\n"))
+    }
+
+    /// Tells that the session could not be kept; also after a cancel.
+    pub(super) fn warn_unsaved(&self) {
+        if self.client().has_notices {
+            let dir = self.agent.shelf.dir().display();
+            let text = format!("{dir} cannot be written. The session works, but is gone when the demo ends.");
+            self.agent.peer.update(
+                &self.live.id,
+                &json!({
+                    "sessionUpdate": "notice", "severity": "warning",
+                    "title": "This session is not saved.", "description": text,
+                }),
+            );
+        }
+    }
+
+    /// Asks the client for something and waits for the answer, or for a cancel. The inner error is the
+    /// client's refusal.
+    pub(super) fn request(&self, method: &str, mut params: Value) -> Step<Result<Value, String>> {
+        self.check()?;
+        if let Some(params) = params.as_object_mut() {
+            params.insert("sessionId".to_owned(), json!(self.live.id));
+        }
+        let answer = self.agent.peer.request(&self.live.id, method, &params);
+        // A cancel between the check and the request has found nothing to wake.
+        self.check()?;
+        match answer.recv() {
+            Ok(Outcome::Answered(result)) => Ok(Ok(result)),
+            Ok(Outcome::Refused(why)) => Ok(Err(why)),
+            Ok(Outcome::Cancelled) | Err(_) => Err(Stop),
+        }
+    }
+
+    /// Whether something may be done: by the mode, by an earlier "always", or by asking.
+    pub(super) fn may(&self, what: &'static str, tool: &Value, always: &str) -> Step<Choice> {
+        match self.mode().as_str() {
+            "auto" => return Ok(Choice::Allowed),
+            "plan" => return Ok(Choice::Forbidden),
+            _ if self.live.state().always.contains(what) => return Ok(Choice::Allowed),
+            _ => {}
+        }
+        let answer = self.request(
+            "session/request_permission",
+            json!({"toolCall": tool, "options": [
+                {"optionId": "yes", "name": "Yes, this once", "kind": "allow_once"},
+                {"optionId": "always", "name": always, "kind": "allow_always"},
+                {"optionId": "no", "name": "No", "kind": "reject_once"},
+            ]}),
+        )?;
+        let chosen = answer.ok().and_then(|answer| {
+            answer.pointer("/outcome/optionId").and_then(Value::as_str).map(ToOwned::to_owned)
+        });
+        // The client says "cancelled" for a dialog that was closed as well as for a turn that was cancelled.
+        self.check()?;
+        Ok(match chosen.as_deref() {
+            Some("yes") => Choice::Allowed,
+            Some("always") => {
+                self.live.state().always.insert(what);
+                Choice::Allowed
+            }
+            _ => Choice::Rejected,
+        })
+    }
+
+    /// Announces a tool call; gives its id.
+    pub(super) fn tool(&self, title: &str, kind: &str, more: Value) -> Step<String> {
+        let id = self.new_id("call");
+        let mut update = json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "pending",
+        });
+        merge(&mut update, more);
+        self.update(&update)?;
+        Ok(id)
+    }
+
+    /// Changes a tool call.
+    pub(super) fn tool_update(&self, id: &str, status: &str, more: Value) -> Step {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status});
+        merge(&mut update, more);
+        self.update(&update)
+    }
+}
+
+/// Adds the fields of one object to another.
+fn merge(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
+}
+
+/// A text as the content of a tool call.
+pub(super) fn text_content(text: &str) -> Value {
+    json!({"type": "content", "content": {"type": "text", "text": text}})
+}
