@@ -1,4 +1,47 @@
 //! parlor: a terminal client for any agent that speaks the Agent Client Protocol.
+//!
+//! # Code map
+//!
+//! ```text
+//! agent ── bytes ─▶ acp::transport ─▶ acp::frame ─┬─▶ acp::tap (raw, both ways)
+//!                                                 └─▶ acp::peer ─▶ acp::codec ─▶ AgentEvent  (batches, wire order)
+//! terminal ─ keys, mouse, paste ─▶ ui::input + config::keymap ─▶ Action ──────────▶ │
+//! services (files, terminals, git, store), timers, signals ──────────────────────▶ │
+//!                                                                                   ▼
+//!                                          app::update(&mut State, Event, now) -> Vec<Effect>     pure
+//!                                                 │                              │
+//!                        ui::draw(&State, &mut ViewState, &Theme, frame)   runtime::effects
+//! ```
+//!
+//! | folder | what it is |
+//! |---|---|
+//! | `model` | plain data that all share, shaped like ACP v2 |
+//! | `config` | what the user wrote: agents, keys, callbacks; the catalogue of known agents |
+//! | `app` | the reducer: `flow` and its modules for agents, `user` for the user's wishes |
+//! | `acp` | the wire: transport, frames, peer, codec, tap |
+//! | `services` | files, terminals, git, what is kept on disk |
+//! | `ui` | drawing and routing of keys |
+//! | `runtime` | the loop, effects, the terminal |
+//! | `cli` | command line and subcommands |
+//! | `demo` | the built-in agent |
+//!
+//! # Invariants (`tests/tidy.rs` and reducer tests check them)
+//!
+//! 1. The wire's structs and `serde_json` appear in `acp` only (besides files of parlor's own, and the demo
+//!    agent, which is the other end of the wire).
+//! 2. `ratatui` and `crossterm` appear in `ui` and `runtime` only, and for key names in `config::keymap`.
+//! 3. Tasks and threads appear in `runtime`, `acp`, `services`, `cli` and `main` only; the highlighter loads its
+//!    grammars on a thread of its own.
+//! 4. `model` uses nothing of ours, `app` and `ui` only what lies below them, `acp` and `services` only `model`.
+//! 5. `update` is total and pure: no clock, no IO, no channel in `State`.
+//! 6. What one agent says reaches `update` in wire order: one channel for all of it.
+//! 7. Every request of an agent gets exactly one answer, also on cancel, crash and quit.
+//! 8. `State` keeps source text; only `ViewState` keeps rendered lines, and all of it can be thrown away.
+//! 9. No byte of an agent reaches the terminal unless it went through `ui::text::sanitize` or vt100.
+//! 10. No colour is named outside `themes/` and `ui::theme`, no key outside `keymap.toml`.
+//! 11. Rest means no frame and no timer.
+//! 12. A frame costs what the screen holds, a chunk what the open block holds; neither grows with the transcript.
+
 pub mod acp;
 pub mod app;
 pub mod cli;

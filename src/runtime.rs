@@ -1,1 +1,347 @@
-//! The one doer: the loop, effects, the terminal, the life of agents.
+//! The one doer: the loop, the effects, the terminal.
+//!
+//! Duty: brings every event to `app::update` in order, carries out what it wants, and draws when something
+//! changed. Not its duty: deciding anything, or knowing the wire.
+//! Enters: keys, agents' batches, services, signals, timers. Leaves: effects, frames.
+//! Invariants: the loop never awaits a send; input comes before agents; with nothing to do there is no
+//! timer and no frame.
+
+pub mod agents;
+pub mod clock;
+pub mod effects;
+pub mod signals;
+pub mod tty;
+
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use crossterm::event::EventStream;
+use futures_util::StreamExt as _;
+use tokio::sync::{Notify, mpsc};
+
+use crate::acp::tap::Tap;
+use crate::app::{Effect, Event, Modal, Setup, State, update};
+use crate::config::keymap::Keymap;
+use crate::model::{AgentEvent, ConnId, ServiceEvent};
+use crate::services::store::Store;
+use crate::ui::look::Glyphs;
+use crate::ui::theme::Theme;
+use crate::ui::{self, ViewState};
+
+use agents::Agents;
+use clock::Clock;
+use effects::Doer;
+use signals::Signals;
+use tty::Tty;
+
+/// How long agents and services may keep the loop before it looks at the keys again and draws.
+const BUDGET: Duration = Duration::from_millis(4);
+
+/// What is needed to run a session in the terminal.
+pub struct Launch {
+    /// What the app starts with.
+    pub setup: Setup,
+    /// All keys.
+    pub keymap: Keymap,
+    /// Finds a theme by name.
+    pub themes: Box<dyn Fn(&str) -> Theme>,
+    /// Whether the mouse is used.
+    pub mouse: bool,
+    /// Whether nothing moves by itself.
+    pub reduced_motion: bool,
+    /// Whether the terminal shows marks beyond ASCII.
+    pub has_rich_glyphs: bool,
+    /// The user's home, shown as `~`.
+    pub home: Option<PathBuf>,
+    /// What parlor keeps on disk; `None`: nothing is kept.
+    pub store: Option<Store>,
+    /// Sees every frame of the wire.
+    pub tap: Tap,
+    /// Where logs of agents are kept.
+    pub log_dir: PathBuf,
+}
+
+/// Runs until the user leaves. Fails if the terminal cannot be used.
+pub fn run(launch: Launch) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("could not start the runtime")?;
+    let outcome = runtime.block_on(async { Loop::new(launch)?.run().await });
+    // A blocking job (a file on a dead network drive, say) must not keep the program from ending.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    outcome
+}
+
+/// Everything that the loop owns.
+struct Loop {
+    state: State,
+    view: ViewState,
+    theme: Theme,
+    keymap: Keymap,
+    doer: Doer,
+    agents: Agents,
+    services: mpsc::UnboundedReceiver<ServiceEvent>,
+    input: Option<EventStream>,
+    signals: Signals,
+    tty: Tty,
+    clock: Clock,
+    /// Something outside the state changed what is to be seen (a grammar was loaded).
+    repaint: Arc<Notify>,
+    log_version: u64,
+}
+
+/// What woke the loop.
+enum Wake {
+    Input(std::io::Result<crossterm::event::Event>),
+    InputEnded,
+    Signal(signals::Signal),
+    Agent(ConnId, Option<Vec<AgentEvent>>),
+    Service(ServiceEvent),
+    Repaint,
+    Deadline,
+}
+
+impl Loop {
+    fn new(launch: Launch) -> anyhow::Result<Self> {
+        let now = Instant::now();
+        let theme = (launch.themes)(&launch.setup.theme);
+        let mut view = ViewState::new(&launch.keymap, now);
+        view.has_motion = !launch.reduced_motion;
+        view.home = launch.home;
+        if !launch.has_rich_glyphs {
+            view.glyphs = Glyphs::plain();
+        }
+        let (state, first_effects) = State::new(launch.setup, now);
+        let (service_sender, services) = mpsc::unbounded_channel();
+        let tty = Tty::enter(launch.mouse)?;
+        let repaint = Arc::new(Notify::new());
+        let notify = Arc::clone(&repaint);
+        ui::highlight::on_ready(Box::new(move || notify.notify_one()));
+        let mut this = Self {
+            state,
+            view,
+            theme,
+            keymap: launch.keymap,
+            doer: Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes),
+            agents: Agents::default(),
+            services,
+            input: None,
+            signals: Signals::new()?,
+            tty,
+            clock: Clock::new(now),
+            repaint,
+            log_version: 0,
+        };
+        // The first frame comes before any agent is started and before anything is read from disk.
+        this.draw(now)?;
+        this.input = Some(EventStream::new());
+        this.carry_out(first_effects, now)?;
+        let key = this.state.active;
+        this.doer.load_history(key, &this.state.setup.folder);
+        Ok(this)
+    }
+
+    async fn run(mut self) -> anyhow::Result<()> {
+        loop {
+            let wake = self.wait().await;
+            self.on_wake(wake)?;
+            self.drain().await?;
+            if self.doer.is_leaving && self.agents.is_empty() {
+                break;
+            }
+            let now = Instant::now();
+            self.on_deadlines(now)?;
+            self.clock.animate(now, ui::next_frame_in(&self.state, &self.view));
+            if self.clock.is_frame_due(now) {
+                self.draw(now)?;
+            }
+        }
+        self.doer.shut_down();
+        self.tty.leave()
+    }
+
+    async fn wait(&mut self) -> Wake {
+        let deadline = self.clock.next_deadline(self.doer.next_connect());
+        let input = async {
+            match &mut self.input {
+                Some(stream) => stream.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            event = input => event.map_or(Wake::InputEnded, Wake::Input),
+            signal = self.signals.next() => Wake::Signal(signal),
+            (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
+            Some(event) = self.services.recv() => Wake::Service(event),
+            () = self.repaint.notified() => Wake::Repaint,
+            () = clock::sleep_until(deadline) => Wake::Deadline,
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> anyhow::Result<()> {
+        let now = Instant::now();
+        match wake {
+            Wake::Input(Ok(event)) => self.on_input(&event, now),
+            Wake::Input(Err(_)) | Wake::InputEnded => {
+                // The terminal is gone: nobody can be asked any more.
+                self.input = None;
+                self.apply(Event::Terminate, now)
+            }
+            Wake::Signal(signal) => self.on_signal(signal, now),
+            Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
+            Wake::Service(event) => self.on_service(event, now),
+            Wake::Repaint => {
+                self.clock.want_frame();
+                Ok(())
+            }
+            Wake::Deadline => Ok(()),
+        }
+    }
+
+    /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts.
+    async fn drain(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            while let Some(event) = self.ready_input().await {
+                self.on_wake(event)?;
+            }
+            let mut was_idle = true;
+            if let Some((conn, batch)) = self.agents.try_next() {
+                self.on_batch(conn, batch, Instant::now())?;
+                was_idle = false;
+            }
+            if let Ok(event) = self.services.try_recv() {
+                self.on_service(event, Instant::now())?;
+                was_idle = false;
+            }
+            if was_idle || begun.elapsed() >= BUDGET {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next key, if one is ready. The stream keeps the first waker that it is polled with, so it must be
+    /// this task's own.
+    async fn ready_input(&mut self) -> Option<Wake> {
+        let stream = self.input.as_mut()?;
+        let ready = poll_fn(|cx| Poll::Ready(stream.poll_next_unpin(cx))).await;
+        match ready {
+            Poll::Ready(event) => Some(event.map_or(Wake::InputEnded, Wake::Input)),
+            Poll::Pending => None,
+        }
+    }
+
+    fn on_input(&mut self, event: &crossterm::event::Event, now: Instant) -> anyhow::Result<()> {
+        if self.doer.is_leaving {
+            // The second wish to leave does not wait for agents that take their time.
+            if let crossterm::event::Event::Key(key) = event
+                && key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL)
+            {
+                self.doer.force_all();
+            }
+            return Ok(());
+        }
+        if matches!(event, crossterm::event::Event::Resize(..)) {
+            // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
+            self.tty.clear()?;
+        }
+        self.clock.want_frame_at_once();
+        for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
+            self.apply(event, now)?;
+        }
+        Ok(())
+    }
+
+    fn on_signal(&mut self, signal: signals::Signal, now: Instant) -> anyhow::Result<()> {
+        match signal {
+            signals::Signal::Terminate => self.apply(Event::Terminate, now),
+            signals::Signal::Continue => {
+                self.tty.reenter()?;
+                self.clock.want_frame_at_once();
+                Ok(())
+            }
+        }
+    }
+
+    fn on_batch(&mut self, conn: ConnId, batch: Option<Vec<AgentEvent>>, now: Instant) -> anyhow::Result<()> {
+        let Some(batch) = batch else {
+            self.doer.forget(conn);
+            return Ok(());
+        };
+        for event in batch {
+            self.apply(Event::Agent(conn, event), now)?;
+        }
+        Ok(())
+    }
+
+    fn on_service(&mut self, event: ServiceEvent, now: Instant) -> anyhow::Result<()> {
+        self.doer.note_taken(&event);
+        self.apply(Event::Service(event), now)
+    }
+
+    fn apply(&mut self, event: Event, now: Instant) -> anyhow::Result<()> {
+        let effects = update(&mut self.state, event, now);
+        self.clock.want_frame();
+        self.carry_out(effects, now)
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>, now: Instant) -> anyhow::Result<()> {
+        for effect in effects {
+            match effect {
+                Effect::View(command) => {
+                    self.view.apply(command);
+                    if self.view.take_clear() {
+                        self.tty.clear()?;
+                    }
+                }
+                Effect::Timer(id, after) => self.clock.set(id, now + after),
+                Effect::StopTimer(id) => self.clock.stop(id),
+                Effect::SetTheme(name) => self.theme = (self.doer.themes)(&name),
+                Effect::RunLogin { conn, spec } => {
+                    let outcome = self.away(|| crate::services::login::run(&spec))?;
+                    self.apply(Event::Service(ServiceEvent::LoginDone(conn, outcome)), Instant::now())?;
+                }
+                Effect::Suspend => self.away(signals::suspend)?,
+                other => self.doer.carry_out(other, &mut self.agents, now),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the screen for something that needs the terminal, and comes back.
+    fn away<T>(&mut self, job: impl FnOnce() -> T) -> anyhow::Result<T> {
+        self.input = None;
+        self.tty.leave()?;
+        let outcome = tokio::task::block_in_place(job);
+        self.tty.reenter()?;
+        self.input = Some(EventStream::new());
+        self.clock.want_frame_at_once();
+        Ok(outcome)
+    }
+
+    fn on_deadlines(&mut self, now: Instant) -> anyhow::Result<()> {
+        for id in self.clock.take_due(now) {
+            self.apply(Event::Timer(id), now)?;
+        }
+        self.doer.connect_due(&mut self.agents, now);
+        Ok(())
+    }
+
+    fn draw(&mut self, now: Instant) -> anyhow::Result<()> {
+        self.view.set_now(now);
+        if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
+            self.doer.refresh_log(&mut self.view, &mut self.log_version);
+        }
+        let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
+        self.tty.draw(|frame| ui::draw(state, view, theme, frame))?;
+        self.clock.frame_drawn(Instant::now());
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The open connections: waits for the next batch of any of them, in turn.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::mpsc::Receiver;
+
+use crate::model::{AgentEvent, ConnId};
+
+/// The event channels of all connections that have not ended.
+#[derive(Debug, Default)]
+pub struct Agents {
+    channels: Vec<(ConnId, Receiver<Vec<AgentEvent>>)>,
+    /// Where the next look begins, so that one flooding agent cannot starve another.
+    turn: usize,
+}
+
+impl Agents {
+    /// Adds a connection.
+    pub fn add(&mut self, conn: ConnId, events: Receiver<Vec<AgentEvent>>) {
+        self.channels.push((conn, events));
+    }
+
+    /// Whether all have ended.
+    pub fn is_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+
+    /// The next batch; `None` as batch says that this connection ended and is gone from here.
+    pub async fn next(&mut self) -> (ConnId, Option<Vec<AgentEvent>>) {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// The next batch, if one is ready.
+    pub fn try_next(&mut self) -> Option<(ConnId, Option<Vec<AgentEvent>>)> {
+        match self.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(batch) => Some(batch),
+            Poll::Pending => None,
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(ConnId, Option<Vec<AgentEvent>>)> {
+        let count = self.channels.len();
+        for offset in 0..count {
+            let index = (self.turn + offset) % count;
+            let Some((conn, channel)) = self.channels.get_mut(index) else { continue };
+            if let Poll::Ready(batch) = channel.poll_recv(cx) {
+                let conn = *conn;
+                if batch.is_none() {
+                    self.channels.remove(index);
+                }
+                self.turn = index + 1;
+                return Poll::Ready((conn, batch));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn started() -> Vec<AgentEvent> {
+        vec![AgentEvent::Started { pid: None }]
+    }
+
+    #[test]
+    fn two_busy_agents_take_turns_and_an_ended_one_goes() {
+        let mut agents = Agents::default();
+        let (one, events) = mpsc::channel(8);
+        agents.add(ConnId(1), events);
+        let (two, events) = mpsc::channel(8);
+        agents.add(ConnId(2), events);
+        for _ in 0..2 {
+            one.try_send(started()).unwrap();
+            two.try_send(started()).unwrap();
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| agents.try_next()).map(|(conn, _)| conn.0).collect();
+        assert_eq!(order, vec![1, 2, 1, 2]);
+        drop(one);
+        assert_eq!(agents.try_next(), Some((ConnId(1), None)));
+        assert!(!agents.is_empty());
+        drop(two);
+        assert_eq!(agents.try_next(), Some((ConnId(2), None)));
+        assert!(agents.is_empty());
+    }
+}

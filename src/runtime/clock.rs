@@ -1,0 +1,161 @@
+//! When to wake and when to draw.
+//!
+//! A frame is drawn when something changed: at once when the last one is old enough, else when it is. With
+//! no timer set, nothing moving and nothing changed there is no deadline at all.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::app::TimerId;
+
+/// Least time between two frames for changes that come from agents.
+const STREAM_FRAME: Duration = Duration::from_millis(16);
+/// Least time between two frames while keys come in: an answer to a key never waits for the stream's pace.
+const INPUT_FRAME: Duration = Duration::from_millis(4);
+
+/// Timers, and the pace of frames.
+#[derive(Debug)]
+pub struct Clock {
+    timers: BTreeMap<TimerId, Instant>,
+    last_frame: Instant,
+    wish: Option<Duration>,
+    next_step: Option<Instant>,
+}
+
+impl Clock {
+    /// A clock without timers.
+    pub fn new(now: Instant) -> Self {
+        Self { timers: BTreeMap::new(), last_frame: now, wish: None, next_step: None }
+    }
+
+    /// Sets a timer, replacing the one of the same id.
+    pub fn set(&mut self, id: TimerId, at: Instant) {
+        self.timers.insert(id, at);
+    }
+
+    /// Takes a timer back.
+    pub fn stop(&mut self, id: TimerId) {
+        self.timers.remove(&id);
+    }
+
+    /// Something changed that is to be seen.
+    pub fn want_frame(&mut self) {
+        self.wish.get_or_insert(STREAM_FRAME);
+    }
+
+    /// The user did something.
+    pub fn want_frame_at_once(&mut self) {
+        self.wish = Some(INPUT_FRAME);
+    }
+
+    /// Whether it is time to draw.
+    pub fn is_frame_due(&self, now: Instant) -> bool {
+        self.wish.is_some_and(|pace| now.duration_since(self.last_frame) >= pace)
+    }
+
+    /// A frame was drawn.
+    pub fn frame_drawn(&mut self, now: Instant) {
+        self.last_frame = now;
+        self.wish = None;
+    }
+
+    /// Draws every `step` while something moves by itself, and rests when nothing does.
+    pub fn animate(&mut self, now: Instant, step: Option<Duration>) {
+        let Some(step) = step else {
+            self.next_step = None;
+            return;
+        };
+        match self.next_step {
+            Some(at) if now < at => {}
+            Some(_) => {
+                self.next_step = Some(now + step);
+                self.want_frame();
+            }
+            None => self.next_step = Some(now + step),
+        }
+    }
+
+    /// The timers that ran out; they are gone then.
+    pub fn take_due(&mut self, now: Instant) -> Vec<TimerId> {
+        let due: Vec<TimerId> = self.timers.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
+        for id in &due {
+            self.timers.remove(id);
+        }
+        due
+    }
+
+    /// When to wake at the latest; `None`: not before something happens.
+    pub fn next_deadline(&self, other: Option<Instant>) -> Option<Instant> {
+        let frame = self.wish.map(|pace| self.last_frame + pace);
+        let timer = self.timers.values().min().copied();
+        [frame, timer, self.next_step, other].into_iter().flatten().min()
+    }
+}
+
+/// Sleeps until a deadline, or for ever.
+pub async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rest_has_no_deadline() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.animate(now, None);
+        assert_eq!(clock.next_deadline(None), None);
+        assert!(!clock.is_frame_due(now + Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn a_change_is_drawn_at_once_when_the_last_frame_is_old() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.want_frame();
+        assert!(clock.is_frame_due(now + STREAM_FRAME));
+    }
+
+    #[test]
+    fn a_burst_waits_for_the_pace_but_a_key_does_not() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.want_frame();
+        assert!(!clock.is_frame_due(now + Duration::from_millis(5)));
+        assert_eq!(clock.next_deadline(None), Some(now + STREAM_FRAME));
+        clock.want_frame_at_once();
+        assert!(clock.is_frame_due(now + Duration::from_millis(5)));
+        // A change that follows must not slow the key's frame down again.
+        clock.want_frame();
+        assert!(clock.is_frame_due(now + Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn frames_come_by_themselves_only_while_something_moves() {
+        const STEP: Duration = Duration::from_millis(100);
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.animate(now, Some(STEP));
+        assert_eq!(clock.next_deadline(None), Some(now + STEP));
+        clock.animate(now + STEP, Some(STEP));
+        assert!(clock.is_frame_due(now + STEP));
+        clock.animate(now + STEP, None);
+        clock.frame_drawn(now + STEP);
+        assert_eq!(clock.next_deadline(None), None);
+    }
+
+    #[test]
+    fn timers_run_out_once() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.set(TimerId::Flash, now + Duration::from_secs(1));
+        assert_eq!(clock.take_due(now), Vec::new());
+        assert_eq!(clock.take_due(now + Duration::from_secs(1)), vec![TimerId::Flash]);
+        assert_eq!(clock.next_deadline(None), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! Carries out what the app wants: agents, services, disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::{self, Commands, ConnectOptions};
+use crate::app::Effect;
+use crate::model::{AgentSpec, ConnId, ServiceEvent, SessionKey};
+use crate::services::fs::Files;
+use crate::services::git;
+use crate::services::store::Store;
+use crate::services::terminals::Terminals;
+use crate::ui::ViewState;
+use crate::ui::log::{LogDirection, LogLine};
+use crate::ui::theme::Theme;
+
+use super::agents::Agents;
+
+/// How many lines the log view shows at the most.
+const LOG_LINES: usize = 4_000;
+
+/// The hands of the loop.
+pub struct Doer {
+    /// Finds a theme by name.
+    pub themes: Box<dyn Fn(&str) -> Theme>,
+    /// Whether parlor is leaving: once all agents have ended, the loop ends.
+    pub is_leaving: bool,
+    conns: BTreeMap<ConnId, Commands>,
+    /// Agents that are to be started later, after a crash.
+    delayed: Vec<Delayed>,
+    files: Files,
+    terminals: Terminals,
+    store: Option<Store>,
+    tap: Tap,
+    log_dir: PathBuf,
+    services: UnboundedSender<ServiceEvent>,
+}
+
+struct Delayed {
+    at: Instant,
+    conn: ConnId,
+    spec: AgentSpec,
+    cwd: PathBuf,
+}
+
+impl Doer {
+    /// A doer without agents.
+    pub fn new(
+        services: UnboundedSender<ServiceEvent>,
+        store: Option<Store>,
+        tap: Tap,
+        log_dir: PathBuf,
+        themes: Box<dyn Fn(&str) -> Theme>,
+    ) -> Self {
+        Self {
+            themes,
+            is_leaving: false,
+            conns: BTreeMap::new(),
+            delayed: Vec::new(),
+            files: Files::new(),
+            terminals: Terminals::new(services.clone()),
+            store,
+            tap,
+            log_dir,
+            services,
+        }
+    }
+
+    /// Carries out one effect. Never blocks.
+    pub fn carry_out(&mut self, effect: Effect, agents: &mut Agents, now: Instant) {
+        match effect {
+            Effect::Connect { conn, spec, cwd, delay } if delay > Duration::ZERO => {
+                self.delayed.push(Delayed { at: now + delay, conn, spec, cwd });
+            }
+            Effect::Connect { conn, spec, cwd, .. } => self.connect(conn, spec, cwd, agents),
+            Effect::Send(conn, command) => {
+                if let Some(commands) = self.conns.get(&conn) {
+                    commands.send(command);
+                }
+            }
+            Effect::Disconnect { conn, force } => {
+                self.delayed.retain(|delayed| delayed.conn != conn);
+                if let Some(commands) = self.conns.get(&conn) {
+                    commands.stop(force);
+                }
+            }
+            Effect::File(job) => {
+                let files = self.files.clone();
+                self.work(move || Some(files.serve(job)));
+            }
+            Effect::Terminal(job) => self.terminals.run(job),
+            Effect::SavePrompt { folder, text } => {
+                self.keep(move |store| store.append_prompt(&folder, &text))
+            }
+            Effect::SaveAgentChoice { folder, agent } => {
+                self.keep(move |store| store.save_agent(&folder, &agent));
+            }
+            Effect::ReadGit { session, folder } => {
+                self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
+            }
+            Effect::OpenUrl(url) => self.work(move || {
+                open::that_detached(&url).err().map(|error| {
+                    ServiceEvent::Trouble(format!(
+                        "Could not open the browser: {error}. Copy the address instead."
+                    ))
+                })
+            }),
+            Effect::Quit => {
+                self.is_leaving = true;
+                self.delayed.clear();
+                for commands in self.conns.values() {
+                    commands.stop(false);
+                }
+            }
+            // The loop itself carries these out, because they need the screen or the clock.
+            Effect::View(_)
+            | Effect::Timer(..)
+            | Effect::StopTimer(_)
+            | Effect::SetTheme(_)
+            | Effect::RunLogin { .. }
+            | Effect::Suspend => {}
+        }
+    }
+
+    /// When the next delayed agent is to be started.
+    pub fn next_connect(&self) -> Option<Instant> {
+        self.delayed.iter().map(|delayed| delayed.at).min()
+    }
+
+    /// Starts the agents whose delay is over.
+    pub fn connect_due(&mut self, agents: &mut Agents, now: Instant) {
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.delayed).into_iter().partition(|delayed| delayed.at <= now);
+        self.delayed = later;
+        for Delayed { conn, spec, cwd, .. } in due {
+            self.connect(conn, spec, cwd, agents);
+        }
+    }
+
+    /// A connection ended and told everything.
+    pub fn forget(&mut self, conn: ConnId) {
+        self.conns.remove(&conn);
+    }
+
+    /// Ends all agents at once.
+    pub fn force_all(&mut self) {
+        for commands in self.conns.values() {
+            commands.stop(true);
+        }
+    }
+
+    /// Reads a folder's history of prompts.
+    pub fn load_history(&self, session: SessionKey, folder: &Path) {
+        let Some(store) = self.store.clone() else { return };
+        let folder = folder.to_owned();
+        self.work(move || Some(ServiceEvent::History(session, store.history(&folder))));
+    }
+
+    /// Gives the log view its lines if there are new ones since `version`.
+    pub fn refresh_log(&self, view: &mut ViewState, version: &mut u64) {
+        let newest = self.tap.version();
+        if *version == newest {
+            return;
+        }
+        *version = newest;
+        let all = TapFilter { max_lines: LOG_LINES, ..TapFilter::default() };
+        let lines = self.tap.snapshot(&all).into_iter().map(|line| LogLine {
+            time_ms: u64::try_from(line.at.as_millis()).unwrap_or(u64::MAX),
+            direction: match line.direction {
+                Direction::ToAgent => LogDirection::ToAgent,
+                Direction::FromAgent => LogDirection::FromAgent,
+                Direction::Stderr => LogDirection::Stderr,
+            },
+            text: line.text,
+        });
+        view.set_log(lines.collect());
+    }
+
+    /// Tells the terminals that their output was taken, so that they may send on.
+    pub fn note_taken(&self, event: &ServiceEvent) {
+        if let ServiceEvent::TerminalOutput { bytes, .. } = event {
+            self.terminals.taken(bytes.len());
+        }
+    }
+
+    /// Ends all commands and writes the log to its end.
+    pub fn shut_down(&self) {
+        self.terminals.shut_down();
+        self.tap.flush();
+    }
+
+    fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
+        let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
+        let connection = acp::connect(ConnectOptions { spec, cwd, tap: self.tap.clone(), stderr_log });
+        self.conns.insert(conn, connection.commands);
+        agents.add(conn, connection.events);
+    }
+
+    fn work(&self, job: impl FnOnce() -> Option<ServiceEvent> + Send + 'static) {
+        let services = self.services.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Some(event) = job() {
+                let _ = services.send(event);
+            }
+        });
+    }
+
+    fn keep<E: std::fmt::Display>(&self, job: impl FnOnce(&Store) -> Result<(), E> + Send + 'static) {
+        let Some(store) = self.store.clone() else { return };
+        self.work(move || job(&store).err().map(|error| ServiceEvent::Trouble(error.to_string())));
+    }
+}
+
+/// A name that is safe as part of a file name.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect()
+}

@@ -1,0 +1,139 @@
+//! A session as a person has it.
+
+use std::fs;
+
+use super::screen::Screen;
+
+const ESC: &str = "\u{1b}";
+const CTRL_Q: &str = "\u{11}";
+
+fn demo(folder: &tempfile::TempDir) -> Screen {
+    let mut screen = Screen::start(folder.path(), &["demo"]);
+    screen.wait_for("demo");
+    screen
+}
+
+/// Types a prompt and sends it.
+fn prompt(screen: &mut Screen, text: &str) {
+    screen.send(text);
+    screen.wait_for(text);
+    screen.send("\r");
+}
+
+fn quit(screen: &mut Screen) {
+    screen.send(CTRL_Q);
+    let status = screen.wait_exit();
+    assert!(status.success(), "{status:?}");
+    assert!(!screen.is_alternate(), "the shell's own screen is back");
+}
+
+#[test]
+fn with_no_agent_named_the_picker_offers_the_demo() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start(folder.path(), &[]);
+    screen.wait_for("Demo agent");
+    screen.send("demo");
+    screen.send("\r");
+    screen.wait_gone("Demo agent");
+    screen.wait_for("ready");
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn what_is_typed_before_the_agent_is_ready_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    // This agent never answers.
+    let mut screen = Screen::start(folder.path(), &["--", "sleep", "60"]);
+    screen.send("first thoughts");
+    screen.wait_for("first thoughts");
+    screen.wait_for("starting");
+    quit(&mut screen);
+}
+
+#[test]
+fn an_edit_is_approved_in_a_dialog_that_shows_the_diff() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    prompt(&mut screen, "/edit");
+    screen.wait_for("Allow this edit?");
+    // The grace period: nothing is taken until the keys have been quiet.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    screen.send("1");
+    screen.wait_gone("Allow this edit?");
+    screen.wait_for("Done.");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn esc_cancels_a_flood_and_the_next_prompt_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    prompt(&mut screen, "/flood");
+    screen.wait_for("esc stops");
+    screen.send(ESC);
+    screen.wait_gone("esc stops");
+    screen.wait_for("ready");
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_crash_is_told_with_its_exit_code_and_the_agent_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    prompt(&mut screen, "/crash");
+    screen.wait_for("exit code 3");
+    screen.wait_for("ready");
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_missing_program_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start(folder.path(), &["--", "no-such-agent-anywhere"]);
+    screen.wait_for("no-such-agent-anywhere");
+    screen.wait_for("not found");
+    quit(&mut screen);
+}
+
+#[test]
+fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    for (rows, cols) in [(12, 40), (60, 200), (24, 80), (1, 1), (3, 10), (24, 80)] {
+        screen.resize(rows, cols);
+    }
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_wrong_configuration_is_told_and_parlor_starts_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("wrong.toml");
+    fs::write(&config, "theme = 3\n").unwrap();
+    let mut screen = Screen::start(folder.path(), &["demo", "--config", config.to_str().unwrap()]);
+    screen.wait_for("wrong.toml");
+    quit(&mut screen);
+}
+
+#[test]
+fn nothing_is_written_at_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    screen.wait_gone("starting");
+    screen.wait_quiet();
+    assert_eq!(screen.bytes_within(std::time::Duration::from_millis(1500)), 0, "{}", screen.text());
+    quit(&mut screen);
+}

@@ -1,0 +1,68 @@
+//! However parlor ends, the terminal is restored and no agent lives on.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::screen::Screen;
+
+/// An agent that tells its process id in a file and starts a child that outlives its own stdin.
+fn start_with_child(folder: &tempfile::TempDir) -> (Screen, Vec<i32>) {
+    let script = "sleep 300 & echo $! > child; echo $$ > agent; trap '' TERM; cat > /dev/null; sleep 300";
+    let mut screen = Screen::start(folder.path(), &["--", "sh", "-c", script]);
+    screen.wait_for("starting");
+    let read = |name: &str| -> i32 {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(pid) =
+                fs::read_to_string(folder.path().join(name)).ok().and_then(|t| t.trim().parse().ok())
+            {
+                return pid;
+            }
+            assert!(Instant::now() < deadline, "the agent did not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let pids = vec![read("child"), read("agent")];
+    (screen, pids)
+}
+
+fn assert_all_gone(pids: &[i32]) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    for pid in pids {
+        while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(Instant::now() < deadline, "process {pid} lives on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn ends_clean(signal: Signal) {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut screen, pids) = start_with_child(&folder);
+    kill_process(Pid::from_raw(screen.pid()).unwrap(), signal).unwrap();
+    screen.wait_exit();
+    assert!(!screen.is_alternate());
+    assert_all_gone(&pids);
+}
+
+#[test]
+fn term_ends_clean() {
+    ends_clean(Signal::TERM);
+}
+
+#[test]
+fn hup_ends_clean() {
+    ends_clean(Signal::HUP);
+}
+
+#[test]
+fn a_wish_to_quit_ends_an_agent_that_ignores_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut screen, pids) = start_with_child(&folder);
+    screen.send("\u{11}");
+    screen.wait_exit();
+    assert!(!screen.is_alternate());
+    assert_all_gone(&pids);
+}

@@ -1,0 +1,177 @@
+//! The invariants of the house, as tests: what may be named where, how long a file may be.
+//!
+//! `src/lib.rs` says what the layers are; here it is checked on the source text, tests left out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MOST_LINES: usize = 600;
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The code without its in-file tests, comments and doc comments.
+    fn code(&self) -> String {
+        let text = self.text.split("#[cfg(test)]").next().unwrap_or_default();
+        text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    }
+
+    fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("tests.rs") || self.path.ends_with("testkit.rs")
+    }
+
+    fn is_in(&self, places: &[&str]) -> bool {
+        places.iter().any(|place| {
+            let file = format!("src/{place}.rs");
+            let folder = format!("src/{place}/");
+            self.path == file || self.path.starts_with(&folder)
+        })
+    }
+}
+
+fn sources() -> Vec<Source> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        walk(&root.join(folder), &mut paths);
+    }
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| Source {
+            text: fs::read_to_string(&path).unwrap(),
+            path: path.strip_prefix(root).unwrap().to_string_lossy().into_owned(),
+        })
+        .collect()
+}
+
+/// Fails for each source outside `homes` whose code holds one of `words`.
+fn assert_only_in(words: &[&str], homes: &[&str]) {
+    let mut strays = Vec::new();
+    for source in sources() {
+        if !source.path.starts_with("src/") || source.is_test() || source.is_in(homes) {
+            continue;
+        }
+        let code = source.code();
+        strays.extend(
+            words.iter().filter(|word| code.contains(**word)).map(|word| format!("{}: {word}", source.path)),
+        );
+    }
+    assert!(strays.is_empty(), "these belong in {homes:?} only:\n{}", strays.join("\n"));
+}
+
+/// Fails for each source of `layer` whose code names one of the layers in `forbidden`.
+fn assert_does_not_use(layer: &str, forbidden: &[&str]) {
+    let mut strays = Vec::new();
+    for source in sources() {
+        if source.is_test() || !source.is_in(&[layer]) {
+            continue;
+        }
+        let code = source.code();
+        strays.extend(
+            forbidden
+                .iter()
+                .filter(|other| code.contains(&format!("crate::{other}")))
+                .map(|other| format!("{}: crate::{other}", source.path)),
+        );
+    }
+    assert!(strays.is_empty(), "{layer} must not use these:\n{}", strays.join("\n"));
+}
+
+#[test]
+fn the_wire_stays_in_acp() {
+    assert_only_in(
+        &["serde_json", "agent_client_protocol_schema"],
+        &["acp", "services/store", "demo", "config/import"],
+    );
+}
+
+#[test]
+fn toml_stays_in_config_and_themes() {
+    assert_only_in(&["toml::", "toml_edit::"], &["config", "ui/theme"]);
+}
+
+#[test]
+fn the_terminal_stays_in_ui_and_runtime() {
+    assert_only_in(&["ratatui::", "crossterm::"], &["ui", "runtime", "config/keymap"]);
+}
+
+#[test]
+fn tasks_stay_in_their_layers() {
+    assert_only_in(
+        &["tokio::", ".await", "thread::spawn"],
+        &["runtime", "acp", "services", "cli", "main", "demo", "ui/highlight"],
+    );
+}
+
+#[test]
+fn layers_use_only_what_lies_below_them() {
+    assert_does_not_use("model", &["config", "app", "acp", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("config", &["app", "acp", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("app", &["acp", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("ui", &["acp", "services", "runtime", "cli", "demo"]);
+    assert_does_not_use("acp", &["config", "app", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("services", &["config", "app", "acp", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("demo", &["config", "app", "acp", "services", "ui", "runtime", "cli"]);
+    assert_does_not_use("runtime", &["cli", "demo"]);
+}
+
+#[test]
+fn the_app_reads_no_clock_and_does_no_io() {
+    let words = ["Instant::now", "SystemTime", "std::fs", "std::env", "std::io", "std::process", "mpsc"];
+    for source in sources().iter().filter(|source| source.is_in(&["app"]) && !source.is_test()) {
+        let code = source.code();
+        for word in words {
+            assert!(!code.contains(word), "{} names {word}: the reducer is pure", source.path);
+        }
+    }
+}
+
+#[test]
+fn no_colour_is_named_outside_the_theme() {
+    let words = ["Color::Rgb", "Color::Red", "Color::Green", "Color::Blue", "Color::Yellow", "Color::Cyan"];
+    // Command output has colours of its own, which vt100 tells.
+    assert_only_in(&words, &["ui/theme", "ui/terminal"]);
+}
+
+#[test]
+fn no_file_is_too_long_and_each_module_says_what_it_is_for() {
+    let mut strays = Vec::new();
+    for source in sources() {
+        let lines = source.text.lines().count();
+        if lines > MOST_LINES {
+            strays.push(format!("{}: {lines} lines, at most {MOST_LINES}", source.path));
+        }
+        if !source.text.starts_with("//!") && !source.is_test() {
+            strays.push(format!("{}: no module doc", source.path));
+        }
+        if source.path.ends_with("/mod.rs") {
+            strays.push(format!("{}: use foo.rs beside foo/", source.path));
+        }
+    }
+    assert!(strays.is_empty(), "{}", strays.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let marks =
+        [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("unimpl", "emented!"), concat!("#[ign", "ore")];
+    for source in sources() {
+        for mark in marks {
+            assert!(!source.text.contains(mark), "{} holds {mark}", source.path);
+        }
+    }
+}
