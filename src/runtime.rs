@@ -320,6 +320,8 @@ impl Loop {
         self.input = None;
         self.tty.leave()?;
         let outcome = tokio::task::block_in_place(job);
+        // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
+        self.signals = Signals::new()?;
         self.tty.reenter()?;
         self.input = Some(EventStream::new());
         self.clock.want_frame_at_once();

@@ -73,6 +73,8 @@ impl Tty {
 
     /// Takes the screen again after [`Tty::leave`], or after the process was stopped and went on.
     pub fn reenter(&mut self) -> anyhow::Result<()> {
+        // A shell that stopped us may have changed the modes; only from the original ones raw mode is set anew.
+        let _ = disable_raw_mode();
         take_screen(self.mouse)?;
         self.clear()
     }
