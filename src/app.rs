@@ -91,7 +91,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         AgentEvent::Update(session, update) => updates::on_update(state, conn, session, update, now, fx),
-        AgentEvent::Ask(ask, request) => asks::on_ask(state, conn, ask, request, now, fx),
+        AgentEvent::Ask(ask, request) => asks::on_ask(state, conn, ask, *request, now, fx),
         AgentEvent::AskWithdrawn(ask) => asks::on_withdrawn(state, conn, ask, now, fx),
         AgentEvent::Replied(tag, result) => replies::on_replied(state, conn, &tag, result, now, fx),
         AgentEvent::ElicitationComplete(id) => asks::on_page_done(state, conn, &id, fx),

@@ -1,5 +1,7 @@
 //! The real program in a pseudo terminal, from the first frame to a clean shell.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod e2e {
     pub mod screen;
     mod session;

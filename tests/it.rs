@@ -1,5 +1,7 @@
 //! The client without its screen: real processes, the real wire, the real services, the real reducer.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod it {
     mod habits;
     pub mod rig;

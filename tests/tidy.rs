@@ -2,6 +2,8 @@
 //!
 //! `src/lib.rs` says what the layers are; here it is checked on the source text, tests left out.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -6,6 +6,7 @@ use super::{ExitInfo, Raw, SessionId, TerminalId, ToolCallId, ToolCallPatch};
 
 /// A request of an agent that parlor must answer exactly once.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "an event boxes it as a whole")]
 pub enum Ask {
     /// `session/request_permission`.
     Permission(PermissionAsk),

@@ -19,7 +19,7 @@ pub enum AgentEvent {
     /// An update of a session.
     Update(SessionId, SessionUpdate),
     /// A request that needs an answer.
-    Ask(AskId, Ask),
+    Ask(AskId, Box<Ask>),
     /// The agent withdrew a request (`$/cancel_request`); it still gets an answer.
     AskWithdrawn(AskId),
     /// `elicitation/complete`: the page of this elicitation id was dealt with.

@@ -94,7 +94,7 @@ impl Doer {
             }
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::SavePrompt { folder, text } => {
-                self.keep(move |store| store.append_prompt(&folder, &text))
+                self.keep(move |store| store.append_prompt(&folder, &text));
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));

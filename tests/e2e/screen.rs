@@ -53,7 +53,7 @@ impl Screen {
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (sender, bytes) = channel();
         std::thread::spawn(move || {
-            let mut buffer = [0; 65536];
+            let mut buffer = vec![0; 65536];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 if sender.send(buffer[..count].to_vec()).is_err() {
                     break;
@@ -116,7 +116,7 @@ impl Screen {
                     self.raw.extend_from_slice(&bytes);
                 }
                 Err(error) => {
-                    assert!(holds(self), "waited for {what}: {error}; the screen:\n{}", self.text())
+                    assert!(holds(self), "waited for {what}: {error}; the screen:\n{}", self.text());
                 }
             }
         }

@@ -279,7 +279,7 @@ impl Peer {
         match self.codec.request(method, params, &mut self.events) {
             Ok((ask, form)) => {
                 let id = self.asks.add(wire_id, form);
-                self.events.push(AgentEvent::Ask(id, ask));
+                self.events.push(AgentEvent::Ask(id, Box::new(ask)));
             }
             Err(error) => {
                 if self.events.len() == count_before {

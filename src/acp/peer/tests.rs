@@ -95,7 +95,7 @@ impl App {
 
     async fn ask(&mut self) -> (AskId, Ask) {
         match self.next_regular().await {
-            AgentEvent::Ask(id, ask) => (id, ask),
+            AgentEvent::Ask(id, ask) => (id, *ask),
             other => panic!("no ask: {other:?}"),
         }
     }

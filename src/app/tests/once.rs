@@ -189,7 +189,7 @@ impl World {
                 let ask = AskId(self.requests.len() as u64 + 1);
                 let (request, form) = self.request(session, request);
                 self.requests.insert(ask, Request { conn, form, answers: 0 });
-                self.play(Event::Agent(conn, AgentEvent::Ask(ask, request)));
+                self.play(Event::Agent(conn, AgentEvent::Ask(ask, Box::new(request))));
             }
             Step::Withdraw(index) => {
                 // One of the latest: most of the others are answered.

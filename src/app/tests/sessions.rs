@@ -194,11 +194,11 @@ fn a_copy_that_fails_answers_what_was_asked_of_it() {
     desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
     desk.agent(AgentEvent::Ask(
         AskId(1),
-        Ask::Permission(PermissionAsk {
+        Box::new(Ask::Permission(PermissionAsk {
             session: Some("copy".into()),
             tool: ToolCallPatch::new("t".into()),
             options: vec![option("yes", PermissionKind::AllowOnce)],
-        }),
+        })),
     ));
     desk.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled\ndraft \"\"");
 }

@@ -80,7 +80,7 @@ impl Desk {
     }
 
     pub fn ask(&mut self, ask: u64, request: Ask) -> &mut Self {
-        self.agent(AgentEvent::Ask(AskId(ask), request))
+        self.agent(AgentEvent::Ask(AskId(ask), Box::new(request)))
     }
 
     pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
