@@ -16,6 +16,7 @@ use crossterm::terminal::{
 };
 use crossterm::{cursor, queue};
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
 use ratatui::{Frame, Terminal};
 
 /// Whether the screen is ours; the panic hook and `Drop` must not restore twice.
@@ -63,7 +64,10 @@ impl Tty {
 
     /// Makes the next frame paint every cell.
     pub fn clear(&mut self) -> anyhow::Result<()> {
-        self.terminal.clear().context("could not clear the screen")
+        // Not `Terminal::clear`: it asks the terminal for the cursor's place and waits for the answer, which the
+        // reader of the keys gets.
+        let size = self.terminal.size().context("could not read the size of the terminal")?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size))).context("could not clear the screen")
     }
 
     /// Gives the screen back.

@@ -312,16 +312,19 @@ fn cost_of_a_chunk_in_a_long_fence_is_its_own_lines() {
     let theme = Theme::plain();
     let mut source = "```rust\n".to_owned();
     let mut markdown = Markdown::default();
+    let mut last_epoch = highlight::epoch();
     for n in 0..2000_u64 {
         source.push_str("let x = 1;\n");
-        let before = markdown.stats();
+        let (before, epoch) = (markdown.stats(), highlight::epoch());
         markdown.update(&source, false);
         let index = markdown.blocks().len() - 1;
         markdown.draw(index, &source, &look(&theme), 80);
         let after = markdown.stats();
+        // A grammar that another test asks for is a good reason to draw everything anew.
+        let is_same_epoch = std::mem::replace(&mut last_epoch, epoch) == highlight::epoch();
         if n > 0 {
             assert_eq!(after.parsed_bytes, before.parsed_bytes);
-            assert!(after.code_lines - before.code_lines <= 1, "line {n}");
+            assert!(!is_same_epoch || after.code_lines - before.code_lines <= 1, "line {n}");
         }
     }
 }
