@@ -232,7 +232,8 @@ impl Peer {
     fn on_message(&mut self, message: Message<'_>, text: &str) {
         match message {
             Message::Notification { method, params } => {
-                if !self.on_notification(&method, params) {
+                // ACP v1 extensibility: names that begin with `_` are anybody's own, and nothing irregular.
+                if !self.on_notification(&method, params) && !method.starts_with('_') {
                     let text = format!("The notification {} is unknown.", excerpt(&method));
                     self.anomaly(AnomalyKind::UnknownMethod, text);
                 }
