@@ -13,6 +13,7 @@ mod auth;
 mod call;
 mod callbacks;
 mod choices;
+mod close;
 mod conn;
 pub mod effect;
 pub mod flow;

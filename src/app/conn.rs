@@ -9,13 +9,13 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, SessionKey, Severity,
-    TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, McpServer, SessionKey,
+    Severity, TerminalJob,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, Modal, SessionPhase, State, asks, call,
-    open, terminals, turn, user, words,
+    close, open, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -38,8 +38,11 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
         let is_shared = call::sessions_of(state, former, false).iter().any(|other| *other != key);
+        let id = state.sessions.get(&key).and_then(|session| session.id.clone());
         if !is_shared {
             retire(state, former, false, now, fx);
+        } else if let Some(id) = id {
+            close::tell_agent(state, former, id, fx);
         }
     }
     if !is_same_program {
@@ -167,7 +170,32 @@ pub(super) fn on_ready(state: &mut State, conn: ConnId, info: AgentInfo, now: In
         fx.push(Effect::SaveAgentChoice { folder: state.setup.folder.clone(), agent });
     }
     for key in call::sessions_of(state, conn, false) {
+        tell_servers_left_out(state, key);
         open::open(state, key, now, fx);
+    }
+}
+
+/// A server that the agent cannot reach is left out, and its tools are missed: that is said once.
+/// Source: ACP v1 session-setup, `mcpCapabilities`.
+fn tell_servers_left_out(state: &mut State, key: SessionKey) {
+    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
+    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
+        return;
+    };
+    let left_out: Vec<String> = session
+        .place
+        .mcp_servers
+        .iter()
+        .filter_map(|server| match server {
+            McpServer::Http { name, .. } => (!can.mcp_http).then(|| format!("{name} (http)")),
+            McpServer::Sse { name, .. } => (!can.mcp_sse).then(|| format!("{name} (sse)")),
+            McpServer::Stdio { .. } => None,
+        })
+        .collect();
+    if !left_out.is_empty() {
+        let title = format!("MCP servers left out: {}", left_out.join(", "));
+        let detail = "This agent does not take servers of that type. It goes on without their tools.";
+        call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }
 

@@ -10,6 +10,7 @@ pub use super::asks::{answer_elicitation, answer_first_ask};
 pub use super::auth::{sign_in, sign_out};
 pub use super::callbacks::kill_command;
 pub use super::choices::{set_mode, set_model, set_option, set_title};
+pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
 pub use super::turn::{cancel_turn, submit};

@@ -8,7 +8,7 @@ pub use line::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AskId, AuthVar, ConnId, SessionKey};
+use crate::model::{Action, AskId, AuthVar, ConnId, SessionId, SessionKey};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +110,8 @@ pub enum PickerValue {
     Id(String),
     /// An action of the palette.
     Action(Action),
+    /// A session that is open here.
+    Open(SessionKey),
 }
 
 /// A question with a few answers, each by its number.
@@ -149,6 +151,10 @@ pub enum ChoiceOutcome {
     ForceStop(ConnId),
     /// Starts the session's agent again.
     Restart(SessionKey),
+    /// Closes a session that is open here.
+    CloseSession(SessionKey),
+    /// Takes a session off the agent's list.
+    DeleteSession(SessionId),
 }
 
 /// A line to be given.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
-use super::{Effect, State, auth, call, choices, open, turn, words};
+use super::{Effect, State, auth, call, choices, close, open, turn, words};
 
 /// A call came back.
 pub(super) fn on_replied(
@@ -41,12 +41,7 @@ pub(super) fn on_replied(
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
             choices::on_set(state, *key, tag.number, result, fx);
         }
-        Purpose::DeleteSession(id) => match result {
-            Ok(_) => state.listed.retain(|info| info.id != *id),
-            Err(error) => {
-                call::flash(state, format!("Not deleted: {}", words::error_text(&error)), fx);
-            }
-        },
+        Purpose::DeleteSession(id) => close::on_deleted(state, id, result, fx),
         Purpose::CloseSession(_) => {
             if let Err(error) = result {
                 call::flash(state, format!("Not closed: {}", words::error_text(&error)), fx);

@@ -4,6 +4,7 @@
 
 mod asks;
 mod callbacks;
+mod close;
 mod life;
 mod messages;
 mod once;

@@ -21,6 +21,7 @@ mod line_dialog;
 mod picker;
 mod queue;
 mod rows;
+mod sessions;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]

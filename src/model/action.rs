@@ -67,7 +67,7 @@ pub enum Action {
     OpenConnection,
     /// The agents.
     OpenAgents,
-    /// The agent's sessions.
+    /// The sessions: those open here, and those that the agent keeps.
     OpenSessions,
     /// The modes.
     OpenModes,
@@ -92,6 +92,8 @@ pub enum Action {
     ForkSession,
     /// A new title for this session, if the agent can.
     RenameSession,
+    /// Closes this session; another one is shown.
+    CloseSession,
     /// Starts the agent again and resumes.
     RestartAgent,
     /// Ends the agent's process.

@@ -260,6 +260,12 @@ pub(super) fn clean(text: &str) -> String {
 /// What the empty prompt says.
 fn placeholder(scene: &Scene) -> String {
     let agent = scene.agent();
+    if scene.session.parent.is_some() {
+        return match scene.key(Context::Main, Action::Escape) {
+            Some(key) => format!("A subagent takes no prompts; {key} goes back"),
+            None => "A subagent takes no prompts".to_owned(),
+        };
+    }
     match &scene.session.phase {
         SessionPhase::NoAgent => "Choose an agent first; what you type is kept".to_owned(),
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {

@@ -10,7 +10,7 @@ use crate::app::{
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
-use super::{dialogs, line_dialog, picker, queue, rows, say};
+use super::{dialogs, line_dialog, picker, queue, rows, say, sessions};
 
 /// Whether the action means something apart from a dialog, so that the palette may offer it.
 pub fn is_command(action: Action) -> bool {
@@ -57,7 +57,14 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
         Action::OpenAgents => unless(!state.setup.agents.is_empty(), "No agent is known."),
-        Action::OpenSessions => unless(can.can_list, "The agent cannot list its sessions."),
+        Action::OpenSessions => unless(
+            can.can_list || state.sessions.len() > 1,
+            "The agent cannot list its sessions, and this one is the only one here.",
+        ),
+        Action::CloseSession => unless(
+            state.sessions.values().filter(|other| other.parent.is_none()).count() > 1,
+            "This is the only session. Begin another one first, or quit.",
+        ),
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
         Action::RenameSession => unless(can.can_set_title && is_named, "The agent keeps no titles."),
@@ -138,11 +145,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             }
         }
         Action::OpenAgents => picker::open_agents(state),
-        Action::OpenSessions => {
-            flow::list_sessions(state, now, fx);
-            let sessions = picker::new(PickerKind::Session, "Sessions of the agent", rows::sessions(state));
-            picker::push(state, sessions);
-        }
+        Action::OpenSessions => sessions::open(state, now, fx),
+        Action::CloseSession => sessions::ask_close(state, key, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),
         Action::OpenModels => open_models(state),

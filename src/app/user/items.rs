@@ -1,6 +1,6 @@
 //! Items of the transcript: marking, opening, folding.
 
-use crate::app::{Effect, Item, ItemBody, State, Transcript, ViewCommand};
+use crate::app::{Effect, Item, ItemBody, State, Transcript, ViewCommand, flow};
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
 use super::say;
@@ -60,7 +60,16 @@ fn select(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ShowSelected));
 }
 
+/// Opens or folds an item. That of a subagent shows the subagent's own session.
 fn toggle(state: &mut State, id: ItemId) {
+    let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
+        ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
+        _ => None,
+    });
+    if let Some(child) = child {
+        flow::show_session(state, child);
+        return;
+    }
     let shows_thoughts = state.shows_thoughts;
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.transcript.edit(id, |item| item.is_open = Some(!is_item_open(item, shows_thoughts)));

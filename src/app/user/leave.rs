@@ -36,6 +36,8 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
     } else if composer::close_completions(state) {
         // That was all.
+    } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
+        flow::show_session(state, parent);
     } else if is_turn_in_full_run(state) {
         flow::cancel_turn(state, state.active, now, fx);
     } else if let Some(session) = state.sessions.get_mut(&state.active)

@@ -10,7 +10,7 @@ use crate::model::{
     Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, Purpose, SessionId,
 };
 
-use super::{dialogs, fuzzy, leave, line_dialog, on_action as on_any_action, rows, say};
+use super::{dialogs, fuzzy, leave, line_dialog, on_action as on_any_action, rows, say, sessions};
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
@@ -77,8 +77,10 @@ pub fn settle_note(state: &mut State) {
     let is_asking = state
         .conn_of(state.active)
         .is_some_and(|conn| conn.open_calls.values().any(|tag| tag.purpose == Purpose::ListSessions));
-    let note = match (is_asking, picker.rows.is_empty()) {
+    let can_list = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list);
+    let note = match (is_asking, state.listed.is_empty()) {
         (true, _) => Some("Asking the agent for its sessions."),
+        (false, true) if !can_list => Some("The agent keeps no list of sessions."),
         (false, true) => Some("The agent told of no sessions."),
         (false, false) => None,
     };
@@ -138,6 +140,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             on_filter(state, &LineEdit::Insert(" ".to_owned()), fx);
             return true;
         }
+        Action::Remove if picker.kind == PickerKind::Session => {
+            if let Some(row) = marked_row(picker).cloned() {
+                sessions::remove(state, &row.value, &row.label, fx);
+            }
+            return true;
+        }
         Action::Left | Action::Right => {
             picker.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
             return true;
@@ -191,6 +199,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let key = state.active;
     match (kind, value) {
         (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
+        (_, PickerValue::Open(key)) => flow::show_session(state, key),
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (PickerKind::Palette, PickerValue::Id(_)) => {}
         (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),

@@ -1,7 +1,7 @@
 //! The rows of each picker, made from the state.
 
-use crate::app::{PickerRow, PickerValue, State};
-use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
+use crate::app::{ItemBody, MessagePart, PickerRow, PickerValue, Session, State, call};
+use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, Role, SessionInfo};
 
 use super::commands;
 
@@ -90,19 +90,67 @@ pub fn themes(state: &State) -> Vec<PickerRow> {
     state.setup.themes.iter().map(|name| id_row(name, name, None, *name == state.setup.theme)).collect()
 }
 
-/// Sessions that the agent listed.
+/// Sessions that are open here, each with its subagents behind it, then the others that the agent listed.
 pub fn sessions(state: &State) -> Vec<PickerRow> {
-    let current = state.active_session().and_then(|session| session.id.as_ref());
-    let row = |info: &crate::model::SessionInfo| PickerRow {
+    let open = |session: &Session| PickerRow {
+        value: PickerValue::Open(session.key),
+        label: match session.parent {
+            Some(_) => format!("  subagent · {}", session_title(session)),
+            None => session_title(session),
+        },
+        detail: session.place.cwd.display().to_string(),
+        right: open_state(session).to_owned(),
+        group: Some("Open here".to_owned()),
+        is_current: session.key == state.active,
+    };
+    let mut here: Vec<&Session> = state.sessions.values().collect();
+    here.sort_by_key(|session| (call::root_of(state, session.key), session.key));
+    let conn = state.active_session().and_then(|session| session.conn);
+    let is_open = |info: &SessionInfo| {
+        state.sessions.values().any(|session| session.conn == conn && session.id.as_ref() == Some(&info.id))
+    };
+    let kept = |info: &SessionInfo| PickerRow {
         right: info.updated_at.as_deref().map(short_time).unwrap_or_default(),
+        group: Some("Kept by the agent".to_owned()),
         ..id_row(
             info.id.as_str(),
             info.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or("Untitled"),
             Some(&info.cwd.display().to_string()),
-            current == Some(&info.id),
+            false,
         )
     };
-    state.listed.iter().map(row).collect()
+    let kept = state.listed.iter().filter(|info| !is_open(info)).map(kept);
+    here.into_iter().map(open).chain(kept).collect()
+}
+
+/// What a session is called: its title, else its first prompt, else that it is new.
+pub fn session_title(session: &Session) -> String {
+    let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let first = || {
+        session.transcript.items().iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => {
+                message.parts.iter().find_map(|part| match part {
+                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                    MessagePart::Block(_) => None,
+                })
+            }
+            _ => None,
+        })
+    };
+    title.or_else(first).unwrap_or("New session").to_owned()
+}
+
+/// What goes on in a session, where that matters to the choice.
+fn open_state(session: &Session) -> &'static str {
+    if !session.asks.is_empty() {
+        "waits for you"
+    } else if session.turn.is_running() {
+        "working"
+    } else if session.has_background_news {
+        "news"
+    } else {
+        ""
+    }
 }
 
 /// Ways to sign in to an agent.

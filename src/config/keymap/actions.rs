@@ -70,10 +70,11 @@ actions! {
     NextMode, "next-mode", true, "Take the next mode";
     OpenOptions, "open-options", true, "Change the agent's options";
     OpenAgents, "open-agents", true, "Choose an agent";
-    OpenSessions, "open-sessions", true, "Open one of the agent's sessions";
+    OpenSessions, "open-sessions", true, "Show, open, close or delete a session";
     NewSession, "new-session", true, "Start a new session with this agent";
     ForkSession, "fork-session", true, "Fork this session";
     RenameSession, "rename-session", true, "Rename this session";
+    CloseSession, "close-session", true, "Close this session";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
     OpenThemes, "open-themes", true, "Choose a theme";
     OpenLog, "open-log", true, "Show the log of the connection";

@@ -68,6 +68,9 @@ pub(super) fn draw(
     let hints = [
         scene.hint(Context::List, Action::Accept, takes),
         scene.hint(Context::List, Action::Escape, "closes"),
+        (picker.kind == PickerKind::Session)
+            .then(|| scene.hint(Context::List, Action::Remove, "closes or deletes it"))
+            .flatten(),
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();

@@ -250,13 +250,13 @@ fn sessions_are_asked_for_and_come_later() {
     let fx = rig.act(Action::OpenSessions);
     assert!(matches!(calls(&fx).as_slice(), [Call::ListSessions { .. }]), "{fx:?}");
     assert_eq!(rig.picker().note.as_deref(), Some("Asking the agent for its sessions."));
-    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s1", None)];
+    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s2", None)];
     on_sessions_listed(&mut rig.state);
-    assert_eq!(rig.shown(), ["Fix the till", "Untitled"]);
+    assert_eq!(rig.shown(), ["New session", "Fix the till", "Untitled"]);
     rig.open_calls().clear();
     rig.type_line("");
     assert_eq!(rig.picker().note, None);
-    let row = &rig.picker().rows[0];
+    let row = &rig.picker().rows[1];
     assert_eq!((row.detail.as_str(), row.right.as_str()), ("/home/u/shop", "2026-11-20 14:03"));
     rig.type_line("till");
     // The next page keeps filter and mark.
@@ -326,4 +326,54 @@ fn one_kind_of_picker_is_never_open_twice() {
     rig.act(Action::OpenAgents);
     assert_eq!(rig.state.modals.len(), 2);
     assert_eq!(rig.picker().kind, PickerKind::Agent);
+}
+
+#[test]
+fn sessions_open_here_come_first_and_each_is_closed_or_deleted_after_a_question() {
+    let mut rig = Rig::new();
+    let first = rig.state.active;
+    info(&mut rig).capabilities.can_delete = true;
+    info(&mut rig).capabilities.can_close = true;
+    let other = rig.state.add_session();
+    rig.act(Action::OpenSessions);
+    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s1", None)];
+    on_sessions_listed(&mut rig.state);
+    assert_eq!(rig.shown(), ["New session", "New session", "Fix the till"], "what is open is not told twice");
+    rig.act(Action::Last);
+    assert!(calls(&rig.act(Action::Remove)).is_empty(), "it asks first");
+    assert!(calls(&rig.act(Action::Accept)).is_empty(), "the marked answer keeps it");
+    rig.act(Action::Remove);
+    let fx = rig.act(Action::Choose(1));
+    assert!(matches!(calls(&fx).as_slice(), [Call::DeleteSession(_)]), "{fx:?}");
+    rig.act(Action::First);
+    rig.act(Action::Down);
+    rig.act(Action::Accept);
+    assert_eq!(rig.state.active, other, "what is open here is shown");
+    rig.act(Action::CloseSession);
+    rig.act(Action::Yes);
+    assert_eq!((rig.state.active, rig.state.sessions.len()), (first, 1));
+    rig.act(Action::CloseSession);
+    assert!(rig.state.modals.is_empty(), "the only session stays");
+}
+
+#[test]
+fn a_subagents_item_shows_its_session_and_escape_goes_back() {
+    let mut rig = Rig::new();
+    let parent = rig.state.active;
+    let child = rig.state.add_session();
+    if let Some(session) = rig.state.sessions.get_mut(&child) {
+        session.parent = Some(parent);
+    }
+    let body = crate::app::ItemBody::Subagent {
+        session: SessionId::from("child"),
+        key: Some(child),
+        title: "Searcher".to_owned(),
+        description: None,
+        state: None,
+    };
+    let item = rig.session().transcript.push(1, body);
+    rig.act(Action::ToggleItem(item));
+    assert_eq!(rig.state.active, child);
+    rig.act(Action::Escape);
+    assert_eq!(rig.state.active, parent);
 }

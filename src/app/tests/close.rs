@@ -1,0 +1,90 @@
+//! Closing, deleting and showing sessions; servers that an agent does not take.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn listed(id: &str) -> SessionInfo {
+    SessionInfo { id: id.into(), cwd: "/work/shop".into(), title: None, updated_at: None }
+}
+
+#[test]
+fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
+    let mut desk = Desk::ready();
+    desk.flow(flow::new_session).open("two");
+    let two = desk.state.active;
+    desk.flow(|state, now, fx| flow::submit(state, two, "go".into(), now, fx));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    desk.expect_sent("cancel two\ncall close two");
+    assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
+    desk.reply(Ok(Reply::Done)).expect("ready · idle");
+}
+
+#[test]
+fn the_only_session_stays() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::close_session(state, KEY, now, fx)).expect_sent("");
+    assert_eq!(desk.state.sessions.len(), 1);
+}
+
+#[test]
+fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities::default()).open(ID);
+    desk.flow(flow::new_session).open("two");
+    desk.fx.clear();
+    let two = desk.state.active;
+    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx)).expect_sent("");
+    assert_eq!(desk.state.sessions.len(), 1);
+}
+
+#[test]
+fn what_a_closed_session_was_asked_is_answered() {
+    let mut desk = Desk::ready();
+    desk.flow(flow::new_session).open("two");
+    desk.ask(
+        1,
+        Ask::Permission(PermissionAsk {
+            session: Some("two".into()),
+            tool: ToolCallPatch::new("t".into()),
+            options: vec![option("yes", PermissionKind::AllowOnce)],
+        }),
+    );
+    desk.fx.clear();
+    let two = desk.state.active;
+    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    desk.expect_sent("answer 1: permission cancelled\ncall close two");
+}
+
+#[test]
+fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
+    let mut desk = Desk::ready();
+    desk.state.listed = vec![listed("old"), listed("older")];
+    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
+    desk.fail(-32603, "no");
+    assert_eq!(desk.state.listed.len(), 2);
+    assert_eq!(desk.state.flash.as_deref(), Some("Not deleted: no"));
+    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
+    assert_eq!(desk.state.listed, [listed("older")]);
+}
+
+#[test]
+fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, _, fx| flow::delete_session(state, ID.into(), fx)).expect_sent("");
+    assert_eq!(desk.state.flash.as_deref(), Some("This session is open here. Close it first."));
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities::default()).open(ID);
+    desk.fx.clear();
+    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("");
+}
+
+#[test]
+fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
+    let mut desk = Desk::started();
+    let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
+    desk.state.sessions.get_mut(&KEY).expect("the session").place.mcp_servers = vec![web];
+    desk.handshake(AgentCapabilities::default()).open(ID);
+    desk.expect("ready · idle\nnotice Info: MCP servers left out: web (http)");
+}
