@@ -143,6 +143,32 @@ fn the_app_reads_no_clock_and_does_no_io() {
 }
 
 #[test]
+fn the_environment_is_read_in_few_places() {
+    // What a child inherits is asked where it is started; the demo agent is a program of its own.
+    let homes = ["config", "services/terminals/start", "acp/transport/stdio", "demo"];
+    assert_only_in(&["env::var", "env::vars"], &homes);
+}
+
+#[test]
+fn programs_are_started_in_few_places() {
+    let homes = ["services/process", "services/login", "acp/transport/stdio"];
+    assert_only_in(&["Command::new("], &homes);
+}
+
+#[test]
+fn clocks_are_read_where_things_happen() {
+    // What is decided and drawn is given the time; one guess at a terminal's speed is measured while it is read.
+    let homes = ["runtime", "acp", "services", "demo", "ui/terminal"];
+    assert_only_in(&["Instant::now", "SystemTime::now"], &homes);
+}
+
+#[test]
+fn keys_are_named_in_the_keymap_only() {
+    // The prompt's own editing keys are those of its text area.
+    assert_only_in(&["KeyCode::"], &["config/keymap", "ui/composer"]);
+}
+
+#[test]
 fn no_colour_is_named_outside_the_theme() {
     let words = ["Color::Rgb", "Color::Red", "Color::Green", "Color::Blue", "Color::Yellow", "Color::Cyan"];
     // Command output has colours of its own, which vt100 tells.
