@@ -6,7 +6,9 @@
 
 use std::time::Instant;
 
-use crate::model::{AgentSpec, AuthKind, Call, CallError, ConnId, Purpose, Reply, SessionKey, Severity};
+use crate::model::{
+    AgentCommand, AgentSpec, AuthKind, Call, CallError, ConnId, Purpose, Reply, SessionKey, Severity,
+};
 
 use super::{ConnPhase, Effect, SessionPhase, State, call, conn, open, turn, user, words};
 
@@ -80,6 +82,22 @@ pub fn sign_in(
             let spec = with_env(spec, vars);
             conn::reconnect(state, conn, spec, now, fx);
         }
+    }
+}
+
+/// The number of a running sign-in through `authenticate`; it may take minutes.
+pub fn running_sign_in(state: &State, conn: ConnId) -> Option<u64> {
+    let calls = &state.conns.get(&conn)?.open_calls;
+    calls.iter().find(|(_, tag)| tag.purpose == Purpose::Authenticate).map(|(number, _)| *number)
+}
+
+/// Gives a running sign-in up. Source: ACP v1, `$/cancel_request`.
+pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    let Some(number) = running_sign_in(state, conn) else { return };
+    let tag = state.conns.get_mut(&conn).and_then(|open| open.open_calls.remove(&number));
+    if let Some(tag) = tag {
+        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag)));
+        call::flash(state, "The sign-in was given up. Choose a way to sign in to try again.", fx);
     }
 }
 

@@ -105,7 +105,7 @@ impl Doer {
             Effect::OpenUrl(url) => self.work(move || {
                 open::that_detached(&url).err().map(|error| {
                     ServiceEvent::Trouble(format!(
-                        "Could not open the browser: {error}. Copy the address instead."
+                        "No browser could be opened. The address stands in the transcript. ({error})"
                     ))
                 })
             }),

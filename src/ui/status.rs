@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{SessionPhase, Turn};
+use crate::app::{SessionPhase, Turn, flow};
 use crate::config::keymap::Context;
 use crate::model::{Action, Cost};
 
@@ -172,6 +172,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             busy(format!("loading the history {}", scene.since(*since)))
         }
         SessionPhase::Opening { since, .. } => busy(format!("opening the session {}", scene.since(*since))),
+        SessionPhase::NeedsSignIn if is_signing_in(scene) => {
+            let line = say(glyphs.warn, Role::Warning, format!("signing in to {agent}"));
+            hinted(line, Context::Main, Action::Escape, "gives up")
+        }
         SessionPhase::NeedsSignIn => {
             let line = say(glyphs.warn, Role::Warning, format!("{agent} wants a sign-in"));
             hinted(line, Context::Main, Action::OpenSignIn, "signs in")
@@ -249,4 +253,9 @@ fn cost_words(cost: &Cost) -> String {
         unit => return format!("{:.2} {}", cost.amount, text::one_line(unit)),
     };
     format!("{sign}{:.2}", cost.amount)
+}
+
+/// Whether the agent signs the user in just now, perhaps in a browser.
+fn is_signing_in(scene: &Scene) -> bool {
+    scene.session.conn.is_some_and(|conn| flow::running_sign_in(scene.state, conn).is_some())
 }

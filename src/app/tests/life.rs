@@ -351,6 +351,24 @@ fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
 }
 
 #[test]
+fn a_sign_in_that_takes_long_can_be_given_up() {
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Started { pid: None });
+    let method =
+        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
+    desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    desk.fail(-32000, "sign in first");
+    desk.state.modals.clear();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.fx.clear();
+    desk.play(Event::Act(Action::Escape));
+    let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
+    assert!(desk.fx.iter().any(is_called_off), "{:?}", desk.fx);
+    assert_eq!(flow::running_sign_in(&desk.state, CONN), None);
+    assert_eq!(desk.session().phase, SessionPhase::NeedsSignIn);
+}
+
+#[test]
 fn acp_v1_a_terminal_sign_in_runs_the_agents_own_command_and_starts_it_again() {
     let mut desk = locked();
     desk.flow(|state, now, fx| flow::sign_in(state, CONN, "tool", Vec::new(), now, fx));

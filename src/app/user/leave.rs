@@ -36,6 +36,12 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
     } else if composer::close_completions(state) {
         // That was all.
+    } else if let Some(conn) = state
+        .active_session()
+        .and_then(|session| session.conn)
+        .filter(|conn| flow::running_sign_in(state, *conn).is_some())
+    {
+        flow::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
         flow::show_session(state, parent);
     } else if is_turn_in_full_run(state) {
