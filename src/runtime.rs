@@ -9,6 +9,7 @@
 pub mod agents;
 pub mod clock;
 pub mod effects;
+pub mod paint;
 pub mod signals;
 pub mod tty;
 
@@ -250,7 +251,7 @@ impl Loop {
         }
         if matches!(event, crossterm::event::Event::Resize(..)) {
             // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
-            self.tty.clear()?;
+            self.tty.clear();
         }
         self.clock.want_frame_at_once();
         for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
@@ -298,7 +299,7 @@ impl Loop {
                 Effect::View(command) => {
                     self.view.apply(command);
                     if self.view.take_clear() {
-                        self.tty.clear()?;
+                        self.tty.clear();
                     }
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
@@ -342,7 +343,7 @@ impl Loop {
             self.doer.refresh_log(&mut self.view, &mut self.log_version);
         }
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        self.tty.draw(|frame| ui::draw(state, view, theme, frame))?;
+        self.tty.draw(|buf| ui::draw_into(state, view, theme, buf))?;
         self.clock.frame_drawn(Instant::now());
         Ok(())
     }

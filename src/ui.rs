@@ -31,7 +31,8 @@ pub use view_state::ViewState;
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 use crate::app::{SessionPhase, State};
 
@@ -54,12 +55,20 @@ const LEAST_ROWS: u16 = 6;
 /// From this height on blank rows part the panels.
 const AIRY_ROWS: u16 = 20;
 
-/// Draws a frame. Set the clock by [`ViewState::set_now`] first.
+/// Draws a frame of ratatui's. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
-    let area = frame.area();
-    frame.buffer_mut().set_style(area, theme.style(Role::Text));
+    if let Some(place) = draw_into(state, view, theme, frame.buffer_mut()) {
+        frame.set_cursor_position(place);
+    }
+}
+
+/// Draws into an empty buffer, all of which is the screen. Returns where the cursor is to be seen. Set the clock
+/// by [`ViewState::set_now`] first.
+pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Buffer) -> Option<Position> {
+    let area = buf.area;
+    buf.set_style(area, theme.style(Role::Text));
     view.begin_frame(state);
-    let Some(session) = state.active_session() else { return };
+    let session = state.active_session()?;
     let keymap = view.keymap.clone();
     let home = view.home.clone();
     let scene = Scene {
@@ -78,11 +87,10 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
     };
-    let buf = frame.buffer_mut();
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         let words = "The window is too small.";
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
-        return;
+        return None;
     }
     let panes = arrange(&scene, view, area);
     title::draw(&scene, panes.title, buf, &mut view.hits);
@@ -119,9 +127,7 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
             cell.set_symbol(Glyphs::plain().ellipsis);
         }
     }
-    if let Some(place) = cursor.filter(|place| area.contains(*place)) {
-        frame.set_cursor_position(place);
-    }
+    cursor.filter(|place| area.contains(*place))
 }
 
 /// Whether something on the screen moves by itself: a turn runs and does not wait for the user, or an agent

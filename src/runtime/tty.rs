@@ -1,8 +1,6 @@
 //! The terminal: raw mode, alternate screen, frames; restored on leave, drop, panic and signal.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
@@ -11,36 +9,22 @@ use crossterm::event::{
     EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
-    disable_raw_mode, enable_raw_mode,
+    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode,
+    enable_raw_mode,
 };
 use crossterm::{cursor, queue};
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::{Position, Rect};
-use ratatui::{Frame, Terminal};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Position;
+
+use super::paint::Painter;
 
 /// Whether the screen is ours; the panic hook and `Drop` must not restore twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while parlor has it.
 pub struct Tty {
-    terminal: Terminal<CrosstermBackend<FrameBuffer>>,
-    frame: Rc<RefCell<Vec<u8>>>,
+    painter: Painter,
     mouse: bool,
-}
-
-/// Collects a frame, so that it is written in one piece: no half frame is seen, and one system call is enough.
-struct FrameBuffer(Rc<RefCell<Vec<u8>>>);
-
-impl Write for FrameBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Tty {
@@ -48,26 +32,27 @@ impl Tty {
     pub fn enter(mouse: bool) -> anyhow::Result<Self> {
         install_panic_hook();
         take_screen(mouse)?;
-        let frame = Rc::new(RefCell::new(Vec::new()));
-        let terminal = Terminal::new(CrosstermBackend::new(FrameBuffer(Rc::clone(&frame))))
-            .context("could not read the size of the terminal")?;
-        Ok(Self { terminal, frame, mouse })
+        let (cols, rows) = size().context("could not read the size of the terminal")?;
+        Ok(Self { painter: Painter::new(cols, rows), mouse })
     }
 
-    /// Draws a frame inside a synchronized update.
-    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> anyhow::Result<()> {
-        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        self.terminal.draw(render).context("could not draw")?;
-        queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
-        self.send().context("could not write to the terminal")
+    /// Draws a frame inside a synchronized update, in one piece: no half frame is seen, and one system call is
+    /// enough. `render` says where the cursor is to be seen.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Buffer) -> Option<Position>) -> anyhow::Result<()> {
+        // The size is asked for each time, which is cheap: a change may come before the event that tells it.
+        let (cols, rows) = size().context("could not read the size of the terminal")?;
+        self.painter.resize(cols, rows);
+        let cursor = render(self.painter.begin());
+        let frame = self.painter.finish(cursor);
+        if frame.is_empty() {
+            return Ok(());
+        }
+        write(frame).context("could not write to the terminal")
     }
 
     /// Makes the next frame paint every cell.
-    pub fn clear(&mut self) -> anyhow::Result<()> {
-        // Not `Terminal::clear`: it asks the terminal for the cursor's place and waits for the answer, which the
-        // reader of the keys gets.
-        let size = self.terminal.size().context("could not read the size of the terminal")?;
-        self.terminal.resize(Rect::from((Position::ORIGIN, size))).context("could not clear the screen")
+    pub fn clear(&mut self) {
+        self.painter.clear();
     }
 
     /// Gives the screen back.
@@ -80,16 +65,30 @@ impl Tty {
         // A shell that stopped us may have changed the modes; only from the original ones raw mode is set anew.
         let _ = disable_raw_mode();
         take_screen(self.mouse)?;
-        self.clear()
+        self.clear();
+        Ok(())
     }
+}
 
-    fn send(&mut self) -> io::Result<()> {
-        let mut frame = self.frame.borrow_mut();
-        let mut out = io::stdout().lock();
-        let written = out.write_all(&frame).and_then(|()| out.flush());
-        frame.clear();
-        written
+/// Columns and rows of the terminal.
+#[cfg(unix)]
+fn size() -> io::Result<(u16, u16)> {
+    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok((size.ws_col, size.ws_row)),
+        // Standard output may be something else than the terminal.
+        _ => crossterm::terminal::size(),
     }
+}
+
+/// Columns and rows of the terminal.
+#[cfg(not(unix))]
+fn size() -> io::Result<(u16, u16)> {
+    crossterm::terminal::size()
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 impl Drop for Tty {

@@ -1,0 +1,237 @@
+//! Cells into bytes: only what differs from the screen, in few bytes.
+//!
+//! Duty: knows what the terminal shows, and writes the way from there to the next frame.
+//! Not its duty: modes of the terminal and system calls (`tty`).
+//! Enters: a buffer of cells. Leaves: one run of bytes, a synchronized update, or nothing when nothing changed.
+//! Text that moved up or down is moved by the terminal itself (a scroll region), so that a new line of a
+//! stream costs a line and not a screen.
+//! Invariant: whatever was shown before, the terminal shows the next buffer afterwards.
+
+use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::layout::{Position, Rect};
+
+mod pen;
+
+use pen::Pen;
+
+/// Least cells that scrolling must save: below that, painting is as short.
+const LEAST_SAVED_CELLS: usize = 60;
+
+/// What the terminal shows, and the next frame.
+pub struct Painter {
+    shown: Buffer,
+    next: Buffer,
+    /// Nothing is known of the terminal: all is painted.
+    is_void: bool,
+    cursor: Option<Position>,
+    changed: Vec<bool>,
+    pen: Pen,
+}
+
+/// Rows that go up (or down, when negative) inside a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Scroll {
+    top: u16,
+    /// Behind the last row.
+    bottom: u16,
+    rows: i32,
+}
+
+impl Painter {
+    /// A painter of a screen of which nothing is known.
+    pub fn new(cols: u16, rows: u16) -> Self {
+        let area = Rect::new(0, 0, cols, rows);
+        Self {
+            shown: Buffer::empty(area),
+            next: Buffer::empty(area),
+            is_void: true,
+            cursor: None,
+            changed: Vec::new(),
+            pen: Pen::default(),
+        }
+    }
+
+    /// The screen has another size now; all is painted anew if so.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        let area = Rect::new(0, 0, cols, rows);
+        if area != self.next.area {
+            self.shown.resize(area);
+            self.next.resize(area);
+            self.is_void = true;
+        }
+    }
+
+    /// Nothing is known of the screen any more.
+    pub fn clear(&mut self) {
+        self.is_void = true;
+    }
+
+    /// An empty buffer for the next frame.
+    pub fn begin(&mut self) -> &mut Buffer {
+        self.next.reset();
+        &mut self.next
+    }
+
+    /// The bytes that bring the buffer onto the screen and the cursor to its place (`None`: hidden). Empty when
+    /// the screen is like that already.
+    pub fn finish(&mut self, cursor: Option<Position>) -> &[u8] {
+        self.pen.begin();
+        let is_first = std::mem::take(&mut self.is_void);
+        if is_first {
+            self.pen.clear_screen();
+            self.shown.reset();
+        } else {
+            self.scroll();
+        }
+        for row in 0..self.next.area.height {
+            self.paint_row(row);
+        }
+        if is_first || self.cursor != cursor || !self.pen.is_empty() {
+            self.pen.place_cursor(cursor);
+        }
+        self.cursor = cursor;
+        std::mem::swap(&mut self.shown, &mut self.next);
+        self.pen.end()
+    }
+
+    fn row<'b>(buffer: &'b Buffer, row: u16) -> &'b [Cell] {
+        let cols = usize::from(buffer.area.width);
+        buffer.content.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
+    }
+
+    /// Lets the terminal move what only moved.
+    fn scroll(&mut self) {
+        let rows = self.next.area.height;
+        self.changed.clear();
+        for row in 0..rows {
+            self.changed.push(Self::row(&self.shown, row) != Self::row(&self.next, row));
+        }
+        let first = self.changed.iter().position(|changed| *changed);
+        let last = self.changed.iter().rposition(|changed| *changed);
+        let (Some(first), Some(last)) = (first, last) else { return };
+        // A region of two or three rows is painted as fast.
+        if last < first + 3 {
+            return;
+        }
+        let Some(scroll) = find_scroll(&self.shown, &self.next, to_u16(first), to_u16(last + 1)) else {
+            return;
+        };
+        self.pen.scroll(scroll.top, scroll.bottom, scroll.rows);
+        let cols = usize::from(self.shown.area.width);
+        let region = usize::from(scroll.top) * cols..usize::from(scroll.bottom) * cols;
+        let Some(region) = self.shown.content.get_mut(region) else { return };
+        let moved = (scroll.rows.unsigned_abs() as usize * cols).min(region.len());
+        // What comes in is blank, in the plain style that is set at the begin of a frame.
+        let blank = if scroll.rows > 0 {
+            region.rotate_left(moved);
+            region.len() - moved..region.len()
+        } else {
+            region.rotate_right(moved);
+            0..moved
+        };
+        region.get_mut(blank).unwrap_or_default().fill(Cell::EMPTY);
+    }
+
+    fn paint_row(&mut self, row: u16) {
+        let (shown, next) = (Self::row(&self.shown, row), Self::row(&self.next, row));
+        if shown == next {
+            return;
+        }
+        // Up to where cells are painted although they seem to be right: half of a wide one stood there.
+        let mut forced = 0;
+        let mut x = 0;
+        while let (Some(old), Some(cell)) = (shown.get(x), next.get(x)) {
+            let width = usize::from(cell.cell_width()).max(1);
+            if x < forced || old != cell {
+                self.pen.cell(to_u16(x), row, cell, to_u16(width), next);
+                for (under, old) in shown.iter().enumerate().skip(x).take(width) {
+                    let end = under + usize::from(old.cell_width()).max(1);
+                    if end > x + width {
+                        forced = forced.max(end);
+                    }
+                }
+            }
+            x += width;
+        }
+    }
+}
+
+/// What the terminal may move between two frames that differ in rows `from..to`; `None`: nothing worth it.
+fn find_scroll(shown: &Buffer, next: &Buffer, from: u16, to: u16) -> Option<Scroll> {
+    let print = |buffer| (from..to).map(|row| Print::of(Painter::row(buffer, row))).collect::<Vec<_>>();
+    let (old, new) = (print(shown), print(next));
+    let count = i32::from(to - from);
+    let mut best: Option<(usize, Scroll)> = None;
+    let most = count * 2 / 3;
+    for rows in (-most..=most).filter(|rows| *rows != 0) {
+        let mut saved = 0;
+        let mut span: Option<(i32, i32)> = None;
+        for to_row in 0.max(-rows)..count.min(count - rows) {
+            let (Some(a), Some(b)) = (at(&old, to_row + rows), at(&new, to_row)) else { continue };
+            // Rows that are right where they are would have to be painted again.
+            let stays = at(&old, to_row).is_some_and(|stays| stays == b);
+            if a == b && !stays {
+                saved += b.cells;
+                span = Some((span.map_or(to_row, |(top, _)| top), to_row));
+            }
+        }
+        let Some((top, last)) = span else { continue };
+        let (top, bottom) = if rows > 0 { (top, last + rows + 1) } else { (top + rows, last + 1) };
+        let lost: usize = (top..bottom)
+            .filter(|row| at(&old, *row) == at(&new, *row) && at(&old, *row + rows) != at(&new, *row))
+            .filter_map(|row| at(&new, row).map(|print| print.cells))
+            .sum();
+        let saved = saved.saturating_sub(lost);
+        if saved >= LEAST_SAVED_CELLS && best.is_none_or(|(most, _)| saved > most) {
+            let place = |row: i32| from + u16::try_from(row).unwrap_or_default();
+            best = Some((saved, Scroll { top: place(top), bottom: place(bottom), rows }));
+        }
+    }
+    best.map(|(_, scroll)| scroll)
+}
+
+fn at(prints: &[Print], row: i32) -> Option<&Print> {
+    usize::try_from(row).ok().and_then(|row| prints.get(row))
+}
+
+/// Tells rows apart, and how much there is to paint of one. Two rows that seem equal and are not cost bytes and
+/// nothing else: what differs after the scroll is painted.
+#[derive(PartialEq, Eq)]
+struct Print {
+    hash: u64,
+    cells: usize,
+}
+
+impl Print {
+    fn of(row: &[Cell]) -> Self {
+        let mut hash = 0_u64;
+        let mut cells = 0;
+        let mut mix = |value: u64| hash = (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
+        // The last column belongs to the scroll bar, which goes its own way.
+        for cell in row.get(..row.len().saturating_sub(1)).unwrap_or_default() {
+            let symbol = cell.symbol().as_bytes();
+            mix(symbol.iter().fold(0, |sum, byte| (sum << 8) | u64::from(*byte)));
+            mix(color(cell.fg) << 32 | color(cell.bg) << 8 | u64::from(cell.modifier.bits()));
+            cells += usize::from(symbol != b" ");
+        }
+        Self { hash, cells }
+    }
+}
+
+fn color(color: ratatui::style::Color) -> u64 {
+    match color {
+        ratatui::style::Color::Rgb(r, g, b) => {
+            1 << 24 | u64::from(r) << 16 | u64::from(g) << 8 | u64::from(b)
+        }
+        ratatui::style::Color::Indexed(index) => 1 << 25 | u64::from(index),
+        ratatui::style::Color::Reset => 0,
+        named => 1 << 26 | u64::from(pen::named_index(named)),
+    }
+}
+
+fn to_u16(value: usize) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! Escape sequences, with what the terminal knows already left out.
+
+use std::io::Write as _;
+
+use ratatui::buffer::Cell;
+use ratatui::layout::Position;
+use ratatui::style::{Color, Modifier};
+
+/// Longest run of unchanged cells that is written again instead of moving the cursor over it.
+const GAP_CELLS: u16 = 4;
+
+/// Attributes with the code that sets them and the one that takes them back. The first two share the latter.
+const MODIFIERS: [(Modifier, u8, u8); 9] = [
+    (Modifier::BOLD, 1, 22),
+    (Modifier::DIM, 2, 22),
+    (Modifier::ITALIC, 3, 23),
+    (Modifier::UNDERLINED, 4, 24),
+    (Modifier::SLOW_BLINK, 5, 25),
+    (Modifier::RAPID_BLINK, 6, 25),
+    (Modifier::REVERSED, 7, 27),
+    (Modifier::HIDDEN, 8, 28),
+    (Modifier::CROSSED_OUT, 9, 29),
+];
+
+/// Attributes that are seen on a blank too.
+const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED
+    .union(Modifier::REVERSED)
+    .union(Modifier::CROSSED_OUT)
+    .union(Modifier::SLOW_BLINK)
+    .union(Modifier::RAPID_BLINK);
+
+/// Begin of a synchronized update, and the cursor out of the way.
+const BEGIN: &[u8] = b"\x1b[?2026h\x1b[?25l";
+const END: &[u8] = b"\x1b[?2026l";
+
+/// Style and place of what is written next.
+#[derive(Default)]
+pub(super) struct Pen {
+    bytes: Vec<u8>,
+    /// Where the terminal's cursor is, when that is sure.
+    at: Option<(u16, u16)>,
+    fg: Color,
+    bg: Color,
+    underline: Color,
+    modifier: Modifier,
+}
+
+impl Pen {
+    pub fn begin(&mut self) {
+        self.bytes.clear();
+        self.at = None;
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Everything that was written, or nothing.
+    pub fn end(&mut self) -> &[u8] {
+        if !self.bytes.is_empty() {
+            self.bytes.extend_from_slice(END);
+        }
+        &self.bytes
+    }
+
+    pub fn clear_screen(&mut self) {
+        self.open();
+        self.plain();
+        self.bytes.extend_from_slice(b"\x1b[m\x1b[2J");
+    }
+
+    /// Moves the rows of a region up, or down when `rows` is negative. What comes in is left to be painted.
+    pub fn scroll(&mut self, top: u16, bottom: u16, rows: i32) {
+        self.open();
+        let _ = write!(self.bytes, "\x1b[{};{}r", top + 1, bottom);
+        let (edge, step) = if rows > 0 { (bottom, "\n") } else { (top + 1, "\x1bM") };
+        let _ = write!(self.bytes, "\x1b[{edge};1H");
+        for _ in 0..rows.unsigned_abs() {
+            self.bytes.extend_from_slice(step.as_bytes());
+        }
+        self.bytes.extend_from_slice(b"\x1b[r");
+        self.at = None;
+    }
+
+    /// Writes a cell of a row.
+    pub fn cell(&mut self, x: u16, y: u16, cell: &Cell, width: u16, row: &[Cell]) {
+        self.open();
+        self.move_to(x, y, row);
+        self.style(cell);
+        let symbol = cell.symbol();
+        if is_sure(symbol) {
+            self.bytes.extend_from_slice(symbol.as_bytes());
+            // Behind the last column the cursor hangs, in ways that differ.
+            self.at = (usize::from(x + width) < row.len()).then_some((x + width, y));
+            return;
+        }
+        // Terminals do not agree how wide this is: its place is made blank first, and the next cell is sought.
+        if width > 1 {
+            for _ in 0..width {
+                self.bytes.push(b' ');
+            }
+            let _ = write!(self.bytes, "\x1b[{};{}H", y + 1, x + 1);
+        }
+        self.bytes.extend_from_slice(symbol.as_bytes());
+        self.at = None;
+    }
+
+    /// Puts the cursor where it is to be seen, or leaves it hidden; styles end here.
+    pub fn place_cursor(&mut self, cursor: Option<Position>) {
+        self.open();
+        if (self.fg, self.bg, self.underline, self.modifier)
+            != (Color::Reset, Color::Reset, Color::Reset, Modifier::empty())
+        {
+            self.bytes.extend_from_slice(b"\x1b[m");
+            self.plain();
+        }
+        if let Some(Position { x, y }) = cursor {
+            let _ = write!(self.bytes, "\x1b[{};{}H\x1b[?25h", y + 1, x + 1);
+        }
+    }
+
+    fn open(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes.extend_from_slice(BEGIN);
+        }
+    }
+
+    fn plain(&mut self) {
+        (self.fg, self.bg, self.underline) = (Color::Reset, Color::Reset, Color::Reset);
+        self.modifier = Modifier::empty();
+    }
+
+    fn move_to(&mut self, x: u16, y: u16, row: &[Cell]) {
+        let Some((from, line)) = self.at.filter(|(from, line)| *line == y && *from <= x) else {
+            let _ = write!(self.bytes, "\x1b[{};{}H", y + 1, x + 1);
+            return;
+        };
+        if from == x {
+            return;
+        }
+        let gap = row.get(usize::from(from)..usize::from(x)).unwrap_or_default();
+        let is_near = x - from <= GAP_CELLS && gap.iter().all(|cell| self.is_ready_for(cell));
+        if is_near {
+            for cell in gap {
+                self.bytes.extend_from_slice(cell.symbol().as_bytes());
+            }
+        } else {
+            let _ = write!(self.bytes, "\x1b[{}C", x - from);
+        }
+        self.at = Some((x, line));
+    }
+
+    /// Whether a cell is ASCII in the style that is set.
+    fn is_ready_for(&self, cell: &Cell) -> bool {
+        let symbol = cell.symbol().as_bytes();
+        let is_plain = symbol.len() == 1 && symbol.first().is_some_and(|byte| (0x20..0x7f).contains(byte));
+        let is_blank = symbol == b" ";
+        is_plain
+            && cell.bg == self.bg
+            && (cell.modifier == self.modifier)
+            && (cell.underline_color == self.underline || !cell.modifier.contains(Modifier::UNDERLINED))
+            && (cell.fg == self.fg || (is_blank && !cell.modifier.intersects(SEEN_ON_BLANK)))
+    }
+
+    /// Sets what differs from the style that is set.
+    fn style(&mut self, cell: &Cell) {
+        let is_bare = cell.symbol() == " " && !cell.modifier.intersects(SEEN_ON_BLANK);
+        // Of a blank only the background is seen.
+        let wanted = if is_bare { self.modifier.difference(SEEN_ON_BLANK) } else { cell.modifier };
+        let fg = if is_bare { self.fg } else { cell.fg };
+        let underline = if is_bare { self.underline } else { cell.underline_color };
+        if (wanted, fg, cell.bg, underline) == (self.modifier, self.fg, self.bg, self.underline) {
+            return;
+        }
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(b"\x1b[");
+        let mut kept = self.modifier;
+        for (modifier, _, off) in MODIFIERS {
+            if kept.contains(modifier) && !wanted.contains(modifier) {
+                let _ = write!(self.bytes, "{off};");
+                // The code takes back both of a pair.
+                for (other, _, _) in MODIFIERS.iter().filter(|(_, _, its)| *its == off) {
+                    kept.remove(*other);
+                }
+            }
+        }
+        for (modifier, on, _) in MODIFIERS {
+            if wanted.contains(modifier) && !kept.contains(modifier) {
+                let _ = write!(self.bytes, "{on};");
+            }
+        }
+        if fg != self.fg {
+            self.color(fg, 30);
+        }
+        if cell.bg != self.bg {
+            self.color(cell.bg, 40);
+        }
+        if underline != self.underline {
+            self.color(underline, 50);
+        }
+        if let Some(last) = self.bytes.last_mut().filter(|last| **last == b';') {
+            *last = b'm';
+        } else {
+            self.bytes.truncate(begin);
+        }
+        (self.modifier, self.fg, self.bg, self.underline) = (wanted, fg, cell.bg, underline);
+    }
+
+    /// A colour of the foreground (30), the background (40) or underlines (50, which have no names).
+    fn color(&mut self, color: Color, base: u8) {
+        let _ = match color {
+            Color::Reset => write!(self.bytes, "{};", base + 9),
+            Color::Rgb(r, g, b) => write!(self.bytes, "{};2;{r};{g};{b};", base + 8),
+            Color::Indexed(index) => write!(self.bytes, "{};5;{index};", base + 8),
+            named => match (base, named_index(named)) {
+                (50, index) => write!(self.bytes, "58;5;{index};"),
+                (base, index @ 0..8) => write!(self.bytes, "{};", base + index),
+                (base, index) => write!(self.bytes, "{};", base + 52 + index),
+            },
+        };
+    }
+}
+
+/// The index of a named colour among the sixteen.
+pub(super) fn named_index(color: Color) -> u8 {
+    match color {
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+        _ => 0,
+    }
+}
+
+/// Whether all terminals agree on the width: one letter that is neither an emoji nor a mark on another one.
+fn is_sure(symbol: &str) -> bool {
+    let mut letters = symbol.chars();
+    let (Some(letter), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
+    matches!(letter,
+        ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{370}'..='\u{52f}'
+        | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2070}'..='\u{25ff}'
+        | '\u{2800}'..='\u{28ff}'
+        | '\u{2e80}'..='\u{303e}' | '\u{3041}'..='\u{4dbf}' | '\u{4e00}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{ff01}'..='\u{ff60}')
+}

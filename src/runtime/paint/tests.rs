@@ -1,0 +1,155 @@
+use ratatui::style::{Color, Modifier, Style};
+
+use super::*;
+
+/// A terminal emulator that is fed with frames.
+struct Screen {
+    painter: Painter,
+    parser: vt100::Parser,
+}
+
+impl Screen {
+    fn new(cols: u16, rows: u16) -> Self {
+        let nonzero = |count| std::num::NonZero::new(count).unwrap();
+        Self {
+            painter: Painter::new(cols, rows),
+            parser: vt100::Parser::new(nonzero(rows), nonzero(cols), 0),
+        }
+    }
+
+    /// Draws a frame; returns how many bytes it took.
+    fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
+        draw(self.painter.begin());
+        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
+        self.parser.process(&bytes);
+        self.check();
+        bytes.len()
+    }
+
+    /// The terminal shows what the painter thinks it shows.
+    fn check(&self) {
+        let want = &self.painter.shown;
+        for y in 0..want.area.height {
+            let mut x = 0;
+            while x < want.area.width {
+                let cell = want.cell((x, y)).unwrap();
+                let seen = self.parser.screen().cell(y, x).unwrap();
+                let text = if seen.has_contents() { seen.contents() } else { " " };
+                assert_eq!(text, cell.symbol(), "at {x},{y}");
+                assert_eq!(seen.bgcolor(), color_of(cell.bg), "background at {x},{y}");
+                if text != " " {
+                    assert_eq!(seen.fgcolor(), color_of(cell.fg), "at {x},{y}");
+                    // The emulator knows one weight at a time, the last one that was set.
+                    let is_dim = cell.modifier.contains(Modifier::DIM);
+                    assert_eq!(seen.dim(), is_dim, "dim at {x},{y}");
+                    assert_eq!(
+                        seen.bold(),
+                        !is_dim && cell.modifier.contains(Modifier::BOLD),
+                        "bold at {x},{y}"
+                    );
+                    assert_eq!(seen.italic(), cell.modifier.contains(Modifier::ITALIC), "at {x},{y}");
+                }
+                x += cell.cell_width().max(1);
+            }
+        }
+    }
+}
+
+fn color_of(color: Color) -> vt100::Color {
+    match color {
+        Color::Reset => vt100::Color::Default,
+        Color::Rgb(r, g, b) => vt100::Color::Rgb(r, g, b),
+        Color::Indexed(index) => vt100::Color::Idx(index),
+        named => vt100::Color::Idx(pen::named_index(named)),
+    }
+}
+
+fn lines(buf: &mut Buffer, first: usize, style: Style) {
+    let area = buf.area;
+    buf.set_style(area, style);
+    for row in 0..area.height {
+        let line = first + usize::from(row);
+        let text = format!("line {line} says {}", "word ".repeat(line % 9 + 4));
+        buf.set_stringn(0, row, text, usize::from(area.width), style);
+    }
+}
+
+#[test]
+fn a_frame_without_a_change_has_no_bytes() {
+    let mut screen = Screen::new(40, 10);
+    let style = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Rgb(4, 5, 6));
+    assert!(screen.draw(|buf| lines(buf, 0, style)) > 400);
+    assert_eq!(screen.draw(|buf| lines(buf, 0, style)), 0);
+}
+
+#[test]
+fn text_that_moves_up_or_down_costs_its_new_lines() {
+    let mut screen = Screen::new(80, 40);
+    for style in [Style::new(), Style::new().fg(Color::Rgb(9, 9, 9)).bg(Color::Rgb(4, 5, 6))] {
+        let whole = screen.draw(|buf| lines(buf, 100, style));
+        assert!(whole > 1500, "{whole}");
+        for (first, rows) in [(101, 1), (104, 3), (102, 2), (101, 1), (111, 10)] {
+            let bytes = screen.draw(|buf| lines(buf, first, style));
+            assert!(bytes < 100 + rows * 95, "{rows} rows took {bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn what_stands_around_moving_text_stays() {
+    let mut screen = Screen::new(60, 20);
+    let style = Style::new().bg(Color::Blue);
+    for first in [5, 6, 9, 3, 50] {
+        screen.draw(|buf| {
+            lines(buf, first, style);
+            buf.set_string(0, 0, "title", Style::new().add_modifier(Modifier::BOLD));
+            for row in 18..20 {
+                buf.set_stringn(0, row, format!("status {:<50}", first % 2), 60, style);
+            }
+        });
+    }
+}
+
+#[test]
+fn wide_letters_leave_no_halves() {
+    let mut screen = Screen::new(12, 2);
+    let texts = ["日本語", "a日本b", "ab日c", "🎉 ok", "x🎉y", "🧑 z", "plain", "日本語", "", "e\u{301}f"];
+    for text in texts.iter().chain(texts.iter().rev()) {
+        screen.draw(|buf| {
+            buf.set_string(0, 0, text, Style::new().fg(Color::Red).bg(Color::Indexed(20)));
+        });
+    }
+}
+
+#[test]
+fn styles_change_with_few_bytes_and_end_in_time() {
+    let mut screen = Screen::new(30, 2);
+    screen.draw(|_| {});
+    let styles = [
+        Style::new().add_modifier(Modifier::BOLD),
+        Style::new().add_modifier(Modifier::BOLD | Modifier::DIM),
+        Style::new().add_modifier(Modifier::DIM | Modifier::ITALIC),
+        Style::new().fg(Color::LightRed).bg(Color::Gray),
+        Style::new(),
+    ];
+    for shift in 0..styles.len() {
+        let bytes = screen.draw(|buf| {
+            for (index, style) in styles.iter().cycle().skip(shift).take(5).enumerate() {
+                buf.set_string(to_u16(index * 6), 0, "abcde", *style);
+            }
+        });
+        assert!(bytes < 140, "{bytes}");
+    }
+}
+
+#[test]
+fn a_new_size_paints_all() {
+    let mut screen = Screen::new(20, 4);
+    screen.draw(|buf| lines(buf, 0, Style::new()));
+    screen.painter.resize(10, 3);
+    let nonzero = |count| std::num::NonZero::new(count).unwrap();
+    screen.parser.screen_mut().set_size(nonzero(3), nonzero(10));
+    assert!(screen.draw(|buf| lines(buf, 0, Style::new())) > 30);
+    screen.painter.clear();
+    assert!(screen.draw(|buf| lines(buf, 0, Style::new())) > 30);
+}
