@@ -28,8 +28,8 @@ pub fn is_item_open(item: &Item, shows_thoughts: bool) -> bool {
 /// Actions on items. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
-        Action::SelectPrevious => select(state, -1, fx),
-        Action::SelectNext => select(state, 1, fx),
+        Action::SelectPrevious => select(state, Step::Back, fx),
+        Action::SelectNext => select(state, Step::On, fx),
         Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
             Some(id) => toggle(state, id),
             None => say(state, "Mark an item first.", fx),
@@ -48,15 +48,30 @@ pub fn clear_mark(state: &mut State) {
     }
 }
 
-fn select(state: &mut State, by: isize, fx: &mut Vec<Effect>) {
+/// Which way the mark goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Back,
+    On,
+}
+
+/// Moves the mark over what is seen; without one it begins at the end.
+fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let items = session.transcript.items();
-    let Some(last) = items.len().checked_sub(1) else { return };
-    let place = session
-        .selected
-        .and_then(|id| usize::try_from(id.0).ok())
-        .map_or(last, |place| place.saturating_add_signed(by).min(last));
-    session.selected = items.get(place).map(|item| item.id);
+    let seen = |item: &&Item| !item.is_hidden();
+    let marked = session.selected.and_then(|id| usize::try_from(id.0).ok());
+    let (before, behind) = match marked {
+        Some(place) => (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default()),
+        None => (items, [].as_slice()),
+    };
+    let next = if step == Step::Back || marked.is_none() {
+        before.iter().rev().find(seen)
+    } else {
+        behind.iter().find(seen)
+    };
+    let Some(next) = next.map(|item| item.id).or(session.selected) else { return };
+    session.selected = Some(next);
     fx.push(Effect::View(ViewCommand::ShowSelected));
 }
 

@@ -243,9 +243,10 @@ impl<'a> List<'a> {
         pieces
     }
 
-    /// Whether an item has no rows of its own: it stands in a group's line, or says nothing.
+    /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.
     fn is_hidden(&self, index: usize) -> bool {
-        group::leader(self.items, index) != index || self.items.get(index).is_some_and(is_blank)
+        group::leader(self.items, index) != index
+            || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
     /// A blank line parts items, but not calls and thoughts among themselves.

@@ -241,6 +241,29 @@ fn completions_of_thousands_of_commands_are_ranked() {
 }
 
 #[test]
+fn the_mark_steps_over_what_is_not_seen() {
+    let mut rig = Rig::new();
+    let notice =
+        |title: &str| ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
+    let gone = || {
+        let mut call = crate::app::ToolCall::new("call".into(), std::time::Instant::now());
+        call.from_ask_only = true;
+        call.decision = Some(crate::app::Decision::Cancelled);
+        ItemBody::Tool(Box::new(call))
+    };
+    for body in [gone(), notice("one"), gone(), notice("two"), gone()] {
+        rig.session().transcript.push(0, body);
+    }
+    let mut marks = Vec::new();
+    for action in [Action::SelectPrevious, Action::SelectPrevious, Action::SelectPrevious, Action::SelectNext]
+    {
+        rig.act(action);
+        marks.extend(rig.session().selected.map(|id| id.0));
+    }
+    assert_eq!(marks, [3, 1, 1, 3]);
+}
+
+#[test]
 fn items_are_marked_from_the_end_and_opened() {
     let mut rig = Rig::new();
     for title in ["one", "two"] {

@@ -83,6 +83,17 @@ fn blocks() {
 }
 
 #[test]
+fn an_answered_question_takes_no_row() {
+    let mut session = session();
+    push(&mut session, message(Role::User, "one"));
+    let before = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
+    let mut call = tool(ToolKind::Execute, ToolStatus::Cancelled, "asked only");
+    (call.from_ask_only, call.decision) = (true, Some(crate::app::Decision::Cancelled));
+    push_tool(&mut session, call);
+    assert_eq!(rows_of(&render(&session, &mut TranscriptView::default(), 60, 10)), before);
+}
+
+#[test]
 fn thoughts() {
     let mut session = session();
     let text = "The check compares with now.\n\nPerhaps the clocks differ by a few seconds, so a token that is about to \
