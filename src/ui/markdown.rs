@@ -8,7 +8,7 @@
 //! several blocks at places that the text alone decides, so that no block gets too long to draw in a frame.
 //! Invariant: any chunking of a text, then its end, gives the blocks and lines of the whole text at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
@@ -213,14 +213,14 @@ impl Markdown {
         for (index, top) in tops.iter().enumerate() {
             if top.is_fence {
                 self.open_fence(source, top.start);
-                let next = tops.get(index + 1).map(|next| next.start);
-                if !self.scan_fence(source, lines_end) || next.is_none_or(|next| next < self.cut) {
+                let is_last = index + 1 == tops.len();
+                if !self.scan_fence(source, lines_end) || is_last || !self.agrees(source, top) {
                     return Step::Again;
                 }
                 continue;
             }
-            if top.is_paragraph && top.end - top.start > 2 * PARAGRAPH_BYTES {
-                let at = split_point(source, top.start);
+            if top.is_paragraph && top.end - top.text > 2 * PARAGRAPH_BYTES {
+                let at = split_point(source, top.text);
                 self.push_prose(top.start, at);
                 (self.cut, self.is_joined) = (at, true);
                 return Step::Again;
@@ -243,20 +243,32 @@ impl Markdown {
             return;
         }
         let kept = (self.cut, self.tried, self.is_joined);
-        let tops = self.parse(source, source.len(), false);
-        for (index, top) in tops.iter().enumerate() {
-            if top.is_fence {
-                self.open_fence(source, top.start);
-                if !self.scan_fence(source, source.len()) {
-                    self.add_fence_tail(source, is_closed);
-                    self.fence = None;
-                    break;
+        'parse: loop {
+            let tops = self.parse(source, source.len(), false);
+            for (index, top) in tops.iter().enumerate() {
+                if top.is_fence {
+                    self.open_fence(source, top.start);
+                    if !self.scan_fence(source, source.len()) {
+                        self.add_fence_tail(source, is_closed);
+                        self.fence = None;
+                        break;
+                    }
+                    if !self.agrees(source, top) {
+                        continue 'parse;
+                    }
+                } else {
+                    self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
                 }
-            } else {
-                self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
             }
+            break;
         }
         (self.cut, self.tried, self.is_joined) = kept;
+    }
+
+    /// Whether the parser too ends a fence where the scan just did; else what it found behind is not to be used.
+    fn agrees(&self, source: &str, top: &Top) -> bool {
+        let between = source.get(self.cut.min(top.end)..self.cut.max(top.end));
+        between.is_some_and(|between| between.trim().is_empty())
     }
 
     fn push_prose(&mut self, start: usize, end: usize) {
@@ -275,17 +287,43 @@ impl Markdown {
                 self.definitions.entry(label_key(label)).or_insert_with(|| link.dest.to_string());
             }
         }
+        let labels: HashSet<String> =
+            events.reference_definitions().iter().map(|(label, _)| label_key(label)).collect();
         let mut tops = Vec::new();
         let mut depth = 0_usize;
         for (event, range) in events {
             let is_start = matches!(event, Event::Start(_));
             if depth == 0 && !matches!(event, Event::End(_)) {
                 let line = text.get(..range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
+                let is_fence = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+                let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
+                let from = tops.last().map_or(0, |top: &Top| line_behind(text, top.sure - cut));
+                // What may interrupt a paragraph is read alike wherever it stands. A paragraph may still turn into a
+                // table or an underlined heading.
+                let is_grown = match &event {
+                    Event::Start(Tag::Paragraph | Tag::Table(_)) => true,
+                    Event::Start(Tag::Heading { .. }) => {
+                        !text.get(line..).is_some_and(|text| text.trim_start().starts_with('#'))
+                    }
+                    _ => false,
+                };
+                let start = if is_grown && !labels.is_empty() {
+                    definition_before(text, &labels, from, line)
+                } else {
+                    line
+                };
                 tops.push(Top {
-                    start: cut + line,
+                    start: cut + start,
+                    text: cut + line,
+                    sure: cut
+                        + if matches!(event, Event::Start(Tag::HtmlBlock | Tag::Table(_))) {
+                            range.end
+                        } else {
+                            line
+                        },
                     end: cut + range.end,
-                    is_fence: matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_)))),
-                    is_paragraph: matches!(event, Event::Start(Tag::Paragraph)),
+                    is_fence,
+                    is_paragraph,
                 });
             }
             match event {
@@ -300,7 +338,12 @@ impl Markdown {
 
 /// A top-level block as the parser sees it.
 struct Top {
+    /// Where it begins, with a definition right before it that says how its first line is read.
     start: usize,
+    /// The line where what is seen of it begins.
+    text: usize,
+    /// Up to the line of this it certainly goes; the parser's ends may take in definitions behind it.
+    sure: usize,
     end: usize,
     is_fence: bool,
     is_paragraph: bool,
@@ -314,6 +357,32 @@ enum Step {
     Stuck,
     /// The cut is somewhere else: parse from there.
     Again,
+}
+
+/// Where the line behind the one at `at` begins.
+fn line_behind(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.find('\n').map_or(rest.len(), |end| end + 1)
+}
+
+/// Where a block must be cut whose first line is at `line`: there, or at the link reference definition right
+/// before it, which decides how the line is read (what would be code or a list on its own, may be text behind
+/// one, and a quotation may still become its title). Lines up to `from` belong to the block before.
+fn definition_before(text: &str, labels: &HashSet<String>, from: usize, line: usize) -> usize {
+    let mut end = line;
+    while let Some(before) = text.get(from..end.saturating_sub(1)).filter(|_| end > from) {
+        let start = from + before.rfind('\n').map_or(0, |at| at + 1);
+        let before = text.get(start..end).unwrap_or_default().trim();
+        if before.is_empty() {
+            break;
+        }
+        let label = before.strip_prefix('[').and_then(|rest| rest.split_once("]:"));
+        if label.is_some_and(|(label, _)| labels.contains(&label_key(label))) {
+            return start;
+        }
+        end = start;
+    }
+    line
 }
 
 /// Where a window of about so many bytes ends: behind a line.

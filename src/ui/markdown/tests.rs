@@ -141,6 +141,30 @@ fn links_are_found_wherever_their_targets_stand() {
 }
 
 #[test]
+fn a_title_of_two_lines_is_no_text() {
+    let source = "one\n\n[a]: http://y\n'a title\nof two lines'\n\nend [a]";
+    let (_, lines) = stream(source, &[28], 40);
+    assert_eq!(lines, draw_all(&mut Markdown::of(source), source, 40));
+}
+
+#[test]
+fn a_definition_stays_with_the_line_behind_it() {
+    // Behind a definition an indented line is no code, but it would be on its own.
+    let sources = [
+        ("[a]: http://y\n    code\n| a | b |\n\n# ", 23),
+        ("- \n[a]: http://y\n    code\n| a | b |\nword > quote\n# ", 26),
+        ("[a]: http://y\n10) x\n\t```\n    code\n***## head\n- item\n", 20),
+        ("```\n```\t\n```\n# ", 4),
+    ];
+    for (source, cut) in sources {
+        let (streamed, lines) = stream(source, &[cut], 20);
+        let mut whole = Markdown::of(source);
+        assert_eq!(streamed.blocks(), whole.blocks(), "{source}");
+        assert_eq!(lines, draw_all(&mut whole, source, 20), "{source}");
+    }
+}
+
+#[test]
 fn closing_marks_do_not_flash() {
     let mut markdown = Markdown::default();
     let source = "```\ncode\n``";
@@ -236,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_is_too_wide_or_unsafe(source in markdown_text(), cols in 8_u16..60) {
+    fn no_line_is_too_wide_or_unsafe(source in markdown_text(), cols in 12_u16..60) {
         for line in draw_all(&mut Markdown::of(&source), &source, cols) {
             let text = line.to_string();
             prop_assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{:?}", text);
