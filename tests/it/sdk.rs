@@ -182,3 +182,26 @@ fn a_killed_agent_is_started_again_and_the_session_resumed() {
     rig.ask("after");
     assert!(rig.text().contains("heard after"), "{}", rig.text());
 }
+
+#[test]
+fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = start(&folder);
+    rig.act(Action::OpenSessions);
+    rig.wait("both pages of the list", |state| state.listed.len() == 2);
+    rig.act(Action::Last);
+    rig.act(Action::Accept);
+    rig.wait_ready();
+    rig.wait_text("from the history");
+    assert_eq!(rig.state.sessions.len(), 2);
+    rig.act(Action::CloseSession);
+    rig.act(Action::Yes);
+    assert_eq!(rig.state.sessions.len(), 1);
+    rig.act(Action::OpenSessions);
+    rig.wait("the list again", |state| state.listed.len() == 2);
+    rig.act(Action::Last);
+    rig.act(Action::Remove);
+    rig.act(Action::Choose(1));
+    rig.wait("the session to be gone", |state| state.listed.len() == 1);
+    assert!(rig.state.conns.values().all(|conn| conn.open_calls.is_empty()), "the close was answered too");
+}
