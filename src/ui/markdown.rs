@@ -140,6 +140,12 @@ impl Markdown {
             self.frozen = self.blocks.len();
             self.frozen_languages = self.languages.len();
         }
+        // A definition may decide how lines behind it are read, and what was cut before it came cannot know that.
+        if is_closed && self.len > 0 && !self.definitions.is_empty() {
+            *self = Self { stats: self.stats, ..Self::default() };
+            self.update(source, true);
+            return 0;
+        }
         self.len = source.len();
         self.is_closed = is_closed;
         if self.definitions.len() == links { kept } else { 0 }
