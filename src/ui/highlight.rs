@@ -56,6 +56,12 @@ pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)
 }
 
+/// Whether [`start`] has a highlighter for this language: it turns true once, and stays so.
+pub fn is_warm(language: &str) -> bool {
+    let key = language.to_ascii_lowercase();
+    READY.get().is_some_and(|ready| ready.warm.lock().unwrap_or_else(PoisonError::into_inner).contains(&key))
+}
+
 /// Asks to be called (from the background thread) whenever a language gets ready: time to draw again. The
 /// callback must not call back into this module.
 pub fn on_ready(callback: Box<dyn Fn() + Send>) {

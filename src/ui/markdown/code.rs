@@ -37,15 +37,15 @@ pub(super) struct Place {
 /// States between parts, and the part that grows.
 #[derive(Default)]
 pub(super) struct CodeState {
-    /// State at the beginning of a part, with the epoch of the highlighter.
-    states: HashMap<(u32, u32), (u32, Option<Highlighter>)>,
+    /// State at the beginning of a part, and whether the language was ready.
+    states: HashMap<(u32, u32), (bool, Option<Highlighter>)>,
     live: Option<Live>,
 }
 
 /// The part that grows: its whole lines, drawn.
 struct Live {
     start: usize,
-    epoch: u32,
+    is_warm: bool,
     cols: u16,
     theme: String,
     upto: usize,
@@ -66,22 +66,22 @@ impl CodeState {
         cols: u16,
         counter: &mut u64,
     ) -> Vec<Line<'static>> {
-        let epoch = highlight::epoch();
+        let is_warm = highlight::is_warm(language);
         let live = self.live.take().filter(|live| {
             live.start == place.start
-                && live.epoch == epoch
+                && live.is_warm == is_warm
                 && live.cols == cols
                 && live.theme == look.theme.name
                 && live.upto <= text.len()
         });
         let mut live = live.unwrap_or_else(|| Live {
             start: place.start,
-            epoch,
+            is_warm,
             cols,
             theme: look.theme.name.clone(),
             upto: 0,
             lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
-            state: self.state_at(place, text, language, before, epoch),
+            state: self.state_at(place, text, language, before, is_warm),
         });
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
@@ -96,7 +96,7 @@ impl CodeState {
                 draw_line(rest, live.state.as_mut(), look, cols, &mut live.lines);
                 *counter += 1;
             }
-            self.keep((place.fence, place.part + 1), epoch, live.state);
+            self.keep((place.fence, place.part + 1), is_warm, live.state);
             return live.lines;
         }
         let mut lines = live.lines.clone();
@@ -115,12 +115,12 @@ impl CodeState {
         text: &str,
         language: &str,
         before: impl Fn(u32) -> Option<&'t str>,
-        epoch: u32,
+        is_warm: bool,
     ) -> Option<Highlighter> {
         let first = place.part - place.part % RESTART_PARTS;
         if first < place.part
             && let Some((known, state)) = self.states.get(&(place.fence, place.part))
-            && *known == epoch
+            && *known == is_warm
         {
             return state.clone();
         }
@@ -129,19 +129,19 @@ impl CodeState {
             for line in before(part).unwrap_or_default().lines() {
                 state.line(&clean(line));
             }
-            self.keep((place.fence, part + 1), epoch, Some(state.clone()));
+            self.keep((place.fence, part + 1), is_warm, Some(state.clone()));
         }
         Some(state)
     }
 
-    fn keep(&mut self, key: (u32, u32), epoch: u32, state: Option<Highlighter>) {
+    fn keep(&mut self, key: (u32, u32), is_warm: bool, state: Option<Highlighter>) {
         if key.1.is_multiple_of(RESTART_PARTS) {
             return;
         }
         if self.states.len() >= STATES_MAX {
             self.states.clear();
         }
-        self.states.insert(key, (epoch, state));
+        self.states.insert(key, (is_warm, state));
     }
 }
 
