@@ -3,7 +3,7 @@
 //! Duty: shows a newcomer what a session with an agent is like, and is a rig for the client: floods, crashes
 //! and garbage on demand. Bytes come in as lines of JSON, and go out the same way.
 //! Not its duty: being clever. It knows its commands and a few words.
-//! Invariants: it writes only into a scratch folder of its own and the folder of its sessions; a turn can be
+//! Invariants: it writes only into its scratch folder and the folder of its sessions; a turn can be
 //! cancelled at any moment (but for `/hang`, whose point that is); output that a client did not ask for
 //! (noise, unknown updates) comes only from `/garbage`.
 
@@ -33,6 +33,8 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 pub struct Settings {
     /// Where its sessions are kept, one JSON file each.
     pub sessions_dir: PathBuf,
+    /// The folder that it writes into; `None`: one of its own, which goes when it ends.
+    pub scratch_dir: Option<PathBuf>,
     /// Whether it pauses as a thinking and typing agent would.
     pub is_paced: bool,
     /// What `/crash` does.
@@ -40,13 +42,16 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From the environment: `PARLOR_DEMO_DIR` (else a folder in the temporary one), `PARLOR_DEMO_PACE=0`.
+    /// From the environment: `PARLOR_DEMO_DIR` (else a folder in the temporary one), `PARLOR_DEMO_PACE=0`,
+    /// and `PARLOR_DEMO_SCRATCH`, a folder that is there and stays.
     pub fn from_env() -> Self {
         let sessions_dir = std::env::var_os("PARLOR_DEMO_DIR")
             .filter(|dir| !dir.is_empty())
             .map_or_else(|| std::env::temp_dir().join("parlor-demo"), PathBuf::from);
+        let scratch_dir =
+            std::env::var_os("PARLOR_DEMO_SCRATCH").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let is_paced = std::env::var_os("PARLOR_DEMO_PACE").is_none_or(|pace| pace != "0");
-        Self { sessions_dir, is_paced, crash }
+        Self { sessions_dir, scratch_dir, is_paced, crash }
     }
 }
 

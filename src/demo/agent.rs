@@ -64,8 +64,12 @@ impl Agent {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder that it may write into; made at the first call, gone when the agent ends.
+    /// The folder that it may write into. Unless the settings name one, it is made at the first call and gone
+    /// when the agent ends.
     pub(super) fn scratch(&self) -> std::io::Result<PathBuf> {
+        if let Some(dir) = &self.settings.scratch_dir {
+            return Ok(dir.clone());
+        }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         if scratch.is_none() {
             *scratch = Some(tempfile::Builder::new().prefix("parlor-demo-").tempdir()?);

@@ -7,6 +7,7 @@ use super::session::Kept;
 /// A slash command: name, what it does, hint for its argument.
 pub(super) const COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("tour", "A short walk through everything, step by step", None),
+    ("fix", "Fix a small bug in a scratch folder: plan, read, edit, run", None),
     ("plan", "Make a plan and work it off", None),
     ("edit", "Change a file in a scratch folder, after asking you", None),
     ("run", "Run a harmless command in a terminal", None),

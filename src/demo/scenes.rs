@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::offers;
 use super::turn::{Step, Stop, Turn};
 
+mod job;
 mod rig;
 mod talk;
 mod tour;
@@ -110,6 +111,7 @@ fn scene(turn: &Turn, prompt: &Prompt) -> Step<Ending> {
     match name {
         "tour" => tour::begin(turn)?,
         "next" => tour::next(turn)?,
+        "fix" => job::fix(turn)?,
         "plan" => work::plan(turn)?,
         "edit" => work::edit(turn)?,
         "run" => work::run(turn)?,
@@ -155,7 +157,8 @@ fn guess(turn: &Turn, text: &str) -> &'static str {
         ("tour", &["tour", "start", "begin"]),
         ("help", &["help", "commands"]),
         ("plan", &["plan"]),
-        ("edit", &["edit", "change", "write", "fix"]),
+        ("fix", &["fix", "bug", "wrong", "broken"]),
+        ("edit", &["edit", "change", "write"]),
         ("run", &["run", "command", "terminal", "shell"]),
         ("ask", &["ask", "question"]),
         ("long", &["long", "markdown", "table"]),
@@ -181,6 +184,7 @@ fn welcome(turn: &Turn, prompt: &Prompt) -> Step {
         "I am a small scripted agent that lives inside parlor. I need no account and no network, \
          and I cannot write code. But I do everything that a real agent does in front of you.\n\n\
          - `/tour` takes you through it, one step at a time\n\
+         - `/fix` is a small piece of work from the plan to the test\n\
          - `/edit`, `/run` and `/ask` show what an agent wants from you\n\
          - `/help` lists the rest\n\n\
          Type `/` to see the commands while you write.\n",

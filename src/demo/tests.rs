@@ -48,6 +48,7 @@ impl Client {
         let settings = Settings {
             sessions_dir: dir.join("sessions"),
             is_paced: false,
+            scratch_dir: None,
             crash: || CRASHED.store(true, Ordering::SeqCst),
         };
         let agent = thread::spawn(move || serve(BufReader::new(agent_in), agent_out, settings));

@@ -145,40 +145,64 @@ pub(super) fn edit(turn: &Turn) -> Step {
         "I made a scratch folder, `{}`. The edit happens there; your own files stay as they are.\n\n",
         path.parent().unwrap_or(&path).display()
     ))?;
-    let diff = json!({"type": "diff", "path": path, "oldText": old, "newText": new});
+    let text = match change(turn, &path, &old, new)? {
+        Change::Written => "Done. The greeting is friendlier now. `/edit` again turns it back.\n".to_owned(),
+        Change::Not(Choice::Forbidden) => {
+            "The mode is *Plan only*, so I only show what I would do.\n".to_owned()
+        }
+        Change::Not(_) => "You said no, so nothing was written. That is how it should be.\n".to_owned(),
+        Change::Failed(why) => format!("The file was not written: {why}\n"),
+    };
+    turn.say(&text)
+}
+
+/// What became of an edit.
+pub(super) enum Change {
+    /// It is in the file.
+    Written,
+    /// The user or the mode was against it.
+    Not(Choice),
+    /// The file could not be written, and why.
+    Failed(String),
+}
+
+/// Shows an edit, asks for it and writes it.
+pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Change> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let title = format!("Edit {name}");
     let details = json!({
-        "locations": [{"path": path, "line": 1}], "content": [diff], "rawInput": {"path": path},
+        "locations": [{"path": path, "line": 1}], "rawInput": {"path": path},
+        "content": [{"type": "diff", "path": path, "oldText": old, "newText": new}],
     });
-    let id = turn.tool("Edit greeting.rs", "edit", details.clone())?;
-    let mut asked =
-        json!({"toolCallId": id, "title": "Edit greeting.rs", "kind": "edit", "status": "pending"});
+    let id = turn.tool(&title, "edit", details.clone())?;
+    let mut asked = json!({"toolCallId": id, "title": title, "kind": "edit", "status": "pending"});
     if let (Some(asked), Some(details)) = (asked.as_object_mut(), details.as_object()) {
         asked.extend(details.clone());
     }
-    match turn.may("edit", &asked, "Yes, and do not ask for edits again")? {
-        Choice::Allowed => {}
-        Choice::Rejected => {
-            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "rejected by the user"}}))?;
-            return turn.say("You said no, so nothing was written. That is how it should be.\n");
-        }
-        Choice::Forbidden => {
-            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "plan mode"}}))?;
-            return turn.say("The mode is *Plan only*, so I only show what I would do.\n");
-        }
+    let choice = turn.may("edit", &asked, "Yes, and do not ask for edits again")?;
+    if choice != Choice::Allowed {
+        refused(turn, &id, choice)?;
+        return Ok(Change::Not(choice));
     }
     turn.tool_update(&id, "in_progress", json!({}))?;
     turn.pause(400)?;
     // Not through the client: the scratch folder is outside of the session's, so the user would be asked twice.
-    match fs::write(&path, new).map_err(|error| error.to_string()) {
+    match fs::write(path, new).map_err(|error| error.to_string()) {
         Ok(()) => {
             turn.tool_update(&id, "completed", json!({}))?;
-            turn.say("Done. The greeting is friendlier now. `/edit` again turns it back.\n")
+            Ok(Change::Written)
         }
         Err(why) => {
             turn.tool_update(&id, "failed", json!({"rawOutput": {"error": why}}))?;
-            turn.say(&format!("The file was not written: {why}\n"))
+            Ok(Change::Failed(why))
         }
     }
+}
+
+/// Ends a call that may not be.
+fn refused(turn: &Turn, id: &str, choice: Choice) -> Step {
+    let why = if choice == Choice::Forbidden { "plan mode" } else { "rejected by the user" };
+    turn.tool_update(id, "failed", json!({"rawOutput": {"error": why}}))
 }
 
 /// Makes the file that is edited, if it is not there yet.
@@ -192,28 +216,49 @@ fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
 
 /// A command: in a terminal of the client where it has some, else pretended.
 pub(super) fn run(turn: &Turn) -> Step {
-    let id = turn.tool("Count sheep", "execute", json!({"rawInput": {"command": SCRIPT}}))?;
-    let asked = json!({
-        "toolCallId": id, "title": "Count sheep", "kind": "execute", "rawInput": {"command": SCRIPT},
-        "content": [text_content(&format!("```sh\n{SCRIPT}\n```"))],
-    });
-    match turn.may("run", &asked, "Yes, and do not ask for commands again")? {
-        Choice::Allowed => {}
-        Choice::Rejected => {
-            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "rejected by the user"}}))?;
-            return turn.say("You said no, so nothing ran.\n");
+    let dir = turn.agent.scratch().unwrap_or_else(|_| turn.cwd());
+    let text = match command(turn, "Count sheep", SCRIPT, &dir)? {
+        Run::Ended(Some(0)) => {
+            "All five are there. The output stays here, also now that the terminal is gone.\n".to_owned()
         }
-        Choice::Forbidden => {
-            turn.tool_update(&id, "failed", json!({"rawOutput": {"error": "plan mode"}}))?;
-            return turn.say("The mode is *Plan only*, so nothing ran.\n");
-        }
-    }
-    if turn.client().has_terminals { in_terminal(turn, &id) } else { pretend(turn, &id) }
+        Run::Ended(Some(code)) => format!("It ended with code {code}, which is unusual for sheep.\n"),
+        Run::Ended(None) => "It was stopped before the end. The sheep do not mind.\n".to_owned(),
+        Run::Not(Choice::Forbidden) => "The mode is *Plan only*, so nothing ran.\n".to_owned(),
+        Run::Not(_) => "You said no, so nothing ran.\n".to_owned(),
+        Run::Failed(why) => format!("The command did not start: {why}\n"),
+        Run::NoTerminal(id) => return pretend(turn, &id),
+    };
+    turn.say(&text)
 }
 
-fn in_terminal(turn: &Turn, id: &str) -> Step {
-    let dir = turn.agent.scratch().unwrap_or_else(|_| turn.cwd());
-    let create = json!({"command": "sh", "args": ["-c", SCRIPT], "cwd": dir, "outputByteLimit": 64 << 10});
+/// What became of a command.
+pub(super) enum Run {
+    /// It ran to an end, with this code if it has one.
+    Ended(Option<i64>),
+    /// The user or the mode was against it.
+    Not(Choice),
+    /// It did not start, and why.
+    Failed(String),
+    /// It may run, but this client has no terminals. The call is still open.
+    NoTerminal(String),
+}
+
+/// Asks for a shell command and runs it in a terminal of the client.
+pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Step<Run> {
+    let id = turn.tool(title, "execute", json!({"rawInput": {"command": script}}))?;
+    let asked = json!({
+        "toolCallId": id, "title": title, "kind": "execute", "rawInput": {"command": script},
+        "content": [text_content(&format!("```sh\n{script}\n```"))],
+    });
+    let choice = turn.may("run", &asked, "Yes, and do not ask for commands again")?;
+    if choice != Choice::Allowed {
+        refused(turn, &id, choice)?;
+        return Ok(Run::Not(choice));
+    }
+    if !turn.client().has_terminals {
+        return Ok(Run::NoTerminal(id));
+    }
+    let create = json!({"command": "sh", "args": ["-c", script], "cwd": dir, "outputByteLimit": 64 << 10});
     let created = turn.request("terminal/create", create)?.and_then(|answer| {
         let terminal = answer.get("terminalId").and_then(Value::as_str);
         terminal.map(ToOwned::to_owned).ok_or_else(|| "the answer names no terminal".to_owned())
@@ -221,22 +266,15 @@ fn in_terminal(turn: &Turn, id: &str) -> Step {
     let terminal = match created {
         Ok(terminal) => terminal,
         Err(why) => {
-            turn.tool_update(id, "failed", json!({"content": [text_content(&why)]}))?;
-            return turn.say(&format!("The command did not start: {why}\n"));
+            turn.tool_update(&id, "failed", json!({"content": [text_content(&why)]}))?;
+            return Ok(Run::Failed(why));
         }
     };
-    let outcome = watch(turn, id, &terminal);
+    let outcome = watch(turn, &id, &terminal);
     // Released also after a cancel, which kills the command. Nobody waits for that answer.
     let release = json!({"sessionId": turn.live.id, "terminalId": terminal});
     drop(turn.agent.peer.request(&turn.live.id, "terminal/release", &release));
-    let code = outcome?;
-    match code {
-        Some(0) => {
-            turn.say("All five are there. The output stays here, also now that the terminal is gone.\n")
-        }
-        Some(code) => turn.say(&format!("It ended with code {code}, which is unusual for sheep.\n")),
-        None => turn.say("It was stopped before the end. The sheep do not mind.\n"),
-    }
+    outcome.map(Run::Ended)
 }
 
 /// Shows the terminal in the call, waits for the end and reads the output. Gives the exit code, if any.

@@ -299,7 +299,12 @@ fn pauses_make_it_talk_at_a_natural_pace() {
     // The same agent, with pauses.
     let (agent_in, mut to_agent) = io::pipe().unwrap();
     let (from_agent, agent_out) = io::pipe().unwrap();
-    let settings = Settings { sessions_dir: dir.path().join("sessions"), is_paced: true, crash: || {} };
+    let settings = Settings {
+        sessions_dir: dir.path().join("sessions"),
+        scratch_dir: None,
+        is_paced: true,
+        crash: || {},
+    };
     thread::spawn(move || serve(BufReader::new(agent_in), agent_out, settings));
     let mut lines = BufReader::new(from_agent).lines();
     writeln!(to_agent, "{}", json!({"id": 1, "method": "session/new", "params": {"cwd": "/"}})).unwrap();
@@ -316,4 +321,33 @@ fn pauses_make_it_talk_at_a_natural_pace() {
         }
     }
     assert!(chunks >= 5 && before.elapsed() >= Duration::from_millis(16) * chunks);
+}
+
+#[test]
+fn a_piece_of_work_is_planned_done_and_really_fixed() {
+    let (_dir, mut client, session) = rig();
+    client.prompt(&session, "the total is wrong").unwrap();
+    assert!(
+        client.methods_asked().starts_with(&["session/request_permission", "session/request_permission"])
+    );
+    let plans = client.kind("plan");
+    assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
+    assert!(client.said().contains("370"));
+    client.end();
+}
+
+#[test]
+fn a_named_scratch_folder_is_used_and_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().to_owned();
+    let settings = Settings {
+        sessions_dir: dir.path().join("sessions"),
+        scratch_dir: Some(scratch.clone()),
+        is_paced: false,
+        crash: || {},
+    };
+    let agent = Agent::new(std::sync::Arc::new(Peer::new(Box::new(std::io::sink()))), settings);
+    assert_eq!(agent.scratch().unwrap(), scratch);
+    agent.end();
+    assert!(scratch.is_dir());
 }

@@ -1,0 +1,110 @@
+//! A small piece of work from end to end: plan, thought, read, edit, run. The bug is real, and so is the fix.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::super::turn::{Choice, Step, Turn, text_content};
+use super::work::{Change, Run, change, command};
+
+/// The script with the bug, and without.
+const OLD: &str = "# Prints a receipt. Each line of the order: how many, what, cents for one.
+total=0
+while read -r count item price; do
+    printf '%2d %-8s %5d\\n' \"$count\" \"$item\" \"$price\"
+    total=$((total + price))
+done < order.txt
+printf '\\033[1;32m   total    %5d\\033[0m\\n' \"$total\"
+";
+const NEW: &str = "# Prints a receipt. Each line of the order: how many, what, cents for one.
+total=0
+while read -r count item price; do
+    cost=$((count * price))
+    printf '%2d %-8s %5d\\n' \"$count\" \"$item\" \"$cost\"
+    total=$((total + cost))
+done < order.txt
+printf '\\033[1;32m   total    %5d\\033[0m\\n' \"$total\"
+";
+const ORDER: &str = "3 apples 40\n1 bread 250\n";
+
+const STEPS: [&str; 3] =
+    ["Find out how the total is added up", "Multiply each price by its count", "Print a receipt"];
+
+/// Fixes the receipt, as far as the user lets it.
+pub(super) fn fix(turn: &Turn) -> Step {
+    let script = match turn.agent.scratch().and_then(|dir| prepare(&dir)) {
+        Ok(script) => script,
+        Err(error) => return turn.say(&format!("I could not make a scratch folder: {error}.\n")),
+    };
+    show_plan(turn, 0)?;
+    turn.think(
+        "Someone pays too little. Either the order is read wrong, or the counts are left out of the sum.",
+    )?;
+    read(turn, &script)?;
+    turn.say("The script reads how many there are of each, and then adds up the prices **without** it.\n\n")?;
+    show_plan(turn, 1)?;
+    match change(turn, &script, OLD, NEW)? {
+        Change::Written => {}
+        Change::Not(Choice::Forbidden) => {
+            return turn.say("The mode is *Plan only*, so I leave it at the plan.\n");
+        }
+        Change::Not(_) => {
+            return turn.say("Then it stays as it is. The plan waits, should you think again.\n");
+        }
+        Change::Failed(why) => return turn.say(&format!("The file was not written: {why}\n")),
+    }
+    show_plan(turn, 2)?;
+    let dir = script.parent().unwrap_or(&script);
+    match command(turn, "Print a receipt", "sh receipt.sh", dir)? {
+        Run::Ended(Some(0)) => {
+            show_plan(turn, STEPS.len())?;
+            turn.say("Three apples cost `120` now, and the total is right: `370`.\n")
+        }
+        Run::Ended(_) => {
+            turn.say("The script did not run to its end, so I cannot tell whether it is right.\n")
+        }
+        Run::Not(_) => turn.say("Not run, so not tested. The change is in the file.\n"),
+        Run::Failed(why) => turn.say(&format!("The command did not start: {why}\n")),
+        Run::NoTerminal(id) => {
+            let text = "This client offers no terminals.";
+            turn.tool_update(&id, "failed", json!({"content": [text_content(text)]}))?;
+            turn.say("This client offers no terminals, so I could not test it. The change is in the file.\n")
+        }
+    }
+}
+
+/// Puts the script with its bug and an order into the folder.
+fn prepare(dir: &Path) -> std::io::Result<PathBuf> {
+    let script = dir.join("receipt.sh");
+    fs::write(&script, OLD)?;
+    fs::write(dir.join("order.txt"), ORDER)?;
+    Ok(script)
+}
+
+fn show_plan(turn: &Turn, done: usize) -> Step {
+    let entries: Vec<Value> = STEPS
+        .iter()
+        .enumerate()
+        .map(|(at, content)| {
+            let status = match at.cmp(&done) {
+                std::cmp::Ordering::Less => "completed",
+                std::cmp::Ordering::Equal => "in_progress",
+                std::cmp::Ordering::Greater => "pending",
+            };
+            json!({"content": content, "priority": "medium", "status": status})
+        })
+        .collect();
+    turn.update(&json!({"sessionUpdate": "plan", "entries": entries}))
+}
+
+/// Reads the script. Not through the client: the scratch folder is outside of the session's.
+fn read(turn: &Turn, script: &Path) -> Step {
+    let details = json!({"locations": [{"path": script, "line": 1}], "rawInput": {"path": script}});
+    let id = turn.tool("Read receipt.sh", "read", details)?;
+    turn.pause(400)?;
+    match fs::read_to_string(script) {
+        Ok(text) => turn.tool_update(&id, "completed", json!({"content": [text_content(&text)]})),
+        Err(error) => turn.tool_update(&id, "failed", json!({"content": [text_content(&error.to_string())]})),
+    }
+}
