@@ -35,6 +35,16 @@ impl Screen {
 
     /// The same at a size.
     pub fn start_sized(folder: &Path, args: &[&str], rows: u16, cols: u16) -> Self {
+        Self::start_with(folder, args, (rows, cols), &[])
+    }
+
+    /// The same with variables of the environment.
+    pub fn start_with(
+        folder: &Path,
+        args: &[&str],
+        (rows, cols): (u16, u16),
+        variables: &[(&str, &Path)],
+    ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let pair =
             native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
@@ -48,6 +58,9 @@ impl Screen {
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
         command.env_remove("NO_COLOR");
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -87,6 +100,11 @@ impl Screen {
     /// What is on the screen.
     pub fn text(&self) -> String {
         self.parser.screen().contents()
+    }
+
+    /// The screen with its looks.
+    pub fn cells(&self) -> &vt100::Screen {
+        self.parser.screen()
     }
 
     /// Whether the alternate screen is shown.

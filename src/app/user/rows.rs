@@ -12,7 +12,11 @@ pub fn agents(state: &State) -> Vec<PickerRow> {
     let row = |choice: &crate::app::AgentChoice| PickerRow {
         value: PickerValue::Id(choice.spec.name.clone()),
         label: choice.title.clone(),
-        detail: choice.spec.command_line(),
+        // Where this program itself lies tells nobody anything.
+        detail: match choice.source.as_str() {
+            "built in" => "a tour, without account or network".to_owned(),
+            _ => choice.spec.command_line(),
+        },
         right: if last == Some(choice.spec.name.as_str()) {
             "last used here".to_owned()
         } else {

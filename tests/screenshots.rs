@@ -1,0 +1,195 @@
+//! The pictures of the README, from the real program with the built-in agent in a pseudo terminal.
+//!
+//! `PARLOR_SCREENSHOTS=write cargo test --test screenshots` writes them. Without the variable they are
+//! compared, so that no picture shows a program of the past.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[allow(dead_code, reason = "the driver of the end-to-end tests can more than pictures need")]
+#[path = "e2e/screen.rs"]
+mod screen;
+#[path = "screenshots/svg.rs"]
+mod svg;
+
+use screen::Screen;
+
+const PROMPT: &str = "The total of the receipt is wrong, three apples cost as much as one.";
+/// Agents for the picker.
+const CONFIG: &str = "\
+[agents.claude]
+title = \"Claude\"
+command = \"claude-agent-acp\"
+[agents.gemini]
+title = \"Gemini CLI\"
+command = \"gemini\"
+args = [\"--acp\"]
+[agents.mine]
+title = \"My own agent\"
+command = \"my-agent\"
+";
+const PALETTE: &str = "\u{10}";
+const F1: &str = "\u{1b}OP";
+
+/// A program in a home of its own, in `~/code/shop` on the branch main.
+struct Stage {
+    home: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let git = home.path().join("code/shop/.git");
+        fs::create_dir_all(git.join("objects")).unwrap();
+        fs::create_dir_all(git.join("refs/heads")).unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        // Clean for a machine with git as for one without.
+        fs::create_dir_all(git.join("info")).unwrap();
+        fs::write(git.join("info/exclude"), "*\n").unwrap();
+        // Only a shell is on the search path, so that no agent of this machine is found.
+        fs::create_dir(home.path().join("bin")).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", home.path().join("bin/sh")).unwrap();
+        fs::write(home.path().join("config.toml"), CONFIG).unwrap();
+        Self { home }
+    }
+
+    fn start(&self, args: &[&str], size: (u16, u16)) -> Screen {
+        let folder = self.home.path().join("code/shop");
+        let path = self.home.path().join("bin");
+        let variables = [
+            ("HOME", self.home.path()),
+            ("PARLOR_DEMO_SCRATCH", &folder),
+            ("PATH", &path),
+            ("LANG", Path::new("C.UTF-8")),
+        ];
+        let mut screen = Screen::start_with(&folder, args, size, &variables);
+        screen.wait_for("F1");
+        screen
+    }
+
+    fn demo(&self, size: (u16, u16)) -> Screen {
+        let mut screen = self.start(&["demo", "--config", "../../config.toml"], size);
+        screen.wait_for("ready");
+        screen
+    }
+}
+
+/// Types a prompt and sends it.
+fn ask(screen: &mut Screen, text: &str) {
+    screen.send(text);
+    screen.wait_for(text.rsplit(' ').next().unwrap());
+    screen.send("\r");
+}
+
+/// Answers a dialog after its grace period.
+fn answer(screen: &mut Screen, title: &str, key: &str) {
+    screen.wait_for(title);
+    std::thread::sleep(Duration::from_millis(700));
+    screen.send(key);
+    screen.wait_gone(title);
+}
+
+/// Compares a picture with the one that is kept, or keeps it.
+fn check(name: &str, title: &str, screen: &mut Screen) {
+    screen.wait_quiet();
+    let picture = svg::picture(screen.cells(), title);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("screenshots").join(format!("{name}.svg"));
+    if std::env::var_os("PARLOR_SCREENSHOTS").is_some_and(|wish| wish == "write") {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, picture).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        timeless(&kept) == timeless(&picture),
+        "screenshots/{name}.svg is out of date. If the new look is meant, run:\n\
+         PARLOR_SCREENSHOTS=write cargo test --test screenshots\nThe screen:\n{}",
+        screen.text()
+    );
+}
+
+/// A picture without how long things took: digits before ` s`, with the spaces that they are aligned by.
+fn timeless(picture: &str) -> String {
+    let mut rest = picture;
+    let mut text = String::new();
+    while let Some(at) = rest.find(" s<") {
+        let before = rest[..at].trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end();
+        text.push_str(before);
+        text.push_str(" s<");
+        rest = &rest[at + 3..];
+    }
+    text + rest
+}
+
+fn fixed(stage: &Stage, size: (u16, u16)) -> Screen {
+    let mut screen = stage.demo(size);
+    ask(&mut screen, PROMPT);
+    answer(&mut screen, "Allow this edit?", "1");
+    answer(&mut screen, "Allow this command?", "1");
+    screen.wait_for("370.");
+    screen.wait_for("ready");
+    screen
+}
+
+#[test]
+fn hero() {
+    let stage = Stage::new();
+    let mut screen = fixed(&stage, (32, 100));
+    check("hero", "parlor: an agent reads, edits and runs; diff, output and plan", &mut screen);
+}
+
+#[test]
+fn permission() {
+    let stage = Stage::new();
+    let mut screen = stage.demo((32, 100));
+    ask(&mut screen, PROMPT);
+    screen.wait_for("Allow this edit?");
+    check("permission", "parlor: an edit is shown before it is allowed", &mut screen);
+}
+
+#[test]
+fn picker() {
+    let stage = Stage::new();
+    let mut screen = stage.start(&["--config", "../../config.toml"], (24, 100));
+    screen.wait_for("Demo agent");
+    check("picker", "parlor: the choice of an agent", &mut screen);
+}
+
+#[test]
+fn palette() {
+    let stage = Stage::new();
+    let mut screen = stage.demo((24, 100));
+    screen.send(PALETTE);
+    screen.wait_for("Commands");
+    check("palette", "parlor: commands found by name", &mut screen);
+}
+
+#[test]
+fn help() {
+    let stage = Stage::new();
+    let mut screen = stage.demo((32, 100));
+    screen.send(F1);
+    screen.wait_for("Scroll");
+    check("help", "parlor: the keys", &mut screen);
+}
+
+#[test]
+fn small() {
+    let stage = Stage::new();
+    let mut screen = fixed(&stage, (12, 40));
+    check("small", "parlor in forty columns and twelve lines", &mut screen);
+}
+
+#[test]
+fn light() {
+    let stage = Stage::new();
+    let mut screen = stage.start(&["demo", "--config", "../../config.toml", "--theme", "light"], (32, 100));
+    screen.wait_for("ready");
+    ask(&mut screen, PROMPT);
+    answer(&mut screen, "Allow this edit?", "1");
+    answer(&mut screen, "Allow this command?", "1");
+    screen.wait_for("370.");
+    screen.wait_for("ready");
+    check("light", "parlor with the light theme", &mut screen);
+}

@@ -1,0 +1,207 @@
+//! Turns a screen into an SVG picture: one text element per row, each run placed by its cell.
+
+use std::fmt::Write as _;
+
+use vt100::{Cell, Color};
+
+/// Sizes in pixels. A cell of 8.43 is what a letter of 14 takes in most monospaced fonts; `textLength` fits others.
+const CELL_WIDTH: f32 = 8.43;
+const CELL_HEIGHT: f32 = 18.0;
+const BASELINE: f32 = 13.5;
+const MARGIN: f32 = 14.0;
+
+/// The colours where the program leaves them to the terminal.
+struct Paper {
+    ink: &'static str,
+    page: String,
+}
+
+impl Paper {
+    /// The page of the theme, which the first cell has, and an ink that can be read on it.
+    fn of(screen: &vt100::Screen) -> Self {
+        let page = color(screen.cell(0, 0).map_or(Color::Default, Cell::bgcolor), "#16181d");
+        let is_light = page.as_bytes().get(1).is_some_and(|digit| *digit >= b'8');
+        Self { ink: if is_light { "#24292f" } else { "#d8d8d8" }, page }
+    }
+}
+
+#[derive(PartialEq)]
+struct Look {
+    ink: String,
+    page: String,
+    bold: bool,
+    dim: bool,
+    italic: bool,
+    underline: bool,
+}
+
+/// The screen as a picture with a title for those who cannot see it.
+pub fn picture(screen: &vt100::Screen, title: &str) -> String {
+    let paper = &Paper::of(screen);
+    let (rows, cols) = screen.size();
+    let (rows, cols) = (rows.get(), cols.get());
+    let width = number(f32::from(cols) * CELL_WIDTH + 2.0 * MARGIN);
+    let height = number(f32::from(rows) * CELL_HEIGHT + 2.0 * MARGIN);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
+         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"14\">\n\
+         <title>{}</title>\n\
+         <style>text{{white-space:pre}}.b{{font-weight:bold}}.i{{font-style:italic}}.u{{text-decoration:underline}}.d{{opacity:.65}}</style>\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>\n",
+        escape(title),
+        paper.page
+    );
+    for row in 0..rows {
+        draw_row(&mut svg, screen, row, cols, paper);
+    }
+    let (row, col) = screen.cursor_position();
+    if !screen.hide_cursor() {
+        let (x, y) = place(row, col);
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"2\" height=\"{}\" fill=\"{}\"/>",
+            number(CELL_HEIGHT),
+            paper.ink
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// The left upper corner of a cell.
+fn place(row: u16, col: u16) -> (String, String) {
+    (number(MARGIN + f32::from(col) * CELL_WIDTH), number(MARGIN + f32::from(row) * CELL_HEIGHT))
+}
+
+fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) {
+    let mut texts = String::new();
+    let mut col = 0;
+    while col < cols {
+        let Some(first) = screen.cell(row, col) else { break };
+        let look = look(first, paper);
+        let (start, mut text, mut lines) = (col, String::new(), String::new());
+        while let Some(cell) = (col < cols).then(|| screen.cell(row, col)).flatten() {
+            if self::look(cell, paper) != look {
+                break;
+            }
+            if !cell.is_wide_continuation() {
+                let contents = if cell.has_contents() { cell.contents() } else { " " };
+                let is_line = draw_line(&mut lines, row, col, contents);
+                text.push_str(if is_line { " " } else { contents });
+            }
+            col += 1;
+        }
+        if look.page != paper.page {
+            let (x, y) = place(row, start);
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
+                number(f32::from(col - start) * CELL_WIDTH),
+                number(CELL_HEIGHT),
+                look.page
+            );
+        }
+        if !lines.is_empty() {
+            let _ = writeln!(texts, "<path d=\"{lines}\" stroke=\"{}\" fill=\"none\"/>", look.ink);
+        }
+        draw_run(&mut texts, row, start, col, &text, &look);
+    }
+    svg.push_str(&texts);
+}
+
+/// Adds a character of box drawing as lines from edge to edge of its cell, which no font draws at every line
+/// height. Whether it was one.
+fn draw_line(lines: &mut String, row: u16, col: u16, contents: &str) -> bool {
+    let (left, top) = (MARGIN + f32::from(col) * CELL_WIDTH, MARGIN + f32::from(row) * CELL_HEIGHT);
+    let [x0, x1, x2] = [0.0, 0.5, 1.0].map(|part| number(left + part * CELL_WIDTH));
+    let [y0, y1, y2] = [0.0, 0.5, 1.0].map(|part| number(top + part * CELL_HEIGHT));
+    let path = match contents {
+        "─" => format!("M{x0} {y1}H{x2}"),
+        "│" => format!("M{x1} {y0}V{y2}"),
+        "╭" | "┌" => format!("M{x1} {y2}Q{x1} {y1} {x2} {y1}"),
+        "╮" | "┐" => format!("M{x0} {y1}Q{x1} {y1} {x1} {y2}"),
+        "╰" | "└" => format!("M{x1} {y0}Q{x1} {y1} {x2} {y1}"),
+        "╯" | "┘" => format!("M{x0} {y1}Q{x1} {y1} {x1} {y0}"),
+        _ => return false,
+    };
+    // A line goes on where the one before ended.
+    let before = format!("H{x0}");
+    if contents == "─" && lines.ends_with(&before) {
+        lines.truncate(lines.len() - before.len());
+        let _ = write!(lines, "H{x2}");
+    } else {
+        lines.push_str(&path);
+    }
+    true
+}
+
+/// One run of letters of one look. Spaces at its ends are left out, unless they are underlined.
+fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, look: &Look) {
+    let spaces = |text: &str| u16::try_from(text.chars().take_while(|c| *c == ' ').count()).unwrap();
+    let (mut start, mut end, mut text) = (start, end, text);
+    if !look.underline {
+        if text.trim_matches(' ').is_empty() {
+            return;
+        }
+        start += spaces(text);
+        text = text.trim_start_matches(' ');
+        end -= u16::try_from(text.len() - text.trim_end_matches(' ').len()).unwrap();
+        text = text.trim_end_matches(' ');
+    }
+    let (x, _) = place(row, start);
+    let y = number(MARGIN + f32::from(row) * CELL_HEIGHT + BASELINE);
+    let mut classes = Vec::new();
+    for (is_on, class) in [(look.bold, "b"), (look.italic, "i"), (look.underline, "u"), (look.dim, "d")] {
+        if is_on {
+            classes.push(class);
+        }
+    }
+    let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x}\" y=\"{y}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" fill=\"{}\"{class}>{}</text>",
+        number(f32::from(end - start) * CELL_WIDTH),
+        look.ink,
+        escape(text)
+    );
+}
+
+fn look(cell: &Cell, paper: &Paper) -> Look {
+    let mut ink = color(cell.fgcolor(), paper.ink);
+    let mut page = color(cell.bgcolor(), &paper.page);
+    if cell.inverse() {
+        std::mem::swap(&mut ink, &mut page);
+    }
+    Look { ink, page, bold: cell.bold(), dim: cell.dim(), italic: cell.italic(), underline: cell.underline() }
+}
+
+fn color(color: Color, default: &str) -> String {
+    const BASE: [&str; 16] = [
+        "#1d1f21", "#cc6666", "#7fa650", "#d0a552", "#6f9bc7", "#b294bb", "#6fb3ad", "#c5c8c6", "#66696e",
+        "#e08080", "#9cc46b", "#ecc477", "#8fb8e0", "#cfb1d8", "#8fd0c9", "#ffffff",
+    ];
+    match color {
+        Color::Default => default.to_owned(),
+        Color::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
+        Color::Idx(index @ 0..16) => BASE[usize::from(index)].to_owned(),
+        Color::Idx(index @ 16..232) => {
+            let step = |value: u8| if value == 0 { 0 } else { 55 + 40 * value };
+            let index = index - 16;
+            format!("#{:02x}{:02x}{:02x}", step(index / 36), step(index / 6 % 6), step(index % 6))
+        }
+        Color::Idx(index) => {
+            let grey = 8 + 10 * (index - 232);
+            format!("#{grey:02x}{grey:02x}{grey:02x}")
+        }
+    }
+}
+
+/// A number with at most one digit behind the point.
+fn number(value: f32) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
