@@ -14,7 +14,7 @@ pub fn agents(state: &State) -> Vec<PickerRow> {
         label: choice.title.clone(),
         // Where this program itself lies tells nobody anything.
         detail: match choice.source.as_str() {
-            "built in" => "a tour, without account or network".to_owned(),
+            "built in" => "a tour, no account needed".to_owned(),
             _ => choice.spec.command_line(),
         },
         right: if last == Some(choice.spec.name.as_str()) {

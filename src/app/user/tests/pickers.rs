@@ -59,7 +59,7 @@ fn agents_are_grouped_and_the_last_one_is_marked() {
     let groups: Vec<_> = rig.picker().rows.iter().filter_map(|row| row.group.as_deref()).collect();
     assert_eq!(groups, ["Configured", "Found on this machine", "Built in"]);
     assert_eq!(rig.picker().rows[2].right, "last used here");
-    assert_eq!(rig.picker().rows[2].detail, "a tour, without account or network");
+    assert_eq!(rig.picker().rows[2].detail, "a tour, no account needed");
 }
 
 #[test]
