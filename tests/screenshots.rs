@@ -3,6 +3,8 @@
 //! `PARLOR_SCREENSHOTS=write cargo test --test screenshots` writes them. Without the variable they are
 //! compared, so that no picture shows a program of the past.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -94,7 +94,7 @@ impl Painter {
         self.pen.end()
     }
 
-    fn row<'b>(buffer: &'b Buffer, row: u16) -> &'b [Cell] {
+    fn row(buffer: &Buffer, row: u16) -> &[Cell] {
         let cols = usize::from(buffer.area.width);
         buffer.content.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
     }
@@ -175,8 +175,8 @@ fn find_scroll(shown: &Buffer, next: &Buffer, from: u16, to: u16) -> Option<Scro
                 span = Some((span.map_or(to_row, |(top, _)| top), to_row));
             }
         }
-        let Some((top, last)) = span else { continue };
-        let (top, bottom) = if rows > 0 { (top, last + rows + 1) } else { (top + rows, last + 1) };
+        let Some((top, end)) = span else { continue };
+        let (top, bottom) = if rows > 0 { (top, end + rows + 1) } else { (top + rows, end + 1) };
         let lost: usize = (top..bottom)
             .filter(|row| at(&old, *row) == at(&new, *row) && at(&old, *row + rows) != at(&new, *row))
             .filter_map(|row| at(&new, row).map(|print| print.cells))

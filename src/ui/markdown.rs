@@ -118,11 +118,6 @@ impl Markdown {
         if source.len() == self.len && is_closed == self.is_closed && self.len > 0 {
             return self.blocks.len();
         }
-        if is_closed && !self.is_closed && !self.definitions.is_empty() {
-            // What follows a link definition may have been cut as if it stood alone: an indented line behind
-            // one continues a paragraph, but is code by itself. So such a text is read once more at its end.
-            *self = Self { stats: self.stats, ..Self::default() };
-        }
         let (kept, links) = (self.frozen, self.definitions.len());
         self.blocks.truncate(self.frozen);
         self.languages.truncate(self.frozen_languages);
