@@ -9,19 +9,16 @@
 pub mod agents;
 pub mod clock;
 pub mod effects;
+pub mod keys;
 pub mod paint;
 pub mod signals;
 pub mod tty;
 
-use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use crossterm::event::EventStream;
-use futures_util::StreamExt as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::acp::tap::Tap;
@@ -36,6 +33,7 @@ use crate::ui::{self, ViewState};
 use agents::Agents;
 use clock::Clock;
 use effects::Doer;
+use keys::Keys;
 use signals::Signals;
 use tty::Tty;
 
@@ -68,8 +66,10 @@ pub struct Launch {
 
 /// Runs until the user leaves. Fails if the terminal cannot be used.
 pub fn run(launch: Launch) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread for the loop and all pipes: with more of them, an update costs more in wake-ups than in work.
+    // What may block (files, git) has threads of its own, which soon go.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
         .context("could not start the runtime")?;
@@ -88,13 +88,15 @@ struct Loop {
     doer: Doer,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
-    input: Option<EventStream>,
+    input: Option<Keys>,
     signals: Signals,
     tty: Tty,
     clock: Clock,
     /// Something outside the state changed what is to be seen (a grammar was loaded).
     repaint: Arc<Notify>,
     log_version: u64,
+    /// Something else has the terminal: nothing is drawn, no key is read.
+    is_away: bool,
 }
 
 /// What woke the loop.
@@ -138,10 +140,11 @@ impl Loop {
             clock: Clock::new(now),
             repaint,
             log_version: 0,
+            is_away: false,
         };
         // The first frame comes before any agent is started and before anything is read from disk.
         this.draw(now)?;
-        this.input = Some(EventStream::new());
+        this.input = Some(Keys::listen()?);
         this.carry_out(first_effects, now)?;
         let key = this.state.active;
         this.doer.load_history(key, &this.state.setup.folder);
@@ -152,14 +155,14 @@ impl Loop {
         loop {
             let wake = self.wait().await;
             self.on_wake(wake)?;
-            self.drain().await?;
+            self.drain()?;
             if self.doer.is_leaving && self.agents.is_empty() {
                 break;
             }
             let now = Instant::now();
             self.on_deadlines(now)?;
             self.clock.animate(now, ui::next_frame_in(&self.state, &self.view));
-            if self.clock.is_frame_due(now) {
+            if !self.is_away && self.clock.is_frame_due(now) {
                 self.draw(now)?;
             }
         }
@@ -168,17 +171,18 @@ impl Loop {
     }
 
     async fn wait(&mut self) -> Wake {
-        let deadline = self.clock.next_deadline(self.doer.next_connect());
+        let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
         let input = async {
             match &mut self.input {
-                Some(stream) => stream.next().await,
+                Some(keys) => keys.next().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
             event = input => event.map_or(Wake::InputEnded, Wake::Input),
-            signal = self.signals.next() => Wake::Signal(signal),
+            // Signals to a sign-in (Ctrl+C) reach parlor too, and are not meant for it.
+            signal = self.signals.next(), if !self.is_away => Wake::Signal(signal),
             (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
@@ -207,11 +211,11 @@ impl Loop {
     }
 
     /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts.
-    async fn drain(&mut self) -> anyhow::Result<()> {
+    fn drain(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {
-            while let Some(event) = self.ready_input().await {
-                self.on_wake(event)?;
+            while let Some(event) = self.input.as_mut().and_then(Keys::try_next) {
+                self.on_wake(Wake::Input(event))?;
             }
             let mut was_idle = true;
             if let Some((conn, batch)) = self.agents.try_next() {
@@ -225,17 +229,6 @@ impl Loop {
             if was_idle || begun.elapsed() >= BUDGET {
                 return Ok(());
             }
-        }
-    }
-
-    /// The next key, if one is ready. The stream keeps the first waker that it is polled with, so it must be
-    /// this task's own.
-    async fn ready_input(&mut self) -> Option<Wake> {
-        let stream = self.input.as_mut()?;
-        let ready = poll_fn(|cx| Poll::Ready(stream.poll_next_unpin(cx))).await;
-        match ready {
-            Poll::Ready(event) => Some(event.map_or(Wake::InputEnded, Wake::Input)),
-            Poll::Pending => None,
         }
     }
 
@@ -284,6 +277,9 @@ impl Loop {
 
     fn on_service(&mut self, event: ServiceEvent, now: Instant) -> anyhow::Result<()> {
         self.doer.note_taken(&event);
+        if self.is_away && matches!(event, ServiceEvent::LoginDone(..)) {
+            self.come_back()?;
+        }
         self.apply(Event::Service(event), now)
     }
 
@@ -306,27 +302,36 @@ impl Loop {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::SetTheme(name) => self.theme = (self.doer.themes)(&name),
                 Effect::RunLogin { conn, spec } => {
-                    let outcome = self.away(|| crate::services::login::run(&spec))?;
-                    self.apply(Event::Service(ServiceEvent::LoginDone(conn, outcome)), Instant::now())?;
+                    self.step_aside()?;
+                    self.doer.login(conn, spec);
                 }
-                Effect::Suspend => self.away(signals::suspend)?,
+                Effect::Suspend => {
+                    self.step_aside()?;
+                    signals::suspend();
+                    self.come_back()?;
+                }
                 other => self.doer.carry_out(other, &mut self.agents, now),
             }
         }
         Ok(())
     }
 
-    /// Leaves the screen for something that needs the terminal, and comes back.
-    fn away<T>(&mut self, job: impl FnOnce() -> T) -> anyhow::Result<T> {
+    /// Leaves the screen to something else that needs the terminal.
+    fn step_aside(&mut self) -> anyhow::Result<()> {
+        self.is_away = true;
         self.input = None;
-        self.tty.leave()?;
-        let outcome = tokio::task::block_in_place(job);
+        self.tty.leave()
+    }
+
+    /// Takes the screen again.
+    fn come_back(&mut self) -> anyhow::Result<()> {
+        self.is_away = false;
         // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
         self.signals = Signals::new()?;
         self.tty.reenter()?;
-        self.input = Some(EventStream::new());
+        self.input = Some(Keys::listen()?);
         self.clock.want_frame_at_once();
-        Ok(outcome)
+        Ok(())
     }
 
     fn on_deadlines(&mut self, now: Instant) -> anyhow::Result<()> {

@@ -84,11 +84,12 @@ impl Clock {
         due
     }
 
-    /// When to wake at the latest; `None`: not before something happens.
-    pub fn next_deadline(&self, other: Option<Instant>) -> Option<Instant> {
+    /// When to wake at the latest; `None`: not before something happens. Frames count while they can be drawn.
+    pub fn next_deadline(&self, other: Option<Instant>, can_draw: bool) -> Option<Instant> {
         let frame = self.wish.map(|pace| self.last_frame + pace);
         let timer = self.timers.values().min().copied();
-        [frame, timer, self.next_step, other].into_iter().flatten().min()
+        let [frame, step] = [frame, self.next_step].map(|at| at.filter(|_| can_draw));
+        [frame, timer, step, other].into_iter().flatten().min()
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.animate(now, None);
-        assert_eq!(clock.next_deadline(None), None);
+        assert_eq!(clock.next_deadline(None, true), None);
         assert!(!clock.is_frame_due(now + Duration::from_secs(9)));
     }
 
@@ -127,7 +128,7 @@ mod tests {
         let mut clock = Clock::new(now);
         clock.want_frame();
         assert!(!clock.is_frame_due(now + Duration::from_millis(5)));
-        assert_eq!(clock.next_deadline(None), Some(now + STREAM_FRAME));
+        assert_eq!(clock.next_deadline(None, true), Some(now + STREAM_FRAME));
         clock.want_frame_at_once();
         assert!(clock.is_frame_due(now + Duration::from_millis(5)));
         // A change that follows must not slow the key's frame down again.
@@ -141,12 +142,22 @@ mod tests {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.animate(now, Some(STEP));
-        assert_eq!(clock.next_deadline(None), Some(now + STEP));
+        assert_eq!(clock.next_deadline(None, true), Some(now + STEP));
         clock.animate(now + STEP, Some(STEP));
         assert!(clock.is_frame_due(now + STEP));
         clock.animate(now + STEP, None);
         clock.frame_drawn(now + STEP);
-        assert_eq!(clock.next_deadline(None), None);
+        assert_eq!(clock.next_deadline(None, true), None);
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_drawn_wakes_nobody() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.want_frame_at_once();
+        clock.animate(now, Some(Duration::from_millis(100)));
+        assert_eq!(clock.next_deadline(None, false), None);
+        assert!(clock.next_deadline(None, true).is_some());
     }
 
     #[test]
@@ -156,6 +167,6 @@ mod tests {
         clock.set(TimerId::Flash, now + Duration::from_secs(1));
         assert_eq!(clock.take_due(now), Vec::new());
         assert_eq!(clock.take_due(now + Duration::from_secs(1)), vec![TimerId::Flash]);
-        assert_eq!(clock.next_deadline(None), None);
+        assert_eq!(clock.next_deadline(None, true), None);
     }
 }

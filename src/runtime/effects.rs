@@ -12,6 +12,7 @@ use crate::app::Effect;
 use crate::model::{AgentSpec, ConnId, ServiceEvent, SessionKey};
 use crate::services::fs::Files;
 use crate::services::git;
+use crate::services::login;
 use crate::services::store::Store;
 use crate::services::terminals::Terminals;
 use crate::ui::ViewState;
@@ -124,6 +125,11 @@ impl Doer {
             | Effect::RunLogin { .. }
             | Effect::Suspend => {}
         }
+    }
+
+    /// Runs an agent's sign-in in the terminal, which has been left to it.
+    pub fn login(&self, conn: ConnId, spec: AgentSpec) {
+        self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec))));
     }
 
     /// When the next delayed agent is to be started.
