@@ -103,6 +103,7 @@ impl Screen {
     }
 
     /// The screen with its looks.
+    #[allow(dead_code, reason = "only the pictures need more than the text")]
     pub fn cells(&self) -> &vt100::Screen {
         self.parser.screen()
     }
