@@ -95,7 +95,9 @@ struct Log {
 
 impl Log {
     fn open(path: &Path, tap: &Tap) -> Option<Self> {
-        match OpenOptions::new().create(true).append(true).open(path) {
+        // The folder of logs is made by whoever writes the first one.
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        match folder.and_then(|()| OpenOptions::new().create(true).append(true).open(path)) {
             Ok(file) => Some(Self { file, left_bytes: LOG_BYTES }),
             Err(error) => {
                 let note = format!("stderr is not logged to {}: {error}", path.display());

@@ -292,7 +292,7 @@ async fn a_line_over_the_limit_is_left_out() {
 #[tokio::test]
 async fn stderr_goes_to_the_tap_and_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("stderr.log");
+    let log = folder.path().join("logs/new/stderr.log");
     let tap = Tap::default();
     let setup = Setup { tap: tap.clone(), stderr_log: Some(log.clone()), ..setup() };
     let stdio = Stdio::new(script("printf 'one\\ntw' >&2; printf 'o\\n' >&2"), PathBuf::from("/"));
