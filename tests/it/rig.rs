@@ -174,7 +174,8 @@ impl Rig {
             Service(ServiceEvent),
             Time,
         }
-        let at = self.clock.next_deadline(self.doer.next_connect(), false).map_or(deadline, |at| at.min(deadline));
+        let at =
+            self.clock.next_deadline(self.doer.next_connect(), false).map_or(deadline, |at| at.min(deadline));
         let runtime = self.runtime.take().unwrap();
         let woken = runtime.block_on(async {
             tokio::select! {

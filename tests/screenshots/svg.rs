@@ -25,7 +25,7 @@ impl Paper {
     }
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Look {
     ink: String,
     page: String,
@@ -33,6 +33,13 @@ struct Look {
     dim: bool,
     italic: bool,
     underline: bool,
+}
+
+impl Look {
+    fn plain(paper: &Paper) -> Self {
+        let (ink, page) = (paper.ink.to_owned(), paper.page.clone());
+        Self { ink, page, bold: false, dim: false, italic: false, underline: false }
+    }
 }
 
 /// The screen as a picture with a title for those who cannot see it.
@@ -76,14 +83,10 @@ fn place(row: u16, col: u16) -> (String, String) {
 fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) {
     let mut texts = String::new();
     let mut col = 0;
-    while col < cols {
-        let Some(first) = screen.cell(row, col) else { break };
-        let look = look(first, paper);
+    let looks = row_looks(screen, row, cols, paper);
+    while let Some(look) = looks.get(usize::from(col)).cloned() {
         let (start, mut text, mut lines) = (col, String::new(), String::new());
-        while let Some(cell) = (col < cols).then(|| screen.cell(row, col)).flatten() {
-            if self::look(cell, paper) != look {
-                break;
-            }
+        while let Some(cell) = screen.cell(row, col).filter(|_| looks.get(usize::from(col)) == Some(&look)) {
             if !cell.is_wide_continuation() {
                 let contents = if cell.has_contents() { cell.contents() } else { " " };
                 let is_line = draw_line(&mut lines, row, col, contents);
@@ -107,6 +110,27 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
         draw_run(&mut texts, row, start, col, &text, &look);
     }
     svg.push_str(&texts);
+}
+
+/// How each cell of a row looks. Of a blank only the background is seen, and what else it was painted with
+/// depends on what was on the screen before; so it takes the rest from the cell before it.
+fn row_looks(screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) -> Vec<Look> {
+    let mut looks: Vec<Look> = Vec::new();
+    for col in 0..cols {
+        let Some(cell) = screen.cell(row, col) else { break };
+        let own = look(cell, paper);
+        let is_blank = !cell.has_contents() || cell.contents() == " ";
+        let seen = if is_blank && !own.underline && !cell.inverse() {
+            match looks.last() {
+                Some(before) if before.page == own.page && !before.underline => before.clone(),
+                _ => Look { page: own.page, ..Look::plain(paper) },
+            }
+        } else {
+            own
+        };
+        looks.push(seen);
+    }
+    looks
 }
 
 /// Adds a character of box drawing as lines from edge to edge of its cell, which no font draws at every line
