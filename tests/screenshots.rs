@@ -72,7 +72,8 @@ impl Stage {
 
     fn demo(&self, size: (u16, u16)) -> Screen {
         let mut screen = self.start(&["demo", "--config", "../../config.toml"], size);
-        screen.wait_for("ready");
+        // The mode in the title says that the session is open.
+        screen.wait_for("Ask first");
         screen
     }
 }
@@ -103,10 +104,12 @@ fn check(name: &str, title: &str, screen: &mut Screen) {
         return;
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
+    let (kept, drawn) = (timeless(&kept), timeless(&picture));
+    let difference = kept.lines().zip(drawn.lines()).find(|(kept, drawn)| kept != drawn);
     assert!(
-        timeless(&kept) == timeless(&picture),
+        kept == drawn,
         "screenshots/{name}.svg is out of date. If the new look is meant, run:\n\
-         PARLOR_SCREENSHOTS=write cargo test --test screenshots\nThe screen:\n{}",
+         PARLOR_SCREENSHOTS=write cargo test --test screenshots\nFirst difference: {difference:?}\nThe screen:\n{}",
         screen.text()
     );
 }
