@@ -32,7 +32,7 @@ fn with_command() -> Desk {
     let mut desk = Desk::running();
     desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
     started(&mut desk, 1, "x");
-    desk.expect_sent("terminal create 1 \"sleep 9\" in /work/shop\nanswer 1: created x");
+    desk.expect_sent("terminal create 1 \"sleep 9\" in /code/shop\nanswer 1: created x");
     desk
 }
 
@@ -43,10 +43,10 @@ fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
     let [Effect::File(job), Effect::File(_)] = desk.fx.as_slice() else {
         panic!("two jobs: {:?}", desk.fx);
     };
-    assert_eq!(job.roots, [std::path::PathBuf::from("/work/shop")]);
+    assert_eq!(job.roots, [std::path::PathBuf::from("/code/shop")]);
     assert_eq!(job.op, FileOp::Read { line: Some(2), limit: None });
     assert!(!job.missing_reads_empty && !job.outside_allowed);
-    desk.expect_sent("file 1 /work/shop/src/a.rs\nfile 2 /etc/hosts");
+    desk.expect_sent("file 1 /code/shop/src/a.rs\nfile 2 /etc/hosts");
     let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result };
     desk.service(done(1, Ok(Some("text".into()))));
     desk.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
@@ -118,7 +118,7 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 #[test]
 fn a_withdrawn_file_is_answered_by_its_result() {
     let mut desk = Desk::running();
-    desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /work/shop/a");
+    desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
     desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(Some(String::new())) });
     desk.expect_sent("answer 1: content \"\"");
 }
@@ -129,7 +129,7 @@ fn a_command_runs_in_the_folder_that_it_names() {
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
     desk.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
-    desk.expect_sent("terminal create 1 \"\" in /work/shop/sub\nterminal create 2 \"\" in /tmp");
+    desk.expect_sent("terminal create 1 \"\" in /code/shop/sub\nterminal create 2 \"\" in /tmp");
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl World {
     fn new() -> Self {
         let now = Instant::now();
         let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
-        let setup = Setup { folder: PathBuf::from("/work/shop"), start_with: Some(spec), ..Setup::default() };
+        let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
         let (state, fx) = State::new(setup, now);
         let mut world = Self {
             state,

@@ -71,7 +71,7 @@ fn a_call_that_takes_too_long_is_called_off() {
 #[test]
 fn a_list_is_read_to_its_end() {
     let info =
-        |id: &str| SessionInfo { id: id.into(), cwd: "/work/shop".into(), title: None, updated_at: None };
+        |id: &str| SessionInfo { id: id.into(), cwd: "/code/shop".into(), title: None, updated_at: None };
     let page = |ids: &[&str], next: Option<&str>| {
         Ok(Reply::Sessions {
             sessions: ids.iter().map(|id| info(id)).collect(),
@@ -109,7 +109,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     let mut desk = Desk::ready();
     desk.state.listed = vec![SessionInfo {
         id: "old".into(),
-        cwd: "/work/lib".into(),
+        cwd: "/code/lib".into(),
         title: Some("Skew".into()),
         updated_at: None,
     }];
@@ -120,7 +120,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     let session = &desk.state.sessions[&desk.state.active];
     assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
-    assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/work/lib")));
+    assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
     desk.expect("ready · idle");
     desk.state.active = KEY;
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).expect_sent("");

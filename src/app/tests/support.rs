@@ -27,7 +27,7 @@ impl Desk {
 
     pub fn with_spec(spec: AgentSpec) -> Self {
         let now = Instant::now();
-        let setup = Setup { folder: PathBuf::from("/work/shop"), start_with: Some(spec), ..Setup::default() };
+        let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
         let (state, fx) = State::new(setup, now);
         Self { state, now, fx }
     }

@@ -226,7 +226,7 @@ fn a_cut_turn_leaves_its_open_calls_cancelled() {
 fn a_diff_that_is_listed_twice_is_kept_once() {
     let diff = |new: &str| {
         ToolContent::Diff(FileDiff {
-            path: "/work/shop/a.rs".into(),
+            path: "/code/shop/a.rs".into(),
             change: DiffChange::Texts { old: None, new: Arc::from(new) },
         })
     };
@@ -235,7 +235,7 @@ fn a_diff_that_is_listed_twice_is_kept_once() {
         patch.content = Patch::Set(vec![diff("a"), diff("b"), diff("a")]);
         patch.input = Patch::Set(ToolInput {
             diffs: vec![FileDiff {
-                path: "/work/shop/a.rs".into(),
+                path: "/code/shop/a.rs".into(),
                 change: DiffChange::Patch(Arc::from("*** Begin Patch")),
             }],
             ..ToolInput::default()
