@@ -26,6 +26,7 @@ impl Paper {
 }
 
 #[derive(Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an attribute of a cell")]
 struct Look {
     ink: String,
     page: String,
