@@ -21,6 +21,8 @@ fn prompt(screen: &mut Screen, text: &str) {
 }
 
 fn quit(screen: &mut Screen) {
+    // Twice: while a turn still runs, the first is asked about and the second means yes.
+    screen.send(CTRL_Q);
     screen.send(CTRL_Q);
     let status = screen.wait_exit();
     assert!(status.success(), "{status:?}");
@@ -112,6 +114,8 @@ fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
     for (rows, cols) in [(12, 40), (60, 200), (24, 80), (1, 1), (3, 10), (24, 80)] {
         screen.resize(rows, cols);
     }
+    // A key that comes together with a change of size waits in crossterm for the next one.
+    screen.wait_quiet();
     prompt(&mut screen, "/help");
     screen.wait_for("/garbage");
     screen.wait_for("ready");
