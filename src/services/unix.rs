@@ -97,7 +97,7 @@ pub(super) fn signal_group(leader: Pid, signal: Signal) {
 pub(super) fn signal_member(session: Pid, process: Pid, signal: Signal) {
     let is_member = read_stat(process).map_or_else(
         || rustix::process::getsid(Some(process)) == Ok(session),
-        |stat| stat.session == session,
+        |stat| stat.session == Some(session),
     );
     if is_member {
         let _ = rustix::process::kill_process(process, signal);
@@ -134,24 +134,25 @@ pub(super) fn session_members(session: Pid) -> Vec<Pid> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(process_id))
         .filter(|process| *process != session)
-        .filter(|process| read_stat(*process).is_some_and(|stat| stat.is_alive && stat.session == session))
+        .filter(|process| read_stat(*process).is_some_and(|stat| stat.is_alive && stat.session == Some(session)))
         .collect()
 }
 
 /// What Linux tells of a process.
 struct Stat {
-    session: Pid,
+    /// `None`: its leader lives outside this container, where Linux writes 0.
+    session: Option<Pid>,
     is_alive: bool,
 }
 
-/// Reads it; `None` where there is no `/proc`, no such process, or no session in this container.
+/// Reads it; `None` where there is no `/proc` or no such process.
 fn read_stat(process: Pid) -> Option<Stat> {
     let stat = std::fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
     // "pid (name) state parent group session …", where the name can hold anything.
     let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
     let mut fields = rest.split_ascii_whitespace();
     let is_alive = !matches!(fields.next()?, "Z" | "X");
-    let session = fields.nth(2)?.parse().ok().and_then(process_id)?;
+    let session = process_id(fields.nth(2)?.parse().ok()?);
     Some(Stat { session, is_alive })
 }
 
