@@ -77,4 +77,6 @@ pub enum Role {
     Agent,
     /// The agent's reasoning.
     Thought,
+    /// What a session and its subagents write to each other, seen from that session.
+    Letter,
 }

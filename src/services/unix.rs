@@ -134,7 +134,9 @@ pub(super) fn session_members(session: Pid) -> Vec<Pid> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(process_id))
         .filter(|process| *process != session)
-        .filter(|process| read_stat(*process).is_some_and(|stat| stat.is_alive && stat.session == Some(session)))
+        .filter(|process| {
+            read_stat(*process).is_some_and(|stat| stat.is_alive && stat.session == Some(session))
+        })
         .collect()
 }
 

@@ -4,6 +4,8 @@
 //! session, a tool's id, the other steps of a plan).
 //! Not its duty: the state of a session (`app`). Bounded: it holds the last of each, never a history.
 
+use std::collections::VecDeque;
+
 use crate::model::{MessageId, PlanEntry, Role, SessionId, ToolCallId};
 
 /// The last of everything.
@@ -17,7 +19,12 @@ pub(super) struct Memory {
     pub(super) steps: Option<(SessionId, Vec<PlanEntry>)>,
     /// The last message between sessions: its role, and whether some of its content was told.
     pub(super) letter: Option<(MessageId, Role, bool)>,
+    /// The child sessions that were announced last.
+    children: VecDeque<SessionId>,
 }
+
+/// Most child sessions that are remembered; a letter of an older one reads as a message.
+const MOST_CHILDREN: usize = 64;
 
 impl Memory {
     /// The session of this name; from now on the one that a message without a session means.
@@ -35,6 +42,19 @@ impl Memory {
     /// The session that a message without one means: the last one that was named.
     pub(super) fn last_session(&self) -> Option<SessionId> {
         self.session.clone()
+    }
+
+    /// Notes a session that was announced as a child.
+    pub(super) fn child(&mut self, session: &SessionId) {
+        if !self.is_child(session.as_str()) {
+            self.children.truncate(MOST_CHILDREN - 1);
+            self.children.push_front(session.clone());
+        }
+    }
+
+    /// Whether this session was announced as a child.
+    pub(super) fn is_child(&self, name: &str) -> bool {
+        self.children.iter().any(|child| child.as_str() == name)
     }
 
     /// The message of this name.

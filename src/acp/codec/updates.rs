@@ -304,6 +304,7 @@ impl Update<'_> {
 
     fn subagent(&mut self, update: &mut Object) -> Option<()> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
+        self.memory.child(&session);
         let state = match update.get("state") {
             // `{"state": "running"}` by the schema, a bare word elsewhere
             Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
@@ -322,16 +323,21 @@ impl Update<'_> {
         Some(())
     }
 
-    /// A message between sessions, in the transcript of the session it was told for. What the session
-    /// received reads as a user's message, what it sent as its own. A whole message repeats what its
-    /// chunks told, so its content counts only where no chunk came before.
+    /// A message between sessions, in the transcript of the session it was told for. What a child
+    /// received reads as a user's message, what it sent as its own; what its parent wrote and got is a
+    /// letter. A whole message repeats what its chunks told, so its content counts only where no chunk
+    /// came before.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
         let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
         let sender = first_text(update, &["senderSessionId", "sender_session_id"]);
         let recipient = first_text(update, &["recipientSessionId", "recipient_session_id"]);
         let is_own = |name: &String| name == self.session.as_str();
-        let role = if recipient.as_ref().is_some_and(is_own) {
+        let names_child = |name: &String| !is_own(name) && self.memory.is_child(name);
+        let role = if sender.as_ref().is_some_and(names_child) || recipient.as_ref().is_some_and(names_child)
+        {
+            Role::Letter
+        } else if recipient.as_ref().is_some_and(is_own) {
             Role::User
         } else if sender.as_ref().is_some_and(is_own) {
             Role::Agent

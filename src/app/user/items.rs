@@ -9,7 +9,11 @@ use super::say;
 /// is open; what only looked around, and thoughts unless they are shown, are folded.
 pub fn is_item_open(item: &Item, shows_thoughts: bool) -> bool {
     item.is_open.unwrap_or_else(|| match &item.body {
-        ItemBody::Message(message) => message.role != Role::Thought || shows_thoughts,
+        ItemBody::Message(message) => match message.role {
+            Role::Thought => shows_thoughts,
+            Role::Letter => false,
+            Role::User | Role::Agent => true,
+        },
         ItemBody::Tool(call) => {
             call.status == ToolStatus::Failed
                 || matches!(
@@ -111,7 +115,7 @@ fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
 
 fn can_fold(body: &ItemBody) -> bool {
     match body {
-        ItemBody::Message(message) => message.role == Role::Thought,
+        ItemBody::Message(message) => matches!(message.role, Role::Thought | Role::Letter),
         ItemBody::Tool(_)
         | ItemBody::Compaction { .. }
         | ItemBody::Raw { .. }

@@ -1,4 +1,4 @@
-//! Messages: the user's as plain text, the agent's as Markdown, thoughts folded.
+//! Messages: the user's as plain text, the agent's as Markdown, thoughts and letters of subagents folded.
 
 use ratatui::text::{Line, Span};
 
@@ -21,7 +21,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, conte
     match message.role {
         Speaker::User => lay_out_user(layout, message, context),
         Speaker::Agent => lay_out_parts(layout, message, 0, 0),
-        Speaker::Thought => lay_out_thought(layout, item, message, context),
+        Speaker::Thought | Speaker::Letter => lay_out_thought(layout, item, message, context),
     }
     draw_blocks(layout, message, context);
 }
@@ -105,13 +105,13 @@ fn draw_blocks(layout: &mut Layout, message: &Message, context: &Context<'_>) {
 }
 
 fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
-    let is_whole = item.is_open.unwrap_or(context.look.shows_thoughts);
+    let is_whole = item.is_open.unwrap_or(context.look.shows_thoughts && message.role == Speaker::Thought);
     if is_whole && !matches!(layout.pieces.first(), Some(piece) if matches!(piece.source, Source::Ready)) {
         layout.pieces.clear();
         layout.texts.clear();
     }
     let head = Piece::ready(vec![thought_head(message, context.look)], 0);
-    layout.is_live = message.is_open;
+    layout.is_live = message.is_open && message.role == Speaker::Thought;
     if is_whole && layout.texts.is_empty() {
         layout.pieces.clear();
     }
@@ -130,7 +130,7 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
         }
     } else {
         layout.texts.clear();
-        if message.is_open {
+        if message.is_open && message.role == Speaker::Thought {
             let lines = thought_tail(message, context.look, context.cols.min(PROSE_COLS).saturating_sub(2));
             layout.pieces.push(Piece::ready(lines, 2));
         }
@@ -157,10 +157,12 @@ fn thought_tail(message: &Message, look: &Look<'_>, cols: u16) -> Vec<Line<'stat
 /// `thought for 4 s`, or `thinking` while it goes on.
 pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> {
     let dim = look.theme.style(Role::TextDim);
-    if message.role != Speaker::Thought {
+    if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
     }
-    if message.is_open {
+    let mark = look.glyphs.thought;
+    let what = if message.role == Speaker::Letter { "between agents" } else { "thought" };
+    if message.is_open && message.role == Speaker::Thought {
         let time = look.now.saturating_duration_since(message.began);
         let mark = Span::styled(look.spinner(), look.theme.style(Role::Running));
         let text =
@@ -168,7 +170,9 @@ pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> 
         return Line::from(vec![mark, Span::styled(text, dim)]);
     }
     let text = match message.took {
-        Some(took) if took.as_secs() > 0 => format!("{} thought for {}", look.glyphs.thought, duration(took)),
+        Some(took) if took.as_secs() > 0 && message.role == Speaker::Thought => {
+            format!("{mark} {what} for {}", duration(took))
+        }
         _ => {
             let text = message.parts.iter().find_map(|part| match part {
                 MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
@@ -176,7 +180,7 @@ pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> 
             });
             let text = one_line(text.unwrap_or_default());
             let text = crate::ui::text::truncate(text.trim_matches(['*', '#', ' ']), 60);
-            format!("{} thought {} {text}", look.glyphs.thought, look.glyphs.dot)
+            format!("{mark} {what} {} {text}", look.glyphs.dot)
         }
     };
     Line::styled(text.trim_end_matches([' ', '·', '.']).to_owned(), dim)

@@ -287,7 +287,7 @@ impl<'a> List<'a> {
 fn is_compact(item: &Item) -> bool {
     match &item.body {
         ItemBody::Tool(_) | ItemBody::Subagent { .. } | ItemBody::Raw { .. } => true,
-        ItemBody::Message(message) => message.role == Speaker::Thought,
+        ItemBody::Message(message) => matches!(message.role, Speaker::Thought | Speaker::Letter),
         _ => false,
     }
 }
