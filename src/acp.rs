@@ -14,8 +14,9 @@ pub mod tap;
 pub mod transport;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, CloseReason};
 
@@ -24,8 +25,14 @@ pub use peer::{Deadlines, Limits};
 /// Starts an agent and talks to it. Never fails: what goes wrong comes as an event, `Closed` at last.
 /// Must be called on a tokio runtime; the connection's tasks run there.
 pub fn connect(options: ConnectOptions) -> Connection {
+    connect_calling(options, Arc::default())
+}
+
+/// The same. `urgent` is notified when a batch waits that holds more than updates: who takes updates at its own
+/// pace still answers a request at once.
+pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connection {
     let transport = transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone());
-    connect_with(Box::new(transport), options, Limits::default())
+    spawn(Box::new(transport), options, Limits::default(), urgent)
 }
 
 /// The same over any transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
@@ -34,9 +41,18 @@ pub fn connect_with(
     options: ConnectOptions,
     limits: Limits,
 ) -> Connection {
+    spawn(transport, options, limits, Arc::default())
+}
+
+fn spawn(
+    transport: Box<dyn transport::Transport>,
+    options: ConnectOptions,
+    limits: Limits,
+    urgent: Arc<Notify>,
+) -> Connection {
     let (event_sender, events) = mpsc::channel(peer::EVENT_BATCHES);
     let (sender, commands) = mpsc::unbounded_channel();
-    let peer = tokio::spawn(peer::run(transport, options, limits, event_sender.clone(), commands));
+    let peer = tokio::spawn(peer::run(transport, options, limits, (event_sender.clone(), urgent), commands));
     tokio::spawn(async move {
         // The promise that `Closed` comes holds for our own faults too.
         if peer.await.is_err_and(|error| error.is_panic()) {

@@ -27,7 +27,7 @@ use crate::config::keymap::Keymap;
 use crate::model::{AgentEvent, ConnId, ServiceEvent};
 use crate::services::store::Store;
 use crate::ui::look::Glyphs;
-use crate::ui::theme::Theme;
+use crate::ui::theme::{Role, Theme};
 use crate::ui::{self, ViewState};
 
 use agents::Agents;
@@ -107,6 +107,8 @@ enum Wake {
     Agent(ConnId, Option<Vec<AgentEvent>>),
     Service(ServiceEvent),
     Repaint,
+    /// An agent has more to tell than updates; `drain` takes it.
+    Urgent,
     Deadline,
 }
 
@@ -172,6 +174,10 @@ impl Loop {
 
     async fn wait(&mut self) -> Wake {
         let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
+        // While a frame waits for its time, updates wait with it: nobody would see them sooner, and each would
+        // wake the loop. A request does not wait.
+        let bell = self.agents.bell();
+        let is_paced = !self.is_away && self.clock.is_frame_wanted();
         let input = async {
             match &mut self.input {
                 Some(keys) => keys.next().await,
@@ -183,7 +189,8 @@ impl Loop {
             event = input => event.map_or(Wake::InputEnded, Wake::Input),
             // Signals to a sign-in (Ctrl+C) reach parlor too, and are not meant for it.
             signal = self.signals.next(), if !self.is_away => Wake::Signal(signal),
-            (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
+            (conn, batch) = self.agents.next(), if !is_paced => Wake::Agent(conn, batch),
+            () = bell.notified(), if is_paced => Wake::Urgent,
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
             () = clock::sleep_until(deadline) => Wake::Deadline,
@@ -206,7 +213,7 @@ impl Loop {
                 self.clock.want_frame();
                 Ok(())
             }
-            Wake::Deadline => Ok(()),
+            Wake::Urgent | Wake::Deadline => Ok(()),
         }
     }
 
@@ -348,7 +355,7 @@ impl Loop {
             self.doer.refresh_log(&mut self.view, &mut self.log_version);
         }
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        self.tty.draw(|buf| ui::draw_into(state, view, theme, buf))?;
+        self.tty.draw(theme.style(Role::Text), |buf| ui::draw_into(state, view, theme, buf))?;
         self.clock.frame_drawn(Instant::now());
         Ok(())
     }

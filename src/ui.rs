@@ -57,16 +57,17 @@ const AIRY_ROWS: u16 = 20;
 
 /// Draws a frame of ratatui's. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
+    let area = frame.area();
+    frame.buffer_mut().set_style(area, theme.style(Role::Text));
     if let Some(place) = draw_into(state, view, theme, frame.buffer_mut()) {
         frame.set_cursor_position(place);
     }
 }
 
-/// Draws into an empty buffer, all of which is the screen. Returns where the cursor is to be seen. Set the clock
+/// Draws into a buffer of blanks in the style of [`Role::Text`], all of which is the screen. Returns where the cursor is to be seen. Set the clock
 /// by [`ViewState::set_now`] first.
 pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Buffer) -> Option<Position> {
     let area = buf.area;
-    buf.set_style(area, theme.style(Role::Text));
     view.begin_frame(state);
     let session = state.active_session()?;
     let keymap = view.keymap.clone();

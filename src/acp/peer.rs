@@ -15,7 +15,9 @@ mod pen;
 #[cfg(test)]
 mod tests;
 
-use tokio::sync::mpsc;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use self::core::Peer;
@@ -45,12 +47,13 @@ impl Default for Limits {
     }
 }
 
-/// Runs a connection from its start to its end.
+/// Runs a connection from its start to its end. The app gets batches of events, and a call beside for those that
+/// are more than updates.
 pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
     limits: Limits,
-    events: mpsc::Sender<Vec<AgentEvent>>,
+    (events, urgent): (mpsc::Sender<Vec<AgentEvent>>, Arc<Notify>),
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
@@ -60,7 +63,7 @@ pub async fn run(
         stderr_log: options.stderr_log,
     };
     let reason = match transport.start(setup) {
-        Ok(link) => drive(&mut peer, link, &events, &mut commands).await,
+        Ok(link) => drive(&mut peer, link, (&events, &urgent), &mut commands).await,
         Err(reason) => reason,
     };
     commands.close();
@@ -70,13 +73,14 @@ pub async fn run(
     peer.close(reason);
     options.tap.flush();
     let _ = events.send(peer.take_events()).await;
+    urgent.notify_one();
 }
 
 /// Drives a running link until it closes.
 async fn drive(
     peer: &mut Peer,
     link: Link,
-    events: &mpsc::Sender<Vec<AgentEvent>>,
+    (events, urgent): (&mpsc::Sender<Vec<AgentEvent>>, &Notify),
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> CloseReason {
     let Link { pid, mut incoming, outgoing, stopper } = link;
@@ -101,7 +105,14 @@ async fn drive(
                 }
             }
             permit = events.reserve(), if has_events => match permit {
-                Ok(permit) => permit.send(peer.take_events()),
+                Ok(permit) => {
+                    let batch = peer.take_events();
+                    let is_urgent = batch.iter().any(|event| !matches!(event, AgentEvent::Update(..)));
+                    permit.send(batch);
+                    if is_urgent {
+                        urgent.notify_one();
+                    }
+                }
                 // Seen again, and dealt with, by the next branch.
                 Err(_) => { peer.take_events(); }
             },

@@ -1,8 +1,10 @@
 //! The open connections: waits for the next batch of any of them, in turn.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 
 use crate::model::{AgentEvent, ConnId};
@@ -11,6 +13,8 @@ use crate::model::{AgentEvent, ConnId};
 #[derive(Debug, Default)]
 pub struct Agents {
     channels: Vec<(ConnId, Receiver<Vec<AgentEvent>>)>,
+    /// Notified when a batch waits that is more than updates.
+    urgent: Arc<Notify>,
     /// Where the next look begins, so that one flooding agent cannot starve another.
     turn: usize,
 }
@@ -19,6 +23,12 @@ impl Agents {
     /// Adds a connection.
     pub fn add(&mut self, conn: ConnId, events: Receiver<Vec<AgentEvent>>) {
         self.channels.push((conn, events));
+    }
+
+    /// What connections notify when they have more than updates to tell; it may come for a batch that was taken
+    /// already.
+    pub fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.urgent)
     }
 
     /// Whether all have ended.

@@ -10,6 +10,10 @@ use crate::app::TimerId;
 
 /// Least time between two frames for changes that come from agents.
 const STREAM_FRAME: Duration = Duration::from_millis(16);
+/// The same while text comes faster than anybody reads: half the frames, half the work.
+const FLOOD_FRAME: Duration = Duration::from_millis(33);
+/// More changes than this in 32 ms are a flood: 500 a second.
+const FLOOD_PER_32_MS: u32 = 16;
 /// Least time between two frames while keys come in: an answer to a key never waits for the stream's pace.
 const INPUT_FRAME: Duration = Duration::from_millis(4);
 
@@ -19,13 +23,23 @@ pub struct Clock {
     timers: BTreeMap<TimerId, Instant>,
     last_frame: Instant,
     wish: Option<Duration>,
+    /// Changes since the last frame.
+    changes: u32,
+    is_flooded: bool,
     next_step: Option<Instant>,
 }
 
 impl Clock {
     /// A clock without timers.
     pub fn new(now: Instant) -> Self {
-        Self { timers: BTreeMap::new(), last_frame: now, wish: None, next_step: None }
+        Self {
+            timers: BTreeMap::new(),
+            last_frame: now,
+            wish: None,
+            changes: 0,
+            is_flooded: false,
+            next_step: None,
+        }
     }
 
     /// Sets a timer, replacing the one of the same id.
@@ -40,12 +54,18 @@ impl Clock {
 
     /// Something changed that is to be seen.
     pub fn want_frame(&mut self) {
-        self.wish.get_or_insert(STREAM_FRAME);
+        self.changes = self.changes.saturating_add(1);
+        self.wish.get_or_insert(if self.is_flooded { FLOOD_FRAME } else { STREAM_FRAME });
     }
 
     /// The user did something.
     pub fn want_frame_at_once(&mut self) {
         self.wish = Some(INPUT_FRAME);
+    }
+
+    /// Whether a frame is to be drawn, now or when it is time.
+    pub fn is_frame_wanted(&self) -> bool {
+        self.wish.is_some()
     }
 
     /// Whether it is time to draw.
@@ -55,6 +75,12 @@ impl Clock {
 
     /// A frame was drawn.
     pub fn frame_drawn(&mut self, now: Instant) {
+        let took_ms = u32::try_from(now.duration_since(self.last_frame).as_millis()).unwrap_or(u32::MAX);
+        // A frame for a key comes early; what it says of the stream is too little to slow that down.
+        if took_ms >= 10 {
+            self.is_flooded = self.changes.saturating_mul(32) > FLOOD_PER_32_MS.saturating_mul(took_ms);
+        }
+        self.changes = 0;
         self.last_frame = now;
         self.wish = None;
     }
@@ -148,6 +174,25 @@ mod tests {
         clock.animate(now + STEP, None);
         clock.frame_drawn(now + STEP);
         assert_eq!(clock.next_deadline(None, true), None);
+    }
+
+    #[test]
+    fn a_flood_is_drawn_half_as_often_until_it_ends() {
+        let mut now = Instant::now();
+        let mut clock = Clock::new(now);
+        let mut frame_after = |changes: u32, clock: &mut Clock| {
+            (0..changes).for_each(|_| clock.want_frame());
+            let at = clock.next_deadline(None, true).unwrap();
+            let took = at - now;
+            now = at;
+            clock.frame_drawn(now);
+            took
+        };
+        assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
+        assert_eq!(frame_after(16, &mut clock), STREAM_FRAME);
+        assert_eq!(frame_after(33, &mut clock), FLOOD_FRAME);
+        assert_eq!(frame_after(3, &mut clock), FLOOD_FRAME);
+        assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
     }
 
     #[test]

@@ -201,7 +201,10 @@ impl Doer {
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
         let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
-        let connection = acp::connect(ConnectOptions { spec, cwd, tap: self.tap.clone(), stderr_log });
+        let connection = acp::connect_calling(
+            ConnectOptions { spec, cwd, tap: self.tap.clone(), stderr_log },
+            agents.bell(),
+        );
         self.conns.insert(conn, connection.commands);
         agents.add(conn, connection.events);
     }

@@ -9,6 +9,7 @@
 
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 
 mod pen;
 
@@ -24,6 +25,7 @@ pub struct Painter {
     /// Nothing is known of the terminal: all is painted.
     is_void: bool,
     cursor: Option<Position>,
+    /// Rows that differ.
     changed: Vec<bool>,
     pen: Pen,
 }
@@ -66,9 +68,12 @@ impl Painter {
         self.is_void = true;
     }
 
-    /// An empty buffer for the next frame.
-    pub fn begin(&mut self) -> &mut Buffer {
-        self.next.reset();
+    /// A buffer of blanks in a style, for the next frame.
+    pub fn begin(&mut self, style: Style) -> &mut Buffer {
+        let mut blank = Cell::EMPTY;
+        blank.set_style(style);
+        // One pass: the cells of a large screen do not fit the nearest cache.
+        self.next.content.fill(blank);
         &mut self.next
     }
 
@@ -80,11 +85,18 @@ impl Painter {
         if is_first {
             self.pen.clear_screen();
             self.shown.reset();
-        } else {
+        }
+        self.changed.clear();
+        for row in 0..self.next.area.height {
+            self.changed.push(Self::row(&self.shown, row) != Self::row(&self.next, row));
+        }
+        if !is_first {
             self.scroll();
         }
         for row in 0..self.next.area.height {
-            self.paint_row(row);
+            if self.changed.get(usize::from(row)).is_some_and(|changed| *changed) {
+                self.paint_row(row);
+            }
         }
         if is_first || self.cursor != cursor || !self.pen.is_empty() {
             self.pen.place_cursor(cursor);
@@ -101,11 +113,6 @@ impl Painter {
 
     /// Lets the terminal move what only moved.
     fn scroll(&mut self) {
-        let rows = self.next.area.height;
-        self.changed.clear();
-        for row in 0..rows {
-            self.changed.push(Self::row(&self.shown, row) != Self::row(&self.next, row));
-        }
         let first = self.changed.iter().position(|changed| *changed);
         let last = self.changed.iter().rposition(|changed| *changed);
         let (Some(first), Some(last)) = (first, last) else { return };
@@ -117,6 +124,8 @@ impl Painter {
             return;
         };
         self.pen.scroll(scroll.top, scroll.bottom, scroll.rows);
+        let moved = usize::from(scroll.top)..usize::from(scroll.bottom);
+        self.changed.get_mut(moved).unwrap_or_default().fill(true);
         let cols = usize::from(self.shown.area.width);
         let region = usize::from(scroll.top) * cols..usize::from(scroll.bottom) * cols;
         let Some(region) = self.shown.content.get_mut(region) else { return };
@@ -134,9 +143,6 @@ impl Painter {
 
     fn paint_row(&mut self, row: u16) {
         let (shown, next) = (Self::row(&self.shown, row), Self::row(&self.next, row));
-        if shown == next {
-            return;
-        }
         // Up to where cells are painted although they seem to be right: half of a wide one stood there.
         let mut forced = 0;
         let mut x = 0;

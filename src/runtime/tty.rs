@@ -15,6 +15,7 @@ use crossterm::terminal::{
 use crossterm::{cursor, queue};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
+use ratatui::style::Style;
 
 use super::paint::Painter;
 
@@ -37,12 +38,17 @@ impl Tty {
     }
 
     /// Draws a frame inside a synchronized update, in one piece: no half frame is seen, and one system call is
-    /// enough. `render` says where the cursor is to be seen.
-    pub fn draw(&mut self, render: impl FnOnce(&mut Buffer) -> Option<Position>) -> anyhow::Result<()> {
+    /// enough. `render` gets
+    /// blanks in a style and says where the cursor is to be seen.
+    pub fn draw(
+        &mut self,
+        blank: Style,
+        render: impl FnOnce(&mut Buffer) -> Option<Position>,
+    ) -> anyhow::Result<()> {
         // The size is asked for each time, which is cheap: a change may come before the event that tells it.
         let (cols, rows) = size().context("could not read the size of the terminal")?;
         self.painter.resize(cols, rows);
-        let cursor = render(self.painter.begin());
+        let cursor = render(self.painter.begin(blank));
         let frame = self.painter.finish(cursor);
         if frame.is_empty() {
             return Ok(());

@@ -9,7 +9,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use ratatui::buffer::CellWidth;
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
@@ -22,6 +23,25 @@ const MARKS_MAX: usize = 6;
 
 /// Columns between tab stops.
 pub const TAB_COLS: usize = 4;
+
+/// Writes a line into cells, as [`Buffer::set_line`] does. Most text is ASCII, where each letter is a cell: that
+/// goes without a search for clusters, which otherwise is a third of a frame.
+pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
+    let end = x.saturating_add(cols).min(buf.area.right());
+    for span in line {
+        let style = line.style.patch(span.style);
+        let text = span.content.as_ref();
+        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            x = buf.set_stringn(x, y, text, usize::from(end.saturating_sub(x)), style).0;
+            continue;
+        }
+        for at in 0..text.len().min(usize::from(end.saturating_sub(x))) {
+            let Some(cell) = buf.cell_mut((x, y)) else { return };
+            cell.set_symbol(text.get(at..=at).unwrap_or(" ")).set_style(style);
+            x += 1;
+        }
+    }
+}
 
 /// Makes text safe to draw. Escape sequences go, control characters become visible pictures, characters
 /// that reorder or hide text go, `\r\n` and stray `\r` become `\n`; `\n` and `\t` stay.

@@ -202,7 +202,7 @@ impl TranscriptView {
     }
 }
 
-/// Draws the transcript into an area and takes note of what is where.
+/// Draws the transcript into an area of blanks in the style of text, and takes note of what is where.
 pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area: Rect, buf: &mut Buffer) {
     if view.session != session.key {
         // Wishes from before the first drawing are meant for this session.

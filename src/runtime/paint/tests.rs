@@ -19,7 +19,7 @@ impl Screen {
 
     /// Draws a frame; returns how many bytes it took.
     fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
-        draw(self.painter.begin());
+        draw(self.painter.begin(Style::new()));
         let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
         self.parser.process(&bytes);
         self.check();

@@ -140,3 +140,22 @@ proptest! {
         prop_assert!(width(&truncate_path(&text, cols)) <= cols);
     }
 }
+
+#[test]
+fn a_line_goes_into_cells_as_ratatui_puts_it() {
+    use ratatui::layout::Rect;
+    use ratatui::style::{Color, Style};
+    use ratatui::text::Span;
+    let area = Rect::new(0, 0, 12, 3);
+    for cols in [0, 3, 7, 12, 40] {
+        for texts in [["plain text", " and more"], ["日本", "abc"], ["ab", "日本語日本"], ["e\u{301}x", "~"]]
+        {
+            let spans = texts.map(|text| Span::styled(text, Style::new().fg(Color::Red)));
+            let line = Line::from(spans.to_vec()).style(Style::new().bg(Color::Blue));
+            let (mut ours, mut theirs) = (Buffer::empty(area), Buffer::empty(area));
+            put_line(&mut ours, 1, 1, &line, cols);
+            theirs.set_line(1, 1, &line, cols);
+            assert_eq!(ours, theirs, "{texts:?} in {cols}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::app::ItemBody;
 use crate::model::Role as Speaker;
+use crate::ui::text::put_line;
 use crate::ui::theme::Role;
 
 use super::list::List;
@@ -12,8 +13,6 @@ use super::{LEFT_COLS, Place, group};
 
 /// Draws the rows from `top` on.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer) {
-    let theme = list.look.theme;
-    buf.set_style(area, theme.style(Role::Text));
     let selected = list.session.selected.and_then(|id| usize::try_from(id.0).ok());
     let selected = selected.map(|index| group::leader(list.items, index));
     let mut y = area.y;
@@ -63,7 +62,7 @@ fn draw_piece(
             buf.set_string(area.x + 1, y, look.glyphs.bar, look.theme.style(Role::UserBar));
         }
         if let Some(line) = row.checked_sub(blank).and_then(|row| lines.get(row)) {
-            buf.set_line(x, y, line, room);
+            put_line(buf, x, y, line, room);
         }
         y += 1;
     }
