@@ -146,6 +146,7 @@ impl Loop {
         };
         // The first frame comes before any agent is started and before anything is read from disk.
         this.draw(now)?;
+        this.clock.forget_frame();
         this.input = Some(Keys::listen()?);
         this.carry_out(first_effects, now)?;
         let key = this.state.active;

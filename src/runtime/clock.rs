@@ -85,6 +85,11 @@ impl Clock {
         self.wish = None;
     }
 
+    /// The next frame need not keep its distance: the one before was the first, and keys may wait since before it.
+    pub fn forget_frame(&mut self) {
+        self.last_frame = self.last_frame.checked_sub(FLOOD_FRAME).unwrap_or(self.last_frame);
+    }
+
     /// Draws every `step` while something moves by itself, and rests when nothing does.
     pub fn animate(&mut self, now: Instant, step: Option<Duration>) {
         let Some(step) = step else {
@@ -193,6 +198,16 @@ mod tests {
         assert_eq!(frame_after(33, &mut clock), FLOOD_FRAME);
         assert_eq!(frame_after(3, &mut clock), FLOOD_FRAME);
         assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
+    }
+
+    #[test]
+    fn a_key_from_before_the_first_frame_is_drawn_right_after_it() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.frame_drawn(now);
+        clock.forget_frame();
+        clock.want_frame_at_once();
+        assert!(clock.is_frame_due(now));
     }
 
     #[test]

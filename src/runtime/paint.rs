@@ -181,13 +181,13 @@ fn find_scroll(shown: &Buffer, next: &Buffer, from: u16, to: u16) -> Option<Scro
                 span = Some((span.map_or(to_row, |(top, _)| top), to_row));
             }
         }
-        let Some((top, end)) = span else { continue };
-        let (top, bottom) = if rows > 0 { (top, end + rows + 1) } else { (top + rows, end + 1) };
-        let lost: usize = (top..bottom)
+        let Some((top, last)) = span else { continue };
+        let (top, bottom) = if rows > 0 { (top, last + rows + 1) } else { (top + rows, last + 1) };
+        let broken: usize = (top..bottom)
             .filter(|row| at(&old, *row) == at(&new, *row) && at(&old, *row + rows) != at(&new, *row))
             .filter_map(|row| at(&new, row).map(|print| print.cells))
             .sum();
-        let saved = saved.saturating_sub(lost);
+        let saved = saved.saturating_sub(broken);
         if saved >= LEAST_SAVED_CELLS && best.is_none_or(|(most, _)| saved > most) {
             let place = |row: i32| from + u16::try_from(row).unwrap_or_default();
             best = Some((saved, Scroll { top: place(top), bottom: place(bottom), rows }));
