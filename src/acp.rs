@@ -28,8 +28,8 @@ pub fn connect(options: ConnectOptions) -> Connection {
     connect_calling(options, Arc::default())
 }
 
-/// The same. `urgent` is notified when a batch waits that holds more than updates: who takes updates at its own
-/// pace still answers a request at once.
+/// The same. `urgent` is notified when a batch waits that holds more than updates, and when no more batches fit: who
+/// takes updates at its own pace still answers a request at once and slows no agent down.
 pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connection {
     let transport = transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone());
     spawn(Box::new(transport), options, Limits::default(), urgent)

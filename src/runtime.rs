@@ -97,6 +97,8 @@ struct Loop {
     log_version: u64,
     /// Something else has the terminal: nothing is drawn, no key is read.
     is_away: bool,
+    /// The budget ended before what was ready.
+    has_more: bool,
 }
 
 /// What woke the loop.
@@ -107,7 +109,7 @@ enum Wake {
     Agent(ConnId, Option<Vec<AgentEvent>>),
     Service(ServiceEvent),
     Repaint,
-    /// An agent has more to tell than updates; `drain` takes it.
+    /// An agent has more to tell than updates, or cannot tell more; `drain` takes it.
     Urgent,
     Deadline,
 }
@@ -143,10 +145,10 @@ impl Loop {
             repaint,
             log_version: 0,
             is_away: false,
+            has_more: false,
         };
         // The first frame comes before any agent is started and before anything is read from disk.
         this.draw(now)?;
-        this.clock.forget_frame();
         this.input = Some(Keys::listen()?);
         this.carry_out(first_effects, now)?;
         let key = this.state.active;
@@ -157,8 +159,13 @@ impl Loop {
     async fn run(mut self) -> anyhow::Result<()> {
         loop {
             let wake = self.wait().await;
+            let is_input = matches!(wake, Wake::Input(_));
             self.on_wake(wake)?;
-            self.drain()?;
+            self.drain(is_input)?;
+            if is_input || self.has_more {
+                // What the user wants goes to the agent before a frame is drawn, and in the midst of a flood.
+                tokio::task::yield_now().await;
+            }
             if self.doer.is_leaving && self.agents.is_empty() {
                 break;
             }
@@ -175,10 +182,7 @@ impl Loop {
 
     async fn wait(&mut self) -> Wake {
         let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
-        // While a frame waits for its time, updates wait with it: nobody would see them sooner, and each would
-        // wake the loop. A request does not wait.
-        let bell = self.agents.bell();
-        let is_paced = !self.is_away && self.clock.is_frame_wanted();
+        let is_paced = !self.is_away && !self.has_more && self.clock.is_frame_wanted();
         let input = async {
             match &mut self.input {
                 Some(keys) => keys.next().await,
@@ -190,8 +194,7 @@ impl Loop {
             event = input => event.map_or(Wake::InputEnded, Wake::Input),
             // Signals to a sign-in (Ctrl+C) reach parlor too, and are not meant for it.
             signal = self.signals.next(), if !self.is_away => Wake::Signal(signal),
-            (conn, batch) = self.agents.next(), if !is_paced => Wake::Agent(conn, batch),
-            () = bell.notified(), if is_paced => Wake::Urgent,
+            batch = self.agents.wait(is_paced) => batch.map_or(Wake::Urgent, |(conn, batch)| Wake::Agent(conn, batch)),
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
             () = clock::sleep_until(deadline) => Wake::Deadline,
@@ -211,30 +214,37 @@ impl Loop {
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
             Wake::Service(event) => self.on_service(event, now),
             Wake::Repaint => {
-                self.clock.want_frame();
+                // Colours of a page that was just turned should not come a frame later than they could.
+                self.clock.want_frame_at_once();
                 Ok(())
             }
             Wake::Urgent | Wake::Deadline => Ok(()),
         }
     }
 
-    /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts.
-    fn drain(&mut self) -> anyhow::Result<()> {
+    /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts. After a key
+    /// its echo comes first: agents have their turn in the next round, also when that begins with a key.
+    fn drain(&mut self, is_input: bool) -> anyhow::Result<()> {
         let begun = Instant::now();
+        let is_turn_of_agents = !is_input || self.has_more;
         loop {
             while let Some(event) = self.input.as_mut().and_then(Keys::try_next) {
                 self.on_wake(Wake::Input(event))?;
             }
-            let mut was_idle = true;
-            if let Some((conn, batch)) = self.agents.try_next() {
+            self.has_more = true;
+            if !is_turn_of_agents || begun.elapsed() >= BUDGET {
+                return Ok(());
+            }
+            let batch = self.agents.try_next();
+            let service = self.services.try_recv();
+            self.has_more = batch.is_some() || service.is_ok();
+            if let Some((conn, batch)) = batch {
                 self.on_batch(conn, batch, Instant::now())?;
-                was_idle = false;
             }
-            if let Ok(event) = self.services.try_recv() {
+            if let Ok(event) = service {
                 self.on_service(event, Instant::now())?;
-                was_idle = false;
             }
-            if was_idle || begun.elapsed() >= BUDGET {
+            if !self.has_more {
                 return Ok(());
             }
         }

@@ -64,8 +64,8 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
     }
 }
 
-/// Draws into a buffer of blanks in the style of [`Role::Text`], all of which is the screen. Returns where the cursor is to be seen. Set the clock
-/// by [`ViewState::set_now`] first.
+/// Draws into a buffer of blanks in the style of [`Role::Text`], all of which is the screen. Returns where the cursor
+/// is to be seen. Set the clock by [`ViewState::set_now`] first.
 pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Buffer) -> Option<Position> {
     let area = buf.area;
     view.begin_frame(state);

@@ -47,8 +47,8 @@ impl Default for Limits {
     }
 }
 
-/// Runs a connection from its start to its end. The app gets batches of events, and a call beside for those that
-/// are more than updates.
+/// Runs a connection from its start to its end. The app gets batches of events; it is called beside when one is more
+/// than updates, and when no more batches fit.
 pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
@@ -109,7 +109,8 @@ async fn drive(
                     let batch = peer.take_events();
                     let is_urgent = batch.iter().any(|event| !matches!(event, AgentEvent::Update(..)));
                     permit.send(batch);
-                    if is_urgent {
+                    // When the channel is full the agent begins to wait.
+                    if is_urgent || events.capacity() == 0 {
                         urgent.notify_one();
                     }
                 }

@@ -9,11 +9,14 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::model::{AgentEvent, ConnId};
 
+/// What one agent told; `None` says that its connection ended and is gone from here.
+pub type Batch = (ConnId, Option<Vec<AgentEvent>>);
+
 /// The event channels of all connections that have not ended.
 #[derive(Debug, Default)]
 pub struct Agents {
     channels: Vec<(ConnId, Receiver<Vec<AgentEvent>>)>,
-    /// Notified when a batch waits that is more than updates.
+    /// Notified when a batch waits that is more than updates, or no more fit.
     urgent: Arc<Notify>,
     /// Where the next look begins, so that one flooding agent cannot starve another.
     turn: usize,
@@ -25,8 +28,8 @@ impl Agents {
         self.channels.push((conn, events));
     }
 
-    /// What connections notify when they have more than updates to tell; it may come for a batch that was taken
-    /// already.
+    /// What connections notify when they have more than updates to tell or can tell no more until something is
+    /// taken; it may come for a batch that was taken already.
     pub fn bell(&self) -> Arc<Notify> {
         Arc::clone(&self.urgent)
     }
@@ -36,20 +39,31 @@ impl Agents {
         self.channels.is_empty()
     }
 
-    /// The next batch; `None` as batch says that this connection ended and is gone from here.
-    pub async fn next(&mut self) -> (ConnId, Option<Vec<AgentEvent>>) {
+    /// Waits for the next batch. While a frame waits for its time (`is_paced`), updates wait with it: nobody would
+    /// see them sooner, and each would wake the loop. Then it returns `None` when something is there that does not
+    /// wait, for [`Agents::try_next`].
+    pub async fn wait(&mut self, is_paced: bool) -> Option<Batch> {
+        if is_paced {
+            self.urgent.notified().await;
+            return None;
+        }
+        Some(self.next().await)
+    }
+
+    /// The next batch.
+    pub async fn next(&mut self) -> Batch {
         poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The next batch, if one is ready.
-    pub fn try_next(&mut self) -> Option<(ConnId, Option<Vec<AgentEvent>>)> {
+    pub fn try_next(&mut self) -> Option<Batch> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(batch) => Some(batch),
             Poll::Pending => None,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(ConnId, Option<Vec<AgentEvent>>)> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Batch> {
         let count = self.channels.len();
         for offset in 0..count {
             let index = (self.turn + offset) % count;
@@ -69,12 +83,31 @@ impl Agents {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use tokio::sync::mpsc;
 
     use super::*;
 
     fn started() -> Vec<AgentEvent> {
         vec![AgentEvent::Started { pid: None }]
+    }
+
+    #[test]
+    fn updates_wait_for_a_frame_and_a_request_calls() {
+        let mut agents = Agents::default();
+        let (sender, events) = mpsc::channel(8);
+        agents.add(ConnId(1), events);
+        sender.try_send(started()).unwrap();
+        assert_eq!(agents.wait(true).now_or_never(), None, "nothing called");
+        agents.bell().notify_one();
+        assert_eq!(agents.wait(true).now_or_never(), Some(None));
+        assert!(agents.try_next().is_some());
+        assert_eq!(agents.wait(true).now_or_never(), None, "called once");
+        // A call that comes while the loop works is not lost.
+        sender.try_send(started()).unwrap();
+        agents.bell().notify_one();
+        assert!(matches!(agents.wait(false).now_or_never(), Some(Some((ConnId(1), Some(_))))));
+        assert_eq!(agents.wait(true).now_or_never(), Some(None));
     }
 
     #[test]

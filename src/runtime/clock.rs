@@ -8,21 +8,33 @@ use std::time::{Duration, Instant};
 
 use crate::app::TimerId;
 
-/// Least time between two frames for changes that come from agents.
-const STREAM_FRAME: Duration = Duration::from_millis(16);
+/// Least time between two frames for changes that come from agents. Timers ring a millisecond late.
+const STREAM_FRAME: Duration = Duration::from_millis(15);
 /// The same while text comes faster than anybody reads: half the frames, half the work.
-const FLOOD_FRAME: Duration = Duration::from_millis(33);
+const FLOOD_FRAME: Duration = Duration::from_millis(32);
 /// More changes than this in 32 ms are a flood: 500 a second.
 const FLOOD_PER_32_MS: u32 = 16;
-/// Least time between two frames while keys come in: an answer to a key never waits for the stream's pace.
+/// Least time between two frames that answer keys, which come in bursts when text is pasted or a wheel turns. Such a
+/// frame never waits for one of the stream.
 const INPUT_FRAME: Duration = Duration::from_millis(4);
+
+/// For what a frame is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// Something changed.
+    Change,
+    /// The user did something.
+    Answer,
+}
 
 /// Timers, and the pace of frames.
 #[derive(Debug)]
 pub struct Clock {
     timers: BTreeMap<TimerId, Instant>,
     last_frame: Instant,
-    wish: Option<Duration>,
+    /// The last frame that answered a key.
+    last_answer: Option<Instant>,
+    wish: Option<Wish>,
     /// Changes since the last frame.
     changes: u32,
     is_flooded: bool,
@@ -35,6 +47,7 @@ impl Clock {
         Self {
             timers: BTreeMap::new(),
             last_frame: now,
+            last_answer: None,
             wish: None,
             changes: 0,
             is_flooded: false,
@@ -55,12 +68,12 @@ impl Clock {
     /// Something changed that is to be seen.
     pub fn want_frame(&mut self) {
         self.changes = self.changes.saturating_add(1);
-        self.wish.get_or_insert(if self.is_flooded { FLOOD_FRAME } else { STREAM_FRAME });
+        self.wish.get_or_insert(Wish::Change);
     }
 
     /// The user did something.
     pub fn want_frame_at_once(&mut self) {
-        self.wish = Some(INPUT_FRAME);
+        self.wish = Some(Wish::Answer);
     }
 
     /// Whether a frame is to be drawn, now or when it is time.
@@ -70,7 +83,15 @@ impl Clock {
 
     /// Whether it is time to draw.
     pub fn is_frame_due(&self, now: Instant) -> bool {
-        self.wish.is_some_and(|pace| now.duration_since(self.last_frame) >= pace)
+        self.frame_at().is_some_and(|at| at <= now)
+    }
+
+    /// When the frame that is wanted may be drawn; a time that is over: at once.
+    fn frame_at(&self) -> Option<Instant> {
+        match self.wish? {
+            Wish::Change => Some(self.last_frame + if self.is_flooded { FLOOD_FRAME } else { STREAM_FRAME }),
+            Wish::Answer => Some(self.last_answer.map_or(self.last_frame, |at| at + INPUT_FRAME)),
+        }
     }
 
     /// A frame was drawn.
@@ -82,12 +103,10 @@ impl Clock {
         }
         self.changes = 0;
         self.last_frame = now;
+        if self.wish == Some(Wish::Answer) {
+            self.last_answer = Some(now);
+        }
         self.wish = None;
-    }
-
-    /// The next frame need not keep its distance: the one before was the first, and keys may wait since before it.
-    pub fn forget_frame(&mut self) {
-        self.last_frame = self.last_frame.checked_sub(FLOOD_FRAME).unwrap_or(self.last_frame);
     }
 
     /// Draws every `step` while something moves by itself, and rests when nothing does.
@@ -117,7 +136,7 @@ impl Clock {
 
     /// When to wake at the latest; `None`: not before something happens. Frames count while they can be drawn.
     pub fn next_deadline(&self, other: Option<Instant>, can_draw: bool) -> Option<Instant> {
-        let frame = self.wish.map(|pace| self.last_frame + pace);
+        let frame = self.frame_at();
         let timer = self.timers.values().min().copied();
         let [frame, step] = [frame, self.next_step].map(|at| at.filter(|_| can_draw));
         [frame, timer, step, other].into_iter().flatten().min()
@@ -161,10 +180,64 @@ mod tests {
         assert!(!clock.is_frame_due(now + Duration::from_millis(5)));
         assert_eq!(clock.next_deadline(None, true), Some(now + STREAM_FRAME));
         clock.want_frame_at_once();
-        assert!(clock.is_frame_due(now + Duration::from_millis(5)));
+        assert!(clock.is_frame_due(now), "not even for a frame that was just drawn, as the first one was");
         // A change that follows must not slow the key's frame down again.
         clock.want_frame();
-        assert!(clock.is_frame_due(now + Duration::from_millis(5)));
+        assert!(clock.is_frame_due(now));
+    }
+
+    #[test]
+    fn keys_in_a_burst_share_frames() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.want_frame_at_once();
+        clock.frame_drawn(now);
+        clock.want_frame_at_once();
+        assert!(!clock.is_frame_due(now + Duration::from_millis(1)));
+        assert_eq!(clock.next_deadline(None, true), Some(now + INPUT_FRAME));
+    }
+
+    /// Frames of one second in which something changes so many times and a key comes so many times, and the longest
+    /// that a change waited.
+    fn frames_of_a_second(changes: u32, keys: u32) -> (u32, Duration) {
+        let start = Instant::now();
+        let (begin, mut clock) = (start + Duration::from_secs(1), Clock::new(start));
+        let every = |count: u32| (0..count).map(move |n| begin + Duration::from_secs(1) * n / count);
+        let mut events: Vec<_> = every(changes).map(|at| (at, false)).collect();
+        events.extend(every(keys).map(|at| (at + Duration::from_micros(300), true)));
+        events.sort();
+        let (mut frames, mut longest, mut waits_since) = (0, Duration::ZERO, None);
+        for (at, is_key) in events {
+            let due = clock.next_deadline(None, true).filter(|due| *due <= at);
+            for now in due.into_iter().chain([at]) {
+                if now == at && is_key {
+                    clock.want_frame_at_once();
+                } else if now == at {
+                    clock.want_frame();
+                    waits_since.get_or_insert(at);
+                }
+                if clock.is_frame_due(now) {
+                    clock.frame_drawn(now);
+                    frames += 1;
+                    longest = longest.max(waits_since.take().map_or(Duration::ZERO, |since| now - since));
+                }
+            }
+        }
+        (frames, longest)
+    }
+
+    #[test]
+    fn frames_of_a_second_are_counted() {
+        assert_eq!(frames_of_a_second(10, 0), (10, Duration::ZERO), "each at once");
+        assert_eq!(frames_of_a_second(50, 0), (50, Duration::ZERO), "each at once");
+        let (frames, longest) = frames_of_a_second(100, 0);
+        assert!((50..=67).contains(&frames) && longest <= STREAM_FRAME, "{frames}, {longest:?}");
+        let (frames, longest) = frames_of_a_second(5000, 0);
+        assert!((31..=33).contains(&frames) && longest <= FLOOD_FRAME, "{frames}, {longest:?}");
+        let (frames, longest) = frames_of_a_second(5000, 20);
+        assert!((35..=60).contains(&frames) && longest <= FLOOD_FRAME, "{frames}, {longest:?}");
+        let (frames, _) = frames_of_a_second(0, 1000);
+        assert!((240..=260).contains(&frames), "{frames}");
     }
 
     #[test]
@@ -194,20 +267,10 @@ mod tests {
             took
         };
         assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
-        assert_eq!(frame_after(16, &mut clock), STREAM_FRAME);
+        assert_eq!(frame_after(15, &mut clock), STREAM_FRAME);
         assert_eq!(frame_after(33, &mut clock), FLOOD_FRAME);
         assert_eq!(frame_after(3, &mut clock), FLOOD_FRAME);
         assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
-    }
-
-    #[test]
-    fn a_key_from_before_the_first_frame_is_drawn_right_after_it() {
-        let now = Instant::now();
-        let mut clock = Clock::new(now);
-        clock.frame_drawn(now);
-        clock.forget_frame();
-        clock.want_frame_at_once();
-        assert!(clock.is_frame_due(now));
     }
 
     #[test]

@@ -38,8 +38,7 @@ impl Tty {
     }
 
     /// Draws a frame inside a synchronized update, in one piece: no half frame is seen, and one system call is
-    /// enough. `render` gets
-    /// blanks in a style and says where the cursor is to be seen.
+    /// enough. `render` gets blanks in a style and says where the cursor is to be seen.
     pub fn draw(
         &mut self,
         blank: Style,

@@ -3,6 +3,7 @@
 mod calls;
 mod input;
 mod life;
+mod pace;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
