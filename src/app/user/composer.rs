@@ -32,7 +32,13 @@ pub fn completions(state: &State) -> Vec<Completion> {
     if session.history_index.is_some() || state.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
-    let rows = session.commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
+    // Letters that lie scattered in a description are no match: Enter would put another command in the place
+    // of one that the agent knows but did not tell.
+    let wanted = typed.to_lowercase();
+    let rows = session.commands.iter().map(|command| {
+        let is_described = command.description.to_lowercase().contains(&wanted);
+        (command.name.as_str(), if is_described { command.description.as_str() } else { "" })
+    });
     let mut places = fuzzy::rank(typed, rows);
     // What is typed out in full comes first, whatever the scores say.
     places.sort_by_key(|place| session.commands.get(*place).is_none_or(|command| command.name != typed));

@@ -315,3 +315,15 @@ fn scrolling_is_the_views() {
         assert_eq!(views(&rig.act(action)), [command], "{action:?}");
     }
 }
+
+#[test]
+fn enter_sends_a_command_that_the_agent_did_not_tell() {
+    let mut rig = rig_with_commands();
+    // Its letters lie scattered in "Shorten the context".
+    rig.type_draft("/next");
+    assert_eq!(names(&rig), [""; 0]);
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().history.last().map(String::as_str), Some("/next"));
+    rig.type_draft("/context");
+    assert_eq!(names(&rig), ["compact"], "whole words of a description still find it");
+}
