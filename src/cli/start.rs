@@ -34,13 +34,15 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     problems.extend(theme_problems);
     let colors = color_support();
     let Session { folder, agent, paths, config, .. } = session;
+    let theme = theme_name(&config.theme, colors).to_owned();
+    problems.extend(themes.load(&theme, colors).1);
     let setup = Setup {
         agents,
         start_with: agent,
         last_agent,
         mcp_servers: config.mcp_servers.clone(),
         themes: themes.names(),
-        theme: theme_name(&config.theme, colors).to_owned(),
+        theme,
         problems,
         palette: config.keymap.palette(),
         folder,

@@ -141,3 +141,12 @@ fn nothing_is_written_at_rest() {
     assert_eq!(screen.bytes_within(std::time::Duration::from_millis(1500)), 0, "{}", screen.text());
     quit(&mut screen);
 }
+
+#[test]
+fn a_theme_that_does_not_exist_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start(folder.path(), &["--theme", "nope", "demo"]);
+    screen.wait_for("There is no theme \"nope\"");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
