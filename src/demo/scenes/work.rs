@@ -85,13 +85,14 @@ fn look_around(turn: &Turn) -> Step {
     names.retain(|name| !name.starts_with('.'));
     names.sort();
     let count = names.len();
+    let entries = if count == 1 { "entry" } else { "entries" };
     names.truncate(12);
     let text = if count == 0 { "nothing here".to_owned() } else { names.join("\n") };
     turn.tool_update(
         &id,
         "completed",
         json!({
-            "title": format!("List the folder, {count} entries"), "content": [text_content(&text)],
+            "title": format!("List the folder, {count} {entries}"), "content": [text_content(&text)],
         }),
     )?;
     let file = ["README.md", "readme.md", "Cargo.toml", "package.json", "Makefile"]
