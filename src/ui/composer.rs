@@ -267,11 +267,17 @@ fn placeholder(scene: &Scene) -> String {
         };
     }
     match &scene.session.phase {
-        SessionPhase::NoAgent => "Choose an agent first; what you type is kept".to_owned(),
+        SessionPhase::NoAgent => match scene.key(Context::Main, Action::Submit) {
+            Some(key) => format!("{key} chooses an agent; what you type is kept"),
+            None => "Choose an agent first; what you type is kept".to_owned(),
+        },
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
             format!("Type ahead; it is sent when {agent} is ready")
         }
-        SessionPhase::NeedsSignIn => format!("Sign in to {agent} first; what you type is kept"),
+        SessionPhase::NeedsSignIn => match scene.key(Context::Main, Action::Submit) {
+            Some(key) => format!("{key} signs in to {agent}; what you type is kept"),
+            None => format!("Sign in to {agent} first; what you type is kept"),
+        },
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
             match scene.key(Context::Main, Action::RestartAgent) {
                 Some(key) => format!("{key} starts {agent} again"),

@@ -178,7 +178,7 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
         }
         SessionPhase::NeedsSignIn => {
             let line = say(glyphs.warn, Role::Warning, format!("{agent} wants a sign-in"));
-            hinted(line, Context::Main, Action::OpenSignIn, "signs in")
+            hinted(line, Context::Main, Action::Submit, "signs in")
         }
         SessionPhase::Failed(_) => {
             let line = say(glyphs.cross, Role::Error, "the session could not be opened".to_owned());

@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, Session, State, ViewCommand, flow};
+use crate::app::{Effect, Session, SessionPhase, State, ViewCommand, flow};
 use crate::model::Action;
 
-use super::{fuzzy, items, moved};
+use super::{fuzzy, items, moved, picker, say};
 
 /// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
 const MOST_COMPLETIONS: usize = 200;
@@ -144,6 +144,10 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let text = session.draft.clone();
     // An empty prompt sends what waits; that of a subagent's session goes nowhere, and stays.
     if text.trim().is_empty() || session.parent.is_some() {
+        if text.trim().is_empty() && is_answered_by_a_list(state, fx) {
+            return;
+        }
+        let Some(session) = state.active_session() else { return };
         if !text.trim().is_empty() || !session.queue.is_empty() {
             flow::submit(state, key, text, now, fx);
         }
@@ -163,6 +167,27 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     set_draft(state, String::new(), fx);
     flow::submit(state, key, text, now, fx);
     fx.push(Effect::View(ViewCommand::ScrollEnd));
+}
+
+/// Opens the list of agents, or of ways to sign in, where the session waits for a choice: Escape closed it, and
+/// without this only the palette leads back. Returns whether it does wait for one.
+fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    let Some((phase, conn)) = state.active_session().map(|session| (session.phase.clone(), session.conn))
+    else {
+        return false;
+    };
+    match (phase, conn) {
+        (SessionPhase::NoAgent, _) => picker::open_agents(state),
+        (SessionPhase::NeedsSignIn, Some(conn)) if flow::running_sign_in(state, conn).is_some() => {
+            say(state, "The sign-in is under way. Escape gives it up.", fx);
+        }
+        (SessionPhase::NeedsSignIn, Some(conn)) => {
+            let methods = picker::sign_in(state, conn);
+            picker::push(state, methods);
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn complete(state: &mut State, fx: &mut Vec<Effect>) {

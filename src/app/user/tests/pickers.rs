@@ -2,7 +2,7 @@
 
 use crate::app::user::testkit::{Rig, agent};
 use crate::app::user::{Focus, focus, obstacle, on_sessions_listed, open_agents};
-use crate::app::{Effect, Modal, PickerKind};
+use crate::app::{Effect, Modal, PickerKind, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
     ConfigOption, ConfigValue, LineEdit, Mode, Modes, SessionId, SessionInfo,
@@ -317,6 +317,32 @@ fn a_sign_in_by_variables_asks_for_each() {
     });
     let given = [("KEY", "sk-1"), ("URL", "https://x.test")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     assert_eq!(env, Some(given.to_vec()));
+}
+
+#[test]
+fn enter_in_an_empty_prompt_opens_the_list_that_escape_closed() {
+    let mut rig = Rig::new();
+    info(&mut rig).auth_methods = vec![AuthMethod {
+        id: "browser".to_owned(),
+        name: "Browser".to_owned(),
+        description: None,
+        kind: AuthKind::Agent,
+    }];
+    rig.session().phase = SessionPhase::NeedsSignIn;
+    rig.session().queue.push_back("waits for the sign-in".to_owned());
+    rig.act(Action::Submit);
+    assert_eq!(rig.shown(), ["Browser"]);
+    rig.act_now(Action::Escape);
+    assert!(rig.state.modals.is_empty(), "the user opened it, so it takes keys at once");
+    rig.act(Action::Submit);
+    rig.act(Action::Accept);
+    assert!(rig.state.modals.is_empty());
+    rig.act(Action::Submit);
+    assert!(rig.state.modals.is_empty(), "it is under way");
+    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("under way")));
+    rig.session().phase = SessionPhase::NoAgent;
+    rig.act(Action::Submit);
+    assert_eq!(rig.picker().kind, PickerKind::Agent);
 }
 
 #[test]
