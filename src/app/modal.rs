@@ -222,7 +222,7 @@ pub const OUTSIDE_FILE_OPTIONS: [&str; 2] = ["Allow this once", "Reject"];
 pub const URL_OPTIONS: [&str; 2] = ["Open in the browser", "Decline"];
 
 /// What the user's side remembers between keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct UserView {
     /// The appearance time of the dialog whose grace period is over.
     pub unlocked: Option<Instant>,
@@ -232,4 +232,6 @@ pub struct UserView {
     pub completion: usize,
     /// The draft for which the offered completions were closed.
     pub dismissed: Option<String>,
+    /// Forms of open asks that are not shown because another session is; with what was typed into them.
+    pub left_forms: Vec<AskView>,
 }

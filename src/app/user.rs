@@ -30,7 +30,7 @@ mod url;
 mod validate;
 
 pub use asks::on_ask_shown;
-pub use commands::obstacle;
+pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion};
 pub use focus::{Focus, focus, line_input};
 pub use grace::{on_input, settle, takes_input};

@@ -3,7 +3,8 @@
 //! Duty: decides who gets an input (the composer, the top dialog, the transcript) and asks the keymap what it
 //! means there. Not its duty: what an action does.
 //! Order, for a key: the release of one does nothing; a dialog that is still in its grace period takes none,
-//! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer.
+//! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer, or,
+//! beside a request of the agent, the keys that lead elsewhere (its sessions, the palette).
 //! Every key, click and paste yields `Event::Input` first, because the grace period counts from it.
 
 mod mouse;
@@ -65,7 +66,13 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     let act = || keymap.lookup(context, key).map(Event::Act);
     // In a form the blank and the arrows belong to the text where a field has one; a list keeps its keys.
     let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
-    event.into_iter().collect()
+    event.or_else(|| act_beside_request(key, state, keymap)).into_iter().collect()
+}
+
+/// A request of the agent may wait as long as it likes: meanwhile the keys that lead elsewhere do so.
+fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
+    let action = keymap.lookup(Context::Main, key)?;
+    (state.modals.is_empty() && user::leads_elsewhere(action)).then_some(Event::Act(action))
 }
 
 /// Whether the marked field of the shown form is typed into.

@@ -16,7 +16,30 @@ pub fn on_ask_shown(state: &mut State, now: Instant) {
     if front.is_some() && state.ask_view.ask == front {
         return;
     }
-    state.ask_view = first_ask(state).map(|open| fresh_view(open, now)).unwrap_or_default();
+    let fresh = first_ask(state).map(|open| fresh_view(open, now)).unwrap_or_default();
+    let left = std::mem::replace(&mut state.ask_view, fresh);
+    keep_form(state, left);
+}
+
+/// A form that is left for another session keeps what was typed into it for when it is shown again.
+fn keep_form(state: &mut State, left: AskView) {
+    if left.form.is_some() {
+        state.user.left_forms.push(left);
+    }
+    if state.user.left_forms.is_empty() {
+        return;
+    }
+    let is_open = |view: &AskView| {
+        let mut asks = state.sessions.values().flat_map(|session| &session.asks);
+        asks.any(|open| Some(open.ask) == view.ask)
+    };
+    let mut forms: Vec<AskView> =
+        state.user.left_forms.iter().filter(|view| is_open(view)).cloned().collect();
+    if let Some(place) = forms.iter().position(|view| view.ask == state.ask_view.ask) {
+        let known = forms.remove(place);
+        state.ask_view = AskView { shown_at: state.ask_view.shown_at, ..known };
+    }
+    state.user.left_forms = forms;
 }
 
 /// Permission and outside file: one of several answers.

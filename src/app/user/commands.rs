@@ -47,6 +47,24 @@ pub fn is_command(action: Action) -> bool {
     )
 }
 
+/// Whether the action only opens a list or another session, so that it may be wished while a request of the
+/// agent waits: nothing that scrolls, types, answers or changes the agent.
+pub fn leads_elsewhere(action: Action) -> bool {
+    matches!(
+        action,
+        Action::OpenPalette
+            | Action::OpenConnection
+            | Action::OpenAgents
+            | Action::OpenSessions
+            | Action::OpenModes
+            | Action::OpenModels
+            | Action::OpenOptions
+            | Action::OpenThemes
+            | Action::OpenQueue
+            | Action::NewSession
+    )
+}
+
 /// Why the action makes no sense now, in one sentence; `None` if it does. What the agent does not advertise
 /// is never offered and never called.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {

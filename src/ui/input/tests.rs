@@ -145,6 +145,17 @@ fn a_digit_answers_only_after_the_grace_period() {
 }
 
 #[test]
+fn beside_a_request_the_keys_that_lead_elsewhere_do_so() {
+    for mut rig in [Rig::new(fixture::permission()), Rig::new(fixture::form())] {
+        assert_eq!(rig.key(KeyCode::F(6)), act(Action::OpenSessions));
+        assert_eq!(rig.key_with(KeyCode::Char('p'), KeyModifiers::CONTROL), act(Action::OpenPalette));
+        assert_eq!(rig.key_with(KeyCode::Char('r'), KeyModifiers::ALT), [], "it would end the request");
+    }
+    let mut rig = Rig::new(fixture::picker(""));
+    assert_eq!(rig.key(KeyCode::F(6)), [], "a list that the user opened has its own keys only");
+}
+
+#[test]
 fn a_click_on_a_choice_chooses_it() {
     let mut rig = Rig::new(fixture::permission());
     assert_eq!(rig.click_on("Yes, this once"), act(Action::Choose(1)));

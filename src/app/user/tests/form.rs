@@ -224,6 +224,26 @@ fn what_was_typed_stays_when_another_request_queues_behind() {
 }
 
 #[test]
+fn what_was_typed_stays_while_another_session_is_shown() {
+    let mut rig = rig(vec![field("a", true, text_kind(None)), field("b", true, text_kind(None))]);
+    rig.type_line("typed");
+    let asked = rig.state.active;
+    rig.act(Action::OpenSessions);
+    rig.act(Action::Escape);
+    rig.act(Action::NewSession);
+    assert_ne!(rig.state.active, asked);
+    assert_eq!(rig.state.ask_view.form, None);
+    rig.act(Action::OpenSessions);
+    rig.act(Action::First);
+    rig.act(Action::Accept);
+    assert_eq!(rig.state.active, asked);
+    assert_eq!(form(&rig).fields[0].input.text, "typed");
+    rig.act(Action::Escape);
+    rig.act(Action::NewSession);
+    assert!(rig.state.user.left_forms.is_empty(), "what was answered is not kept");
+}
+
+#[test]
 fn hints_say_what_is_wanted() {
     let hint = |kind| field_hint(&field("x", false, kind));
     assert_eq!(hint(text_kind(None)), None);
