@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{first_ask, on_ask_shown, picker};
+use super::{first_ask, leave, on_ask_shown, picker};
 
 /// Input must have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(400);
@@ -47,6 +47,7 @@ pub fn on_input(state: &mut State, now: Instant) {
 pub fn settle(state: &mut State, now: Instant) {
     on_ask_shown(state, now);
     picker::settle_note(state);
+    leave::settle_question(state);
     let is_covered = !state.modals.is_empty();
     if let Some(Modal::Picker(picker)) = state.modals.last_mut()
         && picker.is_by_itself

@@ -13,8 +13,12 @@ use super::{asks, composer, first_ask, say, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
-/// What is asked when a turn runs; the question is known again by it.
+/// What is asked when a turn runs.
 const QUIT_TITLE: &str = "A turn is running. Quit?";
+/// The same, once the turn has ended by itself.
+const IDLE_TITLE: &str = "The turn has ended. Quit?";
+const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
+const IDLE_BODY: &str = "Nothing is running any more. Quitting stops the agent.";
 
 /// Closes the top dialog, else rejects the shown request, else cancels the turn, else leaves the selection.
 ///
@@ -87,15 +91,14 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Quits; asks once while a turn runs in any session.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let is_asked =
-        state.modals.iter().any(|modal| matches!(modal, Modal::Choice(dialog) if dialog.title == QUIT_TITLE));
-    if is_asked || !state.sessions.values().any(|session| session.turn.is_running()) {
+    let is_asked = state.modals.iter().any(is_quit_question);
+    if is_asked || !is_any_turn_running(state) {
         flow::quit(state, now, fx);
         return;
     }
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: QUIT_TITLE.to_owned(),
-        body: vec!["Quitting cancels the turn and stops the agent.".to_owned()],
+        body: vec![QUIT_BODY.to_owned()],
         choices: vec![
             Choice { label: "Yes, quit".to_owned(), outcome: ChoiceOutcome::Quit },
             Choice { label: "No, stay".to_owned(), outcome: ChoiceOutcome::Close },
@@ -103,6 +106,28 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         selected: 1,
         opened_by_itself: None,
     }));
+}
+
+/// Keeps the question true: the turn may end by itself, and the queue may begin another. It stays open, because a
+/// `y` that is on its way must not become a letter of the prompt.
+pub fn settle_question(state: &mut State) {
+    let Some(place) = state.modals.iter().position(is_quit_question) else { return };
+    let (title, body) =
+        if is_any_turn_running(state) { (QUIT_TITLE, QUIT_BODY) } else { (IDLE_TITLE, IDLE_BODY) };
+    if let Some(Modal::Choice(dialog)) = state.modals.get_mut(place)
+        && dialog.title != title
+    {
+        title.clone_into(&mut dialog.title);
+        dialog.body = vec![body.to_owned()];
+    }
+}
+
+fn is_quit_question(modal: &Modal) -> bool {
+    matches!(modal, Modal::Choice(dialog) if dialog.title == QUIT_TITLE || dialog.title == IDLE_TITLE)
+}
+
+fn is_any_turn_running(state: &State) -> bool {
+    state.sessions.values().any(|session| session.turn.is_running())
 }
 
 /// Closes the top dialog, and takes back what it only tried.

@@ -234,6 +234,28 @@ fn the_question_of_ctrl_q_takes_y_n_digits_and_escape() {
 }
 
 #[test]
+fn the_question_of_ctrl_q_stays_true_when_the_turn_ends_by_itself() {
+    let question = |rig: &Rig| match rig.state.modals.last() {
+        Some(Modal::Choice(dialog)) => (dialog.title.clone(), dialog.body.join(" ")),
+        other => panic!("a question is on top, not {other:?}"),
+    };
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.act(Action::Quit);
+    rig.session().turn = Turn::Idle;
+    rig.act(Action::Redraw);
+    let idle = "Nothing is running any more. Quitting stops the agent.";
+    assert_eq!(question(&rig), ("The turn has ended. Quit?".to_owned(), idle.to_owned()));
+    // The queue's next prompt begins a turn.
+    rig.run_turn();
+    rig.act(Action::Redraw);
+    assert_eq!(question(&rig).0, "A turn is running. Quit?");
+    rig.session().turn = Turn::Idle;
+    rig.act(Action::Quit);
+    assert!(rig.state.is_quitting, "the second press still means yes");
+}
+
+#[test]
 fn ctrl_q_asks_also_above_a_request() {
     let mut rig = Rig::new();
     rig.run_turn();
