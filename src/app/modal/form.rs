@@ -39,6 +39,22 @@ impl FormState {
     pub fn new(fields: &[FormField]) -> Self {
         Self { fields: fields.iter().map(FieldState::new).collect(), is_review: false }
     }
+
+    /// Whether it is one question with answers to choose from, and at most room for words beside it. An answer
+    /// that is marked is then the answer that is meant, and nothing is left to review.
+    pub fn is_one_question(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.next().is_some_and(|first| matches!(first.field.kind, FieldKind::Choice { .. }))
+            && fields
+                .all(|other| matches!(other.field.kind, FieldKind::Text { .. }) && !other.field.is_required)
+    }
+
+    /// Whether Enter sends it from this field, if all of it is fine: from the review, and where there is nothing
+    /// to review.
+    pub fn sends_from(&self, selected: usize) -> bool {
+        let is_last = selected + 1 >= self.fields.len();
+        self.is_review || self.is_one_question() || (is_last && self.fields.len() <= 1)
+    }
 }
 
 impl FieldState {

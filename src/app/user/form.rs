@@ -1,8 +1,8 @@
 //! Forms of the agent: walking the fields, filling them in, reviewing, sending.
 //!
 //! `state.ask_view.selected` is the field with the keys. Enter goes to the next field; on the last one all is
-//! checked, shown once more, and sent by another Enter. A form of one field is sent at once: what would be
-//! reviewed is on the screen already.
+//! checked, shown once more, and sent by another Enter. A form of one field, or of one question with room for
+//! words beside it, is sent at once: what would be reviewed is on the screen already.
 
 use std::time::Instant;
 
@@ -39,16 +39,33 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::PageUp | Action::PageDown | Action::Scroll(_) => return dialogs::scroll_body(action, fx),
         Action::Accept => {
-            if let Some(values) = accept(state) {
-                let outcome = ElicitationOutcome::Accept(Some(values));
-                flow::answer_elicitation(state, state.active, outcome, now, fx);
-            }
+            finish(state, now, fx);
             return true;
         }
         _ => {}
     }
     let Some((form, selected)) = open_form(state) else { return false };
-    if form.is_review { on_review(form, action, fx) } else { on_field(form, selected, action) }
+    if form.is_review {
+        return on_review(form, action, fx);
+    }
+    let is_taken = on_field(form, selected, action);
+    // The number of the only question's answer is all that was asked for, as with a permission.
+    let is_answer = matches!(action, Action::Choose(place) if place > 0)
+        && form.fields.len() == 1
+        && form.is_one_question()
+        && form.fields.iter().all(|field| field.checked.contains(&true));
+    if is_answer {
+        finish(state, now, fx);
+    }
+    is_taken
+}
+
+/// Enter: sends the form, if it is done.
+fn finish(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(values) = accept(state) {
+        let outcome = ElicitationOutcome::Accept(Some(values));
+        flow::answer_elicitation(state, state.active, outcome, now, fx);
+    }
 }
 
 fn on_review(form: &mut FormState, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -64,13 +81,14 @@ fn on_review(form: &mut FormState, action: Action, fx: &mut Vec<Effect>) -> bool
 
 fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool {
     let count = form.fields.len();
+    let is_question = form.is_one_question();
     let Some(field) = form.fields.get_mut(*selected) else { return false };
     match action {
         Action::NextField => leave_field(field, selected, 1, count),
         Action::PreviousField => leave_field(field, selected, -1, count),
         Action::Up | Action::Down => {
             let by = if action == Action::Up { -1 } else { 1 };
-            if !move_choice(field, by) {
+            if !move_choice(field, by, is_question) {
                 leave_field(field, selected, by, count);
             }
         }
@@ -81,7 +99,7 @@ fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool 
             } else if matches!(field.field.kind, FieldKind::Boolean { .. }) {
                 toggle(field);
             } else {
-                move_choice(field, by);
+                move_choice(field, by, is_question);
             }
         }
         Action::First | Action::Last if field.takes_text() => {
@@ -104,12 +122,15 @@ fn leave_field(field: &mut FieldState, selected: &mut usize, by: isize, count: u
 }
 
 /// Moves the mark among the choices. Returns false at either end, and where there are none.
-fn move_choice(field: &mut FieldState, by: isize) -> bool {
+///
+/// `only_marks`: nothing is chosen by it, because who passes the answers on the way to the words beside them has
+/// not given one.
+fn move_choice(field: &mut FieldState, by: isize, only_marks: bool) -> bool {
     let place = field.choice.checked_add_signed(by).filter(|place| *place < field.choice_count());
     let Some(place) = place else { return false };
     field.choice = place;
     // One of several: the mark is the choice, as with a radio button.
-    if matches!(field.field.kind, FieldKind::Choice { .. }) {
+    if matches!(field.field.kind, FieldKind::Choice { .. }) && !only_marks {
         check_only(field, place);
     }
     true
@@ -178,12 +199,13 @@ fn accept(state: &mut State) -> Option<crate::app::FormValues> {
     if form.is_review {
         return send(form, selected);
     }
+    let is_question = form.is_one_question();
+    let sends = form.sends_from(*selected);
     if let Some(field) = form.fields.get_mut(*selected) {
         // What is marked is what Enter means, where something must be chosen.
-        let is_open_choice = matches!(field.field.kind, FieldKind::Choice { .. })
-            && field.field.is_required
-            && !field.checked.contains(&true);
-        if is_open_choice {
+        let is_choice = matches!(field.field.kind, FieldKind::Choice { .. });
+        let is_open = field.field.is_required && !field.checked.contains(&true);
+        if is_choice && (is_question || is_open) {
             check_only(field, field.choice);
         }
         field.problem = validate::check(field).err();
@@ -191,16 +213,13 @@ fn accept(state: &mut State) -> Option<crate::app::FormValues> {
             return None;
         }
     }
-    if *selected + 1 < form.fields.len() {
+    if !sends && *selected + 1 < form.fields.len() {
         *selected += 1;
         return None;
     }
     let values = send(form, selected)?;
-    if form.fields.len() > 1 {
-        form.is_review = true;
-        return None;
-    }
-    Some(values)
+    form.is_review = !sends;
+    sends.then_some(values)
 }
 
 /// The values, if all of them are fine; else the first field with a problem gets the keys.

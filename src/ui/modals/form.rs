@@ -57,13 +57,14 @@ pub(super) fn draw(
         if form.is_review {
             sheet.body.extend(reviewed(scene, field, cols));
         } else {
-            let mut shown = rows(scene, field, index == selected, cols);
+            let has_numbers = form.fields.len() == 1 && form.is_one_question();
+            let mut shown = rows(scene, field, index == selected, has_numbers, cols);
             let mark = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
             shown.iter_mut().filter(|row| row.hit.is_none()).for_each(|row| row.hit = mark);
             sheet.body.extend(shown);
         }
     }
-    let accepts = if form.is_review { "sends it" } else { "goes on" };
+    let accepts = if form.sends_from(selected) { "sends it" } else { "goes on" };
     if form.is_review {
         sheet.foot = words(scene, Role::TextStrong, &format!("This goes to {}.", scene.agent()), cols);
     }
@@ -71,9 +72,9 @@ pub(super) fn draw(
         scene.hint(Context::Form, Action::Accept, accepts),
         scene.hint(Context::Form, Action::Escape, "cancels"),
         scene.hint(Context::Form, Action::NextField, "next field").filter(|_| form.fields.len() > 1),
-        scene
-            .hint(Context::Form, Action::ToggleChoice, "marks")
-            .filter(|_| form.fields.get(selected).is_some_and(|field| !field.takes_text())),
+        scene.hint(Context::Form, Action::ToggleChoice, "marks").filter(|_| {
+            form.fields.get(selected).is_some_and(|field| !field.takes_text()) && !form.is_one_question()
+        }),
         scene.hint(Context::Form, Action::Decline, "declines"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
@@ -81,7 +82,7 @@ pub(super) fn draw(
 }
 
 /// A field: its name, what is in it, help or a problem.
-fn rows(scene: &Scene, state: &FieldState, is_focused: bool, cols: u16) -> Vec<Row> {
+fn rows(scene: &Scene, state: &FieldState, is_focused: bool, has_numbers: bool, cols: u16) -> Vec<Row> {
     let field = &state.field;
     let mut name = vec![
         scene.span(Role::Accent, if is_focused { scene.look.glyphs.arrow } else { " " }),
@@ -104,7 +105,11 @@ fn rows(scene: &Scene, state: &FieldState, is_focused: bool, cols: u16) -> Vec<R
             let is_single = matches!(field.kind, FieldKind::Choice { .. });
             for (index, one) in choices.iter().enumerate() {
                 let is_checked = state.checked.get(index).copied().unwrap_or(false);
-                let mark = check(scene, is_checked, is_single);
+                // Where a number is the whole answer it is told, as with a permission.
+                let mark = match index + 1 {
+                    number @ 1..10 if has_numbers => number.to_string(),
+                    _ => check(scene, is_checked, is_single).to_owned(),
+                };
                 let detail = one.description.as_deref().map(text::one_line).unwrap_or_default();
                 let label = text::one_line(&one.title);
                 let mut spans =

@@ -83,18 +83,56 @@ fn defaults_are_filled_in_and_sent_after_a_review() {
 }
 
 #[test]
-fn a_form_of_one_field_is_sent_by_one_enter() {
-    let mut rig = rig(vec![field("answer", true, one_of(&["yes", "no"], None))]);
-    rig.act(Action::Choose(2));
-    assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("answer", text("no"))]));
+fn the_only_question_is_answered_by_a_number_or_by_one_enter() {
+    for is_required in [true, false] {
+        let ask = || rig(vec![field("answer", is_required, one_of(&["yes", "no"], None))]);
+        assert_eq!(answers(&ask().act(Action::Choose(2))), sent(&[("answer", text("no"))]));
+        assert_eq!(answers(&ask().act(Action::Accept)), sent(&[("answer", text("yes"))]));
+        let mut rig = ask();
+        assert!(answers(&rig.act(Action::Choose(9))).is_empty(), "there is no ninth answer");
+        rig.act(Action::Down);
+        assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("answer", text("no"))]));
+    }
 }
 
 #[test]
-fn enter_takes_the_marked_choice_only_where_one_is_needed() {
-    let mut needed = rig(vec![field("a", true, one_of(&["x", "y"], None))]);
-    assert_eq!(answers(&needed.act(Action::Accept)), sent(&[("a", text("x"))]));
-    let mut optional = rig(vec![field("a", false, one_of(&["x", "y"], None))]);
-    assert_eq!(answers(&optional.act(Action::Accept)), sent(&[]));
+fn a_question_with_room_for_words_beside_it_is_sent_by_one_enter() {
+    let ask = || {
+        rig(vec![field("a", false, one_of(&["red", "blue"], None)), field("other", false, text_kind(None))])
+    };
+    let mut chosen = ask();
+    chosen.act(Action::Down);
+    assert_eq!(answers(&chosen.act(Action::Accept)), sent(&[("a", text("blue"))]));
+    let mut numbered = ask();
+    assert!(answers(&numbered.act(Action::Choose(1))).is_empty(), "words may still be added");
+    numbered.act(Action::NextField);
+    numbered.type_line("dark");
+    let both = sent(&[("a", text("red")), ("other", text("dark"))]);
+    assert_eq!(answers(&numbered.act(Action::Accept)), both);
+    // Who passes the answers on the way to the words has not chosen one.
+    let mut own = ask();
+    own.act(Action::Down);
+    own.act(Action::Down);
+    own.type_line("green");
+    assert_eq!(answers(&own.act(Action::Accept)), sent(&[("other", text("green"))]));
+}
+
+#[test]
+fn in_a_longer_form_enter_takes_the_marked_choice_only_where_one_is_needed() {
+    let ask = |is_required| {
+        let fields = vec![
+            field("a", is_required, one_of(&["x", "y"], None)),
+            field("b", false, FieldKind::Boolean { default: None }),
+        ];
+        let mut rig = rig(fields);
+        for _ in 0..2 {
+            assert!(answers(&rig.act(Action::Accept)).is_empty());
+        }
+        assert!(form(&rig).is_review);
+        answers(&rig.act(Action::Accept))
+    };
+    assert_eq!(ask(true), sent(&[("a", text("x"))]));
+    assert_eq!(ask(false), sent(&[]));
 }
 
 #[test]
