@@ -33,6 +33,8 @@ pub struct Item {
     pub turn: u32,
     /// What the user chose; `None`: the rules of folding decide.
     pub is_open: Option<bool>,
+    /// How often it came in a row; more than once only for notices.
+    pub times: u32,
     /// What it is.
     pub body: ItemBody,
 }
@@ -259,11 +261,17 @@ impl Transcript {
         usize::try_from(id.0).ok().and_then(|index| self.items.get(index))
     }
 
-    /// Adds an item at the end.
+    /// Adds an item at the end. A notice that says the same as the one before it is counted there instead.
     pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
+        if matches!(body, ItemBody::Notice { .. })
+            && let Some(same) = self.items.last().filter(|last| last.body == body).map(|last| last.id)
+        {
+            self.edit(same, |item| item.times = item.times.saturating_add(1));
+            return same;
+        }
         let id = ItemId(self.items.len() as u64);
         self.revision += 1;
-        self.items.push(Item { id, rev: self.first_rev, turn, is_open: None, body });
+        self.items.push(Item { id, rev: self.first_rev, turn, is_open: None, times: 1, body });
         id
     }
 

@@ -310,3 +310,26 @@ fn a_subagent_has_a_session_of_its_own() {
     assert_eq!(child.parent, Some(KEY));
     assert_eq!(desk.state.active, KEY);
 }
+
+#[test]
+fn a_notice_that_comes_again_at_once_is_counted() {
+    let notice = |title: &str| SessionUpdate::Notice {
+        severity: Severity::Warning,
+        title: title.to_owned(),
+        description: Some("More about it.".to_owned()),
+    };
+    let mut desk = Desk::running();
+    for title in ["slow", "slow", "slow", "other", "slow"] {
+        desk.update(notice(title));
+    }
+    desk.expect(
+        r#"
+        ready · running
+        user* "go"
+        notice Warning: slow (3 times)
+        notice Warning: other
+        notice Warning: slow
+        "#,
+    );
+    assert!(desk.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is drawn anew");
+}

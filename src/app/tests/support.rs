@@ -312,7 +312,10 @@ fn item_line(item: &Item) -> String {
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             format!("end died: {cause} {stderr_tail:?}")
         }
-        ItemBody::Notice { severity, title, .. } => format!("notice {severity:?}: {title}"),
+        ItemBody::Notice { severity, title, .. } => {
+            let times = if item.times > 1 { format!(" ({} times)", item.times) } else { String::new() };
+            format!("notice {severity:?}: {title}{times}")
+        }
         ItemBody::Compaction { id, status, summary, .. } => format!("compaction {id} {status} {summary:?}"),
         ItemBody::Subagent { session, key, title, state, .. } => {
             format!("subagent {session} key {:?} {title:?} {state:?}", key.map(|key| key.0))

@@ -47,7 +47,8 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
                 Severity::Warning => (look.glyphs.warn, Role::Warning),
                 Severity::Error => (look.glyphs.cross, Role::Error),
             };
-            push(marked(mark, title, role, look, cols), 0);
+            let often = if item.times > 1 { format!(" ({} times)", item.times) } else { String::new() };
+            push(marked(mark, &format!("{title}{often}"), role, look, cols), 0);
             if let Some(detail) = detail {
                 push(plain_lines(detail, Role::TextDim, look, below), 2);
             }
