@@ -175,11 +175,12 @@ pub(super) fn on_ready(state: &mut State, conn: ConnId, info: AgentInfo, now: In
     }
 }
 
-/// A server that the agent cannot reach is left out, and its tools are missed: that is said once.
-/// Source: ACP v1 session-setup, `mcpCapabilities`.
+/// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
+/// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
 fn tell_servers_left_out(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
+    let agent = state.conn_of(key).map(|conn| conn.spec.command_line()).unwrap_or_default();
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
         return;
     };
     let left_out: Vec<String> = session
@@ -192,8 +193,10 @@ fn tell_servers_left_out(state: &mut State, key: SessionKey) {
             McpServer::Stdio { .. } => None,
         })
         .collect();
-    if !left_out.is_empty() {
-        let title = format!("MCP servers left out: {}", left_out.join(", "));
+    let title = format!("MCP servers left out: {}", left_out.join(", "));
+    let told = (agent, title.clone());
+    if !left_out.is_empty() && session.ledger.left_out.as_ref() != Some(&told) {
+        session.ledger.left_out = Some(told);
         let detail = "This agent does not take servers of that type. It goes on without their tools.";
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }

@@ -167,6 +167,8 @@ pub struct Ledger {
     pub unsent: Option<String>,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
+    /// The agent and the MCP servers that were said to be left out for it.
+    pub left_out: Option<(String, String)>,
 }
 
 /// A replay of the history: it replaces the transcript when its first update comes, not sooner, so that a

@@ -85,6 +85,22 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
     let mut desk = Desk::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
     desk.state.sessions.get_mut(&KEY).expect("the session").place.mcp_servers = vec![web];
+    let method =
+        AuthMethod { id: "tool".into(), name: "Tool".into(), description: None, kind: AuthKind::Agent };
+    let info = || AgentInfo { auth_methods: vec![method.clone()], ..AgentInfo::default() };
+    desk.agent(AgentEvent::Ready(Box::new(info()))).fail(-32000, "sign in first");
+    // A sign-in starts the agent again.
+    desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
+    desk.agent(AgentEvent::Ready(Box::new(info()))).open(ID);
+    desk.expect(
+        r#"
+        ready · idle
+        notice Info: MCP servers left out: web (http)
+        notice Warning: The agent wants you to sign in.
+        "#,
+    );
+    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));
     desk.handshake(AgentCapabilities::default()).open(ID);
-    desk.expect("ready · idle\nnotice Info: MCP servers left out: web (http)");
+    assert_eq!(desk.session().transcript.items().len(), 3, "another agent, another word");
 }
