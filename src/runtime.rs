@@ -151,8 +151,6 @@ impl Loop {
         this.draw(now)?;
         this.input = Some(Keys::listen()?);
         this.carry_out(first_effects, now)?;
-        let key = this.state.active;
-        this.doer.load_history(key, &this.state.setup.folder);
         Ok(this)
     }
 

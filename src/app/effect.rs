@@ -45,6 +45,13 @@ pub enum Effect {
         /// The prompt.
         text: String,
     },
+    /// Read a folder's history of prompts; comes back as [`ServiceEvent::History`].
+    LoadHistory {
+        /// For this session.
+        session: SessionKey,
+        /// Of this folder.
+        folder: PathBuf,
+    },
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {
         /// For this folder.

@@ -31,6 +31,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     };
     let key = add_beside(state, conn, now, fx);
+    take_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
 }
 
@@ -64,6 +65,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
             }
         }
     }
+    take_history(state, key, fx);
     open(state, key, now, fx);
 }
 
@@ -156,16 +158,27 @@ pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &
 
 /// A new session with a living connection, on the screen.
 fn add_beside(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) -> SessionKey {
-    let history = state.active_session().map(|session| session.history.clone()).unwrap_or_default();
     let key = state.add_session();
     state.active = key;
     if let Some(session) = state.sessions.get_mut(&key) {
         session.conn = Some(conn);
-        session.history = history;
         session.phase = SessionPhase::Starting { since: now };
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
     key
+}
+
+/// Prompts are remembered by folder: another session there has them at hand, else they are read.
+fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
+    let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());
+    if known.is_none() {
+        fx.push(Effect::LoadHistory { session: key, folder });
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.history = known.unwrap_or_default();
+    }
 }
 
 fn open_if_ready(state: &mut State, conn: ConnId, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {

@@ -78,6 +78,7 @@ impl State {
         state.active = key;
         state.tell_problems(key);
         let folder = state.setup.folder.clone();
+        fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
         match start_with {
             Some(spec) => flow::start_agent(&mut state, key, spec, now, &mut fx),

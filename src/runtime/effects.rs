@@ -100,6 +100,7 @@ impl Doer {
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
             }
+            Effect::LoadHistory { session, folder } => self.load_history(session, &folder),
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
             }
@@ -160,7 +161,7 @@ impl Doer {
     }
 
     /// Reads a folder's history of prompts.
-    pub fn load_history(&self, session: SessionKey, folder: &Path) {
+    fn load_history(&self, session: SessionKey, folder: &Path) {
         let Some(store) = self.store.clone() else { return };
         let folder = folder.to_owned();
         self.work(move || Some(ServiceEvent::History(session, store.history(&folder))));

@@ -128,6 +128,37 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
 }
 
 #[test]
+fn each_folder_has_its_own_history_of_prompts() {
+    let loads = |fx: &[Effect]| -> Vec<(u64, String)> {
+        let load = |effect: &Effect| match effect {
+            Effect::LoadHistory { session, folder } => Some((session.0, folder.display().to_string())),
+            _ => None,
+        };
+        fx.iter().filter_map(load).collect()
+    };
+    let mut desk = Desk::started();
+    assert_eq!(loads(&desk.fx), [(1, "/code/shop".to_owned())]);
+    desk.handshake(all_capabilities()).open(ID);
+    desk.service(ServiceEvent::History(KEY, vec!["here".into()]));
+    let old = SessionInfo { id: "old".into(), cwd: "/code/lib".into(), title: None, updated_at: None };
+    desk.state.listed = vec![old];
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    assert_eq!(loads(&desk.fx), [(2, "/code/lib".to_owned())]);
+    assert!(desk.state.sessions[&SessionKey(2)].history.is_empty());
+    desk.service(ServiceEvent::History(SessionKey(2), vec!["there".into()]));
+    assert_eq!(desk.state.sessions[&SessionKey(2)].history, ["there"]);
+    desk.fx.clear();
+    desk.flow(flow::new_session);
+    let fresh = &desk.state.sessions[&desk.state.active];
+    assert_eq!(
+        (fresh.place.cwd.to_str(), fresh.history.as_slice()),
+        (Some("/code/shop"), ["here".to_owned()].as_slice())
+    );
+    assert_eq!(loads(&desk.fx), [], "what another session knows already is not read again");
+}
+
+#[test]
 fn a_crash_while_a_listed_session_loads_loads_it_again() {
     let mut desk = Desk::ready();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
