@@ -222,6 +222,36 @@ fn the_body_of_a_dialog_scrolls_and_stops_at_its_end() {
 }
 
 #[test]
+fn scrolling_is_told_only_where_there_is_something_to_scroll() {
+    let stage = permission();
+    for (size, is_told) in [((80, 24), true), ((120, 40), false)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        assert_eq!(shown.contains("page down scrolls"), is_told, "{shown}");
+    }
+}
+
+#[test]
+fn the_answers_of_the_only_question_have_numbers() {
+    use crate::app::{FormState, OpenAskKind};
+    use crate::model::{ElicitationMode, FieldKind};
+    let mut stage = form();
+    let mut shown_form = None;
+    stage.session(|session| {
+        let OpenAskKind::Elicitation(ask) = &mut session.asks[0].kind else { return };
+        let ElicitationMode::Form { fields, .. } = &mut ask.mode else { return };
+        fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
+        shown_form = Some(FormState::new(fields));
+    });
+    stage.state.ask_view.form = shown_form;
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    for words in ["1 small", "2 large", "enter sends it"] {
+        assert!(shown.contains(words), "{words}:\n{shown}");
+    }
+    let shown = text(&form().draw(&mut form().view(), &theme("dark"), (80, 24)));
+    assert!(!shown.contains("2 large") && shown.contains("enter goes on"), "{shown}");
+}
+
+#[test]
 fn a_secret_is_never_shown() {
     use crate::app::{LineDialog, LineInput, LinePurpose};
     let mut stage = ready();

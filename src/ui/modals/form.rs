@@ -78,6 +78,8 @@ pub(super) fn draw(
         scene.hint(Context::Form, Action::Decline, "declines"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
+    // Otherwise the body follows the field.
+    sheet.scroll_hint = scene.hint(Context::Form, Action::PageDown, "scrolls").filter(|_| form.is_review);
     sheet.draw(scene, place, view, buf)
 }
 

@@ -82,11 +82,11 @@ pub(super) fn draw(
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answers"),
         scene.hint(Context::Permission, Action::Escape, "rejects"),
-        scene.hint(Context::Permission, Action::PageDown, "scrolls"),
         scene.hint(Context::Permission, Action::FullScreen, full),
         scene.hint(Context::Permission, Action::ToggleDiffLayout, "side by side").filter(|_| has_diff),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
+    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.draw(scene, place, view, buf);
 }
 
@@ -131,8 +131,8 @@ pub(super) fn draw_outside_file(
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answers"),
         scene.hint(Context::Permission, Action::Escape, "rejects"),
-        scene.hint(Context::Permission, Action::PageDown, "scrolls").filter(|_| !sheet.body.is_empty()),
     ];
+    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf);
 }
@@ -176,6 +176,7 @@ pub(super) fn draw_url(
         scene.hint(Context::Choice, Action::Accept, "answers"),
         scene.hint(Context::Choice, Action::Escape, "cancels"),
     ];
+    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf);
 }

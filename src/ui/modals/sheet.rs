@@ -53,6 +53,8 @@ pub(super) struct Sheet {
     pub foot: Vec<Row>,
     /// Keys and what they do, the most useful first.
     pub hints: Vec<(String, String)>,
+    /// The hint for scrolling, shown behind the first two where the body does not fit.
+    pub scroll_hint: Option<(String, String)>,
     /// Rows that the body keeps also when it has fewer, so that the dialog stands still while it is filtered.
     pub body_rows: usize,
     /// Most rows of the body while it does not take the whole screen; 0: as many as fit.
@@ -88,7 +90,7 @@ impl Place {
 impl Sheet {
     /// Draws it and returns the cursor's place.
     pub fn draw(
-        self,
+        mut self,
         scene: &Scene,
         place: Place,
         view: &mut ViewState,
@@ -122,6 +124,10 @@ impl Sheet {
         // On the whole screen the body takes what is left, so that the choices stand at the foot.
         let spare = usize::from(height).saturating_sub(used);
         let body_rows = body_rows + if wanted_body > 0 { spare } else { 0 };
+
+        if let Some(hint) = self.scroll_hint.take().filter(|_| self.body.len() > body_rows) {
+            self.hints.insert(self.hints.len().min(2), hint);
+        }
 
         let outer = Rect {
             x: screen.x + (screen.width - place.width) / 2,

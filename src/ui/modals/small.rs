@@ -39,6 +39,7 @@ pub(super) fn draw_choice(
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
+    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scrolls");
     sheet.draw(scene, place, view, buf)
 }
 
