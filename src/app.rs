@@ -15,6 +15,7 @@ mod callbacks;
 mod choices;
 mod close;
 mod conn;
+mod diffs;
 pub mod effect;
 pub mod flow;
 mod messages;
@@ -135,6 +136,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::TerminalRead { conn, ask, result } => {
             callbacks::on_terminal_read(state, conn, ask, result, fx);
         }
+        ServiceEvent::DiffsLocated { session, item, found } => diffs::on_located(state, session, item, found),
         ServiceEvent::Git(key, git) => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.git = git;

@@ -8,6 +8,7 @@
 
 pub mod fs;
 pub mod git;
+pub mod locate;
 pub mod login;
 pub mod store;
 pub mod terminals;

@@ -15,7 +15,7 @@ use crate::model::{
 use super::flow::ElicitationOutcome;
 use super::{
     AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    tools,
+    diffs, tools,
 };
 
 /// Answers a request, once.
@@ -126,7 +126,7 @@ fn on_permission(
         return;
     };
     let is_cancelled = is_cancelling(state, key);
-    let Some(tool) = place_call(state, key, &request, now) else {
+    let Some(tool) = place_call(state, key, &request, now, fx) else {
         answer(state, conn, ask, Answer::PermissionCancelled, fx);
         return;
     };
@@ -142,10 +142,17 @@ fn on_permission(
 
 /// Merges the request's call with the known one. A subagent's call is shown to the user as a copy in the
 /// transcript where the question stands; the copy is gone once it is answered.
-fn place_call(state: &mut State, key: SessionKey, request: &PermissionAsk, now: Instant) -> Option<ItemId> {
+fn place_call(
+    state: &mut State,
+    key: SessionKey,
+    request: &PermissionAsk,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> Option<ItemId> {
     let root = call::root_of(state, key);
     let session = state.sessions.get_mut(&key)?;
     let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
+    diffs::locate(session, place, fx);
     if root == key {
         return Some(place);
     }
@@ -153,7 +160,9 @@ fn place_call(state: &mut State, key: SessionKey, request: &PermissionAsk, now: 
     copy.from_ask_only = true;
     copy.decision = None;
     let session = state.sessions.get_mut(&root)?;
-    Some(session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy))))
+    let copy = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy)));
+    diffs::locate(session, copy, fx);
+    Some(copy)
 }
 
 fn on_elicitation(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, SessionKey, TerminalJob};
+use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, LocateJob, SessionKey, TerminalJob};
 
 /// One thing to be done outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,9 @@ pub enum Effect {
     },
     /// Serve a file request; comes back as [`ServiceEvent::FileDone`] or [`ServiceEvent::OutsideRoots`].
     File(FileJob),
+    /// Look where the changes of a tool call stand in their files; comes back as
+    /// [`ServiceEvent::DiffsLocated`].
+    LocateDiffs(LocateJob),
     /// Serve a terminal request.
     Terminal(TerminalJob),
     /// Set a timer, replacing the one of the same id.

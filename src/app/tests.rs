@@ -5,6 +5,7 @@
 mod asks;
 mod callbacks;
 mod close;
+mod diffs;
 mod life;
 mod messages;
 mod once;

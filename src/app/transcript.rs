@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    ContentBlock, ExitInfo, FileDiff, ItemId, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey,
-    Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+    ContentBlock, DiffPlace, ExitInfo, FileDiff, ItemId, LocatedDiff, Location, MessageId, Patch, Raw, Role,
+    SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
+    TurnUsage,
 };
 
 /// All items of a session.
@@ -150,6 +151,8 @@ pub struct ToolCall {
     pub status: ToolStatus,
     /// Content.
     pub content: Vec<ToolContent>,
+    /// Where its changes stand in their files, as far as that is known.
+    pub places: Vec<LocatedDiff>,
     /// Locations.
     pub locations: Vec<Location>,
     /// Input as it came.
@@ -321,6 +324,7 @@ impl ToolCall {
             kind: ToolKind::default(),
             status: ToolStatus::default(),
             content: Vec::new(),
+            places: Vec::new(),
             locations: Vec::new(),
             raw_input: None,
             input: ToolInput::default(),
@@ -361,6 +365,11 @@ impl ToolCall {
             self.parent = patch.parent;
         }
         Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+
+    /// Where one of its changes stands in its file, if that is known.
+    pub fn place_of(&self, diff: &FileDiff) -> Option<&DiffPlace> {
+        self.places.iter().find(|known| known.diff == *diff).map(|known| &known.place)
     }
 
     /// The changes of files that it tells: those of its content, else those of its input.

@@ -13,7 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, messages, tools, words,
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, diffs, messages, tools,
+    words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -116,7 +117,11 @@ pub(super) fn apply(
             messages::on_block(session, role, message, block, now);
         }
         SessionUpdate::Tool(patch) => {
-            tools::upsert(session, *patch, tools::Origin::Update, now);
+            let wants_places = diffs::tells_news(&patch);
+            let item = tools::upsert(session, *patch, tools::Origin::Update, now);
+            if wants_places {
+                diffs::locate(session, item, fx);
+            }
         }
         SessionUpdate::Plan(plan) => on_plan(session, plan),
         SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{AskId, ConnId, ExitInfo, RpcError, SessionKey, TerminalCommand, TerminalId};
+use super::{
+    AskId, ConnId, ExitInfo, ItemId, LocatedDiff, RpcError, SessionKey, TerminalCommand, TerminalId,
+};
 
 /// A file request with all that is needed to serve it.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,6 +127,15 @@ pub enum ServiceEvent {
         ask: AskId,
         /// The text without escape sequences, whether it was cut, and how it ended, if it has.
         result: Result<(String, bool, Option<ExitInfo>), RpcError>,
+    },
+    /// Where the changes of a tool call stand in their files.
+    DiffsLocated {
+        /// Whose.
+        session: SessionKey,
+        /// The tool call's item.
+        item: ItemId,
+        /// The changes, each with its place.
+        found: Vec<LocatedDiff>,
     },
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),

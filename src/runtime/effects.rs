@@ -12,6 +12,7 @@ use crate::app::Effect;
 use crate::model::{AgentSpec, ConnId, ServiceEvent, SessionKey};
 use crate::services::fs::Files;
 use crate::services::git;
+use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::store::Store;
 use crate::services::terminals::Terminals;
@@ -34,6 +35,7 @@ pub struct Doer {
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
     files: Files,
+    locator: Locator,
     terminals: Terminals,
     store: Option<Store>,
     tap: Tap,
@@ -63,6 +65,7 @@ impl Doer {
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
+            locator: Locator::new(services.clone()),
             terminals: Terminals::new(services.clone()),
             store,
             tap,
@@ -93,6 +96,7 @@ impl Doer {
                 let files = self.files.clone();
                 self.work(move || Some(files.serve(job)));
             }
+            Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::SavePrompt { folder, text } => {
                 self.keep(move |store| store.append_prompt(&folder, &text));

@@ -147,6 +147,34 @@ impl Files {
     }
 }
 
+/// What a look at a file showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Glance {
+    /// Its bytes, all of them.
+    Text(Vec<u8>),
+    /// There is none.
+    Missing,
+    /// It is outside the roots, no ordinary file, too large, or cannot be read.
+    Refused,
+}
+
+/// Looks at a file for parlor itself, inside the roots only. Nothing is remembered of it, and nothing asked.
+pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
+    let looked = || -> Result<Glance, FileTrouble> {
+        let Located::Inside(place) = place::locate(path, roots)? else { return Ok(Glance::Refused) };
+        let (file, meta) = read::open(&place)?;
+        if meta.len() > max_bytes {
+            return Ok(Glance::Refused);
+        }
+        Ok(read::content(file)?.map_or(Glance::Refused, Glance::Text))
+    };
+    match looked() {
+        Ok(glance) => glance,
+        Err(FileTrouble::Missing) => Glance::Missing,
+        Err(_) => Glance::Refused,
+    }
+}
+
 fn done(conn: ConnId, ask: AskId, result: Result<Option<String>, RpcError>) -> ServiceEvent {
     ServiceEvent::FileDone { conn, ask, result }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use ratatui::text::{Line, Span};
 
 use crate::app::{Session, ToolCall};
-use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind};
+use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, ToolContent, ToolKind};
 
 use super::diff::{Diff, Layout as DiffColumns};
 use super::look::Look;
@@ -95,17 +95,18 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
     out
 }
 
-/// What tells two lists of changes apart without reading them: where their texts lie.
-pub(crate) type DiffKey = Vec<(usize, usize, usize, usize)>;
+/// What tells two lists of changes apart without reading them: where their texts lie, in memory and in the
+/// file.
+pub(crate) type DiffKey = Vec<([usize; 4], Option<DiffPlace>)>;
 
-pub(crate) fn diff_key(changes: &[&FileDiff]) -> DiffKey {
+pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff]) -> DiffKey {
     let place = |text: &str| (text.as_ptr() as usize, text.len());
     let of = |change: &&FileDiff| {
         let (a, b) = match &change.change {
             DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), place), place(new)),
             DiffChange::Patch(text) => (place(text), (0, 0)),
         };
-        (a.0, a.1, b.0, b.1)
+        ([a.0, a.1, b.0, b.1], tool.place_of(change).cloned())
     };
     changes.iter().map(of).collect()
 }
@@ -128,6 +129,11 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     changes
 }
 
+/// The changes of a call, ready to be drawn.
+pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff]) -> Vec<Diff> {
+    changes.iter().flat_map(|change| Diff::of(change, tool.place_of(change))).collect()
+}
+
 type Memo = Vec<(DiffKey, Rc<Vec<Diff>>)>;
 
 thread_local! {
@@ -138,12 +144,12 @@ thread_local! {
 /// points to, so no other text can lie at the same place.
 fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
     let changes = changes_of(tool);
-    let key = diff_key(&changes);
+    let key = diff_key(tool, &changes);
     MEMO.with_borrow_mut(|memo| {
         if let Some((_, known)) = memo.iter().find(|(known, _)| *known == key) {
             return Rc::clone(known);
         }
-        let diffs: Rc<Vec<Diff>> = Rc::new(changes.into_iter().flat_map(Diff::of).collect());
+        let diffs = Rc::new(compute(tool, &changes));
         if memo.len() >= MEMO_MAX {
             memo.remove(0);
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, DiffTag, TextDiff};
 
-use crate::model::{DiffChange, FileDiff};
+use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 
 mod draw;
 mod patch;
@@ -22,7 +22,7 @@ pub use draw::Layout;
 /// Unchanged lines that are shown around changes.
 const CONTEXT_LINES: usize = 3;
 
-/// A change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
+/// As long as it is not known, a change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
 const WHOLE_FILE_LINES: usize = 20;
 
 /// How long the search for the smallest diff may take; what is found by then is shown.
@@ -95,24 +95,38 @@ pub(crate) struct Side {
 }
 
 impl Diff {
-    /// Computes a change. A patch may hold several files, so several diffs can come.
-    pub fn of(change: &FileDiff) -> Vec<Self> {
+    /// Computes a change that stands at this place of its file, if that is known. A patch may hold several
+    /// files, so several diffs can come.
+    pub fn of(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
+        let starts = match place {
+            Some(DiffPlace::Lines(starts)) => starts.as_slice(),
+            _ => &[],
+        };
         match &change.change {
             DiffChange::Texts { old, new } => {
+                let is_part = matches!(place, Some(DiffPlace::Lines(_)));
                 let fate = match old {
                     None => Fate::New,
+                    // A piece that was put in, or cut out, leaves the rest of the file there.
+                    Some(_) if is_part => Fate::Changed,
                     Some(old) if old.is_empty() && !new.is_empty() => Fate::New,
                     Some(_) if new.is_empty() => Fate::Deleted,
                     Some(_) => Fate::Changed,
                 };
+                let first = match place {
+                    Some(DiffPlace::Whole) => Some(1),
+                    _ if fate != Fate::Changed => Some(1),
+                    _ => starts.first().copied().flatten().map(|start| start.line),
+                };
                 let old = old.clone().unwrap_or_default();
-                vec![Self::of_texts(change.path.clone(), fate, old, Arc::clone(new))]
+                vec![Self::of_texts(change.path.clone(), fate, old, Arc::clone(new), first)]
             }
-            DiffChange::Patch(text) => patch::read(&change.path, text),
+            DiffChange::Patch(text) => patch::read(&change.path, text, starts),
         }
     }
 
-    fn of_texts(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>) -> Self {
+    /// `first`: the line of the file that both texts begin on.
+    fn of_texts(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>, first: Option<u32>) -> Self {
         let mut diff = Self::empty(path, fate, old, new);
         if diff.old.contains('\0') || diff.new.contains('\0') {
             diff.fate = Fate::Binary;
@@ -144,10 +158,11 @@ impl Diff {
                 }
             }
         }
-        if diff.fate == Fate::Changed && same < WHOLE_FILE_LINES {
-            // Probably a snippet: numbers that count from its first line would mislead.
-            for row in &mut diff.rows {
-                (row.old_line, row.new_line) = (0, 0);
+        let first = first.or_else(|| (same >= WHOLE_FILE_LINES).then_some(1));
+        for row in &mut diff.rows {
+            for line in [&mut row.old_line, &mut row.new_line] {
+                // Of a snippet, numbers that count from its first line would mislead.
+                *line = first.map_or(0, |first| if *line > 0 { line.saturating_add(first - 1) } else { 0 });
             }
         }
         diff.finish();

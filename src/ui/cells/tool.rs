@@ -15,7 +15,7 @@ use crate::ui::text::{hard_wrap, one_line, show_path, truncate, truncate_path, w
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{block_lines, changes_of, diff_key, kind_word, plain_lines, raw_lines};
+use super::{block_lines, changes_of, compute, diff_key, kind_word, plain_lines, raw_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -67,9 +67,9 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     layout.is_live = tool.status == ToolStatus::InProgress;
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
     let changes = changes_of(tool);
-    let key = diff_key(&changes);
+    let key = diff_key(tool, &changes);
     if key != layout.diff_key || (layout.diffs.is_empty() && !changes.is_empty()) {
-        layout.diffs = changes.into_iter().flat_map(Diff::of).collect();
+        layout.diffs = compute(tool, &changes);
         layout.diff_key = key;
     }
     let cols = context.cols.saturating_sub(layout.indent);

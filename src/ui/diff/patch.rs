@@ -6,12 +6,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diff, Fate, Row, RowKind, line_ranges};
+use super::{Diff, Fate, PieceStart, Row, RowKind, line_ranges};
 
-/// Reads a patch; `path` names the file where the patch does not.
-pub(super) fn read(path: &Path, text: &Arc<str>) -> Vec<Diff> {
-    let mut reader =
-        Reader { text, path: path.to_owned(), done: Vec::new(), open: None, old: 0, new: 0, left: (0, 0) };
+/// Reads a patch; `path` names the file where the patch does not. `starts`: where hunks that do not tell their
+/// lines begin in the file, one for each.
+pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) -> Vec<Diff> {
+    let mut reader = Reader {
+        text,
+        path: path.to_owned(),
+        starts,
+        done: Vec::new(),
+        open: None,
+        old: 0,
+        new: 0,
+        left: (0, 0),
+        begins: true,
+        grown: 0,
+    };
     for range in line_ranges(text) {
         let line = text.get(range.start as usize..range.end as usize).unwrap_or_default();
         reader.on_line(line, range.start, range.end);
@@ -23,6 +34,8 @@ pub(super) fn read(path: &Path, text: &Arc<str>) -> Vec<Diff> {
 struct Reader<'a> {
     text: &'a Arc<str>,
     path: PathBuf,
+    /// Places of the hunks to come.
+    starts: &'a [Option<PieceStart>],
     done: Vec<Diff>,
     open: Option<Diff>,
     /// Numbers of the next lines; 0 where hunks do not tell them.
@@ -30,6 +43,10 @@ struct Reader<'a> {
     new: u32,
     /// Lines that the hunk still holds, when its head told.
     left: (u32, u32),
+    /// Whether the next line is the first of a hunk that does not tell its lines.
+    begins: bool,
+    /// By how many lines the hunks so far make the file longer.
+    grown: i64,
 }
 
 impl Reader<'_> {
@@ -53,7 +70,15 @@ impl Reader<'_> {
         if line.is_empty() && !in_hunk {
             return;
         }
+        if std::mem::take(&mut self.begins) && skip > 0 && self.old == 0 && self.new == 0 {
+            self.take_start();
+        }
         let mut row = Row { kind, old_line: 0, new_line: 0, start: start + skip, end, pair: None };
+        self.grown += match kind {
+            RowKind::Plus => 1,
+            RowKind::Minus => -1,
+            _ => 0,
+        };
         if kind != RowKind::Plus {
             row.old_line = self.old;
             self.old += u32::from(self.old > 0);
@@ -65,6 +90,25 @@ impl Reader<'_> {
             self.left.1 = self.left.1.saturating_sub(1);
         }
         self.diff().rows.push(row);
+    }
+
+    /// A hunk begins whose place was looked up in the file, before or after the change.
+    fn take_start(&mut self) {
+        let Some((start, rest)) = self.starts.split_first() else { return };
+        self.starts = rest;
+        let Some(start) = start else { return };
+        let moved = |by: i64| u32::try_from(i64::from(start.line) + by).unwrap_or(0);
+        (self.old, self.new) =
+            if start.is_new { (moved(-self.grown), start.line) } else { (start.line, moved(self.grown)) };
+        // What lies between the hunks is known now.
+        let Some(rows) = self.open.as_mut().map(|diff| &mut diff.rows) else { return };
+        let before = rows.iter().rev().find(|row| !matches!(row.kind, RowKind::Gap(_))).copied();
+        let new = self.new;
+        if let Some(Row { kind: RowKind::Gap(hidden @ 0), .. }) = rows.last_mut()
+            && let Some(line) = before.map(|row| row.new_line).filter(|line| *line > 0)
+        {
+            *hidden = new.saturating_sub(line + 1);
+        }
     }
 
     /// Lines that speak of files. Returns whether this was one.
@@ -156,6 +200,7 @@ impl Reader<'_> {
             self.left = (old.1, new.1);
         } else {
             (self.old, self.new) = (0, 0);
+            self.begins = true;
         }
         let hidden = if before > 0 && self.old > before { self.old - before } else { 0 };
         let is_first = self.open.as_ref().is_none_or(|diff| diff.rows.is_empty());
@@ -175,6 +220,7 @@ impl Reader<'_> {
 
     fn close(&mut self) {
         (self.old, self.new, self.left) = (0, 0, (0, 0));
+        (self.begins, self.grown) = (true, 0);
         if let Some(mut diff) = self.open.take() {
             diff.finish();
             self.done.push(diff);

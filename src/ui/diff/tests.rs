@@ -21,7 +21,12 @@ fn change(old: Option<&str>, new: &str) -> FileDiff {
 }
 
 fn patch(text: &str) -> Vec<Diff> {
-    Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change: DiffChange::Patch(Arc::from(text)) })
+    patch_at(text, None)
+}
+
+fn patch_at(text: &str, place: Option<&DiffPlace>) -> Vec<Diff> {
+    let change = DiffChange::Patch(Arc::from(text));
+    Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, place)
 }
 
 fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
@@ -50,7 +55,7 @@ fn numbered(count: usize) -> String {
 fn whole_files_have_numbers_and_folded_context() {
     let old = numbered(40);
     let new = old.replace("line 20\n", "line twenty\nline new\n");
-    let diff = &Diff::of(&change(Some(&old), &new))[0];
+    let diff = &Diff::of(&change(Some(&old), &new), None)[0];
     assert_eq!((diff.added, diff.removed, diff.fate), (2, 1, Fate::Changed));
     assert_eq!(
         draw(diff, Layout::Unified, 40),
@@ -72,24 +77,77 @@ fn whole_files_have_numbers_and_folded_context() {
 
 #[test]
 fn snippets_have_no_numbers() {
-    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nc\n"))[0];
+    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nc\n"), None)[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  a", "− b", "+ B", "  c"]);
 }
 
 #[test]
+fn snippets_have_the_numbers_of_their_place() {
+    let place = DiffPlace::Lines(vec![Some(PieceStart { line: 98, is_new: true })]);
+    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nB2\nc\n"), Some(&place))[0];
+    assert_eq!(draw(diff, Layout::Unified, 20), [" 98   a", " 99 − b", " 99 + B", "100 + B2", "101   c"]);
+    assert_eq!(
+        draw(diff, Layout::SideBySide, 31),
+        [
+            " 98   a        │  98   a",
+            " 99 − b        │  99 + B",
+            "               │ 100 + B2",
+            "100   c        │ 101   c",
+        ]
+    );
+    let unknown = DiffPlace::Lines(vec![None]);
+    let diff = &Diff::of(&change(Some("a\n"), "b\n"), Some(&unknown))[0];
+    assert_eq!(draw(diff, Layout::Unified, 20), ["− a", "+ b"]);
+}
+
+#[test]
+fn a_whole_file_has_numbers_however_short_it_is() {
+    let diff = &Diff::of(&change(Some("a\nb\n"), "a\nc\n"), Some(&DiffPlace::Whole))[0];
+    assert_eq!(draw(diff, Layout::Unified, 20), ["  1   a", "  2 − b", "  2 + c"]);
+}
+
+#[test]
+fn what_is_cut_out_of_a_file_does_not_delete_it() {
+    let place = DiffPlace::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
+    let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&place))[0];
+    assert_eq!((cut.fate, draw(cut, Layout::Unified, 20)), (Fate::Changed, vec!["  7 − gone".to_owned()]));
+    let put = &Diff::of(&change(Some(""), "more\n"), Some(&place))[0];
+    assert_eq!((put.fate, draw(put, Layout::Unified, 20)), (Fate::Changed, vec!["  7 + more".to_owned()]));
+    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].fate, Fate::Deleted);
+}
+
+#[test]
+fn hunks_without_lines_have_those_of_their_place() {
+    let text = "*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n+z\n@@\n end\n-w\n";
+    let at = |line, is_new| Some(PieceStart { line, is_new });
+    let drawn =
+        [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    ⋯ 7 unchanged lines", " 20   end", " 20 − w"];
+    // Found before the change, and after.
+    for place in [vec![at(10, false), at(19, false)], vec![at(10, true), at(20, true)]] {
+        let diff = &patch_at(text, Some(&DiffPlace::Lines(place)))[0];
+        assert_eq!(draw(diff, Layout::Unified, 40), drawn);
+    }
+    let diff = &patch_at(text, Some(&DiffPlace::Lines(vec![None, at(20, true)])))[0];
+    assert_eq!(
+        draw(diff, Layout::Unified, 40),
+        ["      ctx", "    − x", "    + y", "    + z", "    ⋯", " 20   end", " 20 − w"]
+    );
+}
+
+#[test]
 fn new_and_deleted_files() {
-    let new = &Diff::of(&change(None, "one\ntwo\n"))[0];
+    let new = &Diff::of(&change(None, "one\ntwo\n"), None)[0];
     assert_eq!((new.fate, new.added, new.removed), (Fate::New, 2, 0));
     assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
-    let gone = &Diff::of(&change(Some("one"), ""))[0];
+    let gone = &Diff::of(&change(Some("one"), ""), None)[0];
     assert_eq!((gone.fate, gone.added, gone.removed), (Fate::Deleted, 0, 1));
-    assert_eq!(Diff::of(&change(Some("a\0b"), "c"))[0].fate, Fate::Binary);
-    assert!(Diff::of(&change(Some(""), ""))[0].is_empty());
+    assert_eq!(Diff::of(&change(Some("a\0b"), "c"), None)[0].fate, Fate::Binary);
+    assert!(Diff::of(&change(Some(""), ""), None)[0].is_empty());
 }
 
 #[test]
 fn side_by_side_pairs_lines() {
-    let diff = &Diff::of(&change(Some("same\nold one\nold two\nend\n"), "same\nnew one\nend\n"))[0];
+    let diff = &Diff::of(&change(Some("same\nold one\nold two\nend\n"), "same\nnew one\nend\n"), None)[0];
     assert_eq!(
         draw(diff, Layout::SideBySide, 31),
         [
@@ -113,7 +171,7 @@ fn changed_words_are_marked() {
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
     };
-    let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"))[0];
+    let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"), None)[0];
     let lines = diff.draw(0..2, Layout::Unified, &look, 60);
     let marked = |line: &ratatui::text::Line<'_>, role: Role| -> String {
         let bg = theme.style(role).bg;
@@ -172,7 +230,7 @@ fn ten_thousand_lines_open_fast() {
     let old = numbered(10_000);
     let new: String = (1..=10_000).map(|n| format!("line {}\n", n * 7 % 9973)).collect();
     let begin = Instant::now();
-    let diff = &Diff::of(&change(Some(&old), &new))[0];
+    let diff = &Diff::of(&change(Some(&old), &new), None)[0];
     assert!(diff.len(Layout::Unified) > 10_000);
     assert_eq!(draw_some(diff), 48);
     assert!(begin.elapsed().as_secs() < 3, "{:?}", begin.elapsed());
@@ -200,7 +258,7 @@ proptest! {
         cols in 14_u16..60,
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-        let diff = &Diff::of(&change(Some(&join(&old)), &join(&new)))[0];
+        let diff = &Diff::of(&change(Some(&join(&old)), &join(&new)), None)[0];
         let side = |skip: RowKind| -> Vec<String> {
             let shown = diff.rows.iter().filter(|row| row.kind != skip && !matches!(row.kind, RowKind::Gap(_)));
             shown.map(|row| diff.text(row).to_owned()).collect()

@@ -1,0 +1,101 @@
+//! Where the changes that tool calls tell stand in their files: agents often tell a snippet without its line.
+//!
+//! Duty: asks the service when a call tells changes, and keeps its answers beside them.
+//! Not its duty: reading files (`services::locate`), numbering lines (`ui::diff`).
+//! An answer may come late: it counts only for a call that still tells the same change.
+
+use crate::model::{
+    FileDiff, ItemId, LocateAsk, LocateJob, LocatedDiff, SessionKey, ToolCallPatch, ToolStatus,
+};
+
+use super::{Effect, ItemBody, Session, State, ToolCall, tools};
+
+/// Most changes of one call that are looked for.
+const MOST_ASKS: usize = 64;
+
+/// Whether a patch may bring changes, or their end, so that it is worth looking.
+pub(super) fn tells_news(patch: &ToolCallPatch) -> bool {
+    patch.content.as_set().is_some()
+        || patch.input.as_set().is_some()
+        || patch.status.as_set() == Some(&ToolStatus::Completed)
+}
+
+/// Asks where the changes of a call stand, as far as that is not known. When the call is done, those that were
+/// not found before are looked for once more.
+pub(super) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
+    let Some(call) = tools::get(session, item) else { return };
+    let is_done = call.status == ToolStatus::Completed;
+    let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));
+    let asks: Vec<LocateAsk> = wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
+    if asks.is_empty() {
+        return;
+    }
+    let mut roots = vec![session.place.cwd.clone()];
+    roots.extend(session.place.additional_directories.iter().cloned());
+    fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, asks }));
+}
+
+fn needs_place(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {
+    use crate::model::DiffPlace::{Gone, Lines, Unreadable, Whole};
+    call.places.iter().find(|known| known.diff == *diff).is_none_or(|known| {
+        let is_found = match &known.place {
+            Whole => true,
+            Gone | Unreadable => false,
+            Lines(lines) => lines.iter().all(Option::is_some),
+        };
+        !is_found && is_done && !known.is_done
+    })
+}
+
+fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateAsk> {
+    let pieces = diff.pieces();
+    if pieces.is_empty() {
+        return None;
+    }
+    Some(LocateAsk {
+        diff: diff.clone(),
+        path: session.place.cwd.join(&diff.path),
+        pieces,
+        near: line_near(call, diff),
+    })
+}
+
+/// The line that the agent names for a change. Where it names as many places in the file as it tells changes
+/// of it, they go together in order.
+fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
+    let lines: Vec<u32> = call
+        .locations
+        .iter()
+        .filter(|place| place.path == diff.path)
+        .filter_map(|place| place.line)
+        .collect();
+    let alike: Vec<&FileDiff> = call.diffs().filter(|other| other.path == diff.path).collect();
+    if lines.len() == alike.len() {
+        let place = alike.iter().position(|other| *other == diff)?;
+        return lines.get(place).copied();
+    }
+    match lines.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// The service looked.
+pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found: Vec<LocatedDiff>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(call) = tools::get(session, item) else { return };
+    let told: Vec<FileDiff> = call.diffs().cloned().collect();
+    let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
+    if found.is_empty() {
+        return;
+    }
+    session.transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            let is_stale = |known: &LocatedDiff| {
+                !told.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
+            };
+            call.places.retain(|known| !is_stale(known));
+            call.places.extend(found);
+        }
+    });
+}

@@ -1,0 +1,108 @@
+//! Where the changes of calls stand in their files.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn diff(old: &str, new: &str) -> FileDiff {
+    FileDiff {
+        path: "/code/shop/a.rs".into(),
+        change: DiffChange::Texts { old: Some(old.into()), new: new.into() },
+    }
+}
+
+fn edit(status: ToolStatus, diffs: Vec<FileDiff>, lines: &[u32]) -> SessionUpdate {
+    let location = |line: &u32| Location { path: "/code/shop/a.rs".into(), line: Some(*line) };
+    patch("t", |patch| {
+        patch.status = Patch::Set(status);
+        patch.content = Patch::Set(diffs.into_iter().map(ToolContent::Diff).collect());
+        patch.locations = Patch::Set(lines.iter().map(location).collect());
+    })
+}
+
+fn jobs(desk: &mut Desk) -> Vec<LocateJob> {
+    let jobs = std::mem::take(&mut desk.fx).into_iter().filter_map(|effect| match effect {
+        Effect::LocateDiffs(job) => Some(job),
+        _ => None,
+    });
+    jobs.collect()
+}
+
+fn answer(desk: &mut Desk, found: Vec<(FileDiff, DiffPlace)>, is_done: bool) {
+    let found = found.into_iter().map(|(diff, place)| LocatedDiff { diff, place, is_done }).collect();
+    desk.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(1), found });
+}
+
+fn at(line: u32) -> DiffPlace {
+    DiffPlace::Lines(vec![Some(PieceStart { line, is_new: true })])
+}
+
+fn call_of(desk: &Desk) -> &ToolCall {
+    match &desk.session().transcript.items()[1].body {
+        ItemBody::Tool(call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn changes_are_looked_up_once_and_kept_beside_the_call() {
+    let mut desk = Desk::running();
+    let (one, two) = (diff("a", "b"), diff("c", "d"));
+    desk.update(edit(ToolStatus::Pending, vec![one.clone(), two.clone()], &[10, 20]));
+    let asked = jobs(&mut desk);
+    assert_eq!(asked.len(), 1);
+    let facts: Vec<_> = asked[0].asks.iter().map(|ask| (ask.diff.clone(), ask.near)).collect();
+    assert_eq!(facts, [(one.clone(), Some(10)), (two.clone(), Some(20))]);
+    assert_eq!((asked[0].item, asked[0].is_done), (ItemId(1), false));
+    assert_eq!(asked[0].roots, [std::path::PathBuf::from("/code/shop")]);
+
+    let rev = desk.session().transcript.items()[1].rev;
+    answer(&mut desk, vec![(one.clone(), at(11)), (two.clone(), DiffPlace::Lines(vec![None]))], false);
+    assert_eq!(call_of(&desk).place_of(&one), Some(&at(11)));
+    assert_ne!(desk.session().transcript.items()[1].rev, rev, "it is to be drawn anew");
+
+    // Done: what was not found is looked for once more, and then no more.
+    desk.update(news("t", ToolStatus::Completed));
+    let asked = jobs(&mut desk);
+    assert_eq!(asked.iter().map(|job| (job.is_done, job.asks.len())).collect::<Vec<_>>(), [(true, 1)]);
+    answer(&mut desk, vec![(two.clone(), DiffPlace::Lines(vec![None]))], true);
+    desk.update(news("t", ToolStatus::Completed));
+    assert_eq!(jobs(&mut desk), []);
+    assert_eq!(call_of(&desk).places.len(), 2);
+}
+
+#[test]
+fn the_diff_of_a_question_is_looked_up_too() {
+    let mut desk = Desk::running();
+    let mut tool = ToolCallPatch::new("t".into());
+    tool.content = Patch::Set(vec![ToolContent::Diff(diff("a", "b"))]);
+    let Ask::Permission(mut request) = permission("t") else { unreachable!() };
+    request.tool = tool;
+    desk.ask(1, Ask::Permission(request));
+    assert_eq!(jobs(&mut desk).len(), 1);
+}
+
+#[test]
+fn a_late_answer_for_another_change_is_dropped() {
+    let mut desk = Desk::running();
+    desk.update(edit(ToolStatus::Pending, vec![diff("a", "b")], &[]));
+    desk.update(edit(ToolStatus::Pending, vec![diff("c", "d")], &[]));
+    answer(&mut desk, vec![(diff("a", "b"), at(3))], false);
+    assert_eq!(call_of(&desk).places, []);
+    answer(&mut desk, vec![(diff("c", "d"), at(4))], false);
+    assert_eq!(call_of(&desk).place_of(&diff("c", "d")), Some(&at(4)));
+    desk.service(ServiceEvent::DiffsLocated { session: SessionKey(9), item: ItemId(1), found: Vec::new() });
+    desk.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(0), found: Vec::new() });
+}
+
+#[test]
+fn what_tells_its_lines_is_not_looked_up() {
+    let mut desk = Desk::running();
+    let numbered = FileDiff {
+        path: "a.rs".into(),
+        change: DiffChange::Patch("--- a.rs\n+++ a.rs\n@@ -1 +1 @@\n-a\n+b\n".into()),
+    };
+    desk.update(edit(ToolStatus::Completed, vec![numbered], &[]));
+    desk.update(news("other", ToolStatus::Completed));
+    assert_eq!(jobs(&mut desk), []);
+}

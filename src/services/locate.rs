@@ -1,0 +1,203 @@
+//! Finds where changes of files stand on disk, so that snippets can be shown with their line numbers.
+//!
+//! Duty: reads the file of a change and looks for its texts. One thread does it all, one call after the other,
+//! so that a replayed history of thousands of edits keeps no pool busy; of several jobs for one call that wait,
+//! only the last counts. Not its duty: when to ask (`app`).
+//! Invariants: only ordinary files inside the session's folders are read, at most [`MAX_FILE_BYTES`] of each;
+//! a text that stands in several places has no line, unless the agent named one near it.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use memchr::memmem;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::model::{DiffPiece, DiffPlace, LocateAsk, LocateJob, LocatedDiff, PieceStart, ServiceEvent};
+
+use super::fs::{Glance, glance};
+
+/// Larger files are not searched.
+pub const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// More places than this are not compared.
+const MAX_PLACES: usize = 1000;
+
+/// The thread that looks, started with the first job.
+#[derive(Debug)]
+pub struct Locator {
+    events: UnboundedSender<ServiceEvent>,
+    jobs: Option<Sender<LocateJob>>,
+}
+
+impl Locator {
+    /// A locator that tells its findings to `events`.
+    pub fn new(events: UnboundedSender<ServiceEvent>) -> Self {
+        Self { events, jobs: None }
+    }
+
+    /// Looks for the changes of a call. Never blocks.
+    pub fn look(&mut self, job: LocateJob) {
+        let events = self.events.clone();
+        let jobs = self.jobs.get_or_insert_with(|| {
+            let (sender, receiver) = channel();
+            let work = move || work(&receiver, &events);
+            // Without a thread there are no numbers, and nothing else is lost.
+            let _ = std::thread::Builder::new().name("locate".to_owned()).spawn(work);
+            sender
+        });
+        let _ = jobs.send(job);
+    }
+}
+
+fn work(jobs: &Receiver<LocateJob>, events: &UnboundedSender<ServiceEvent>) {
+    while let Ok(first) = jobs.recv() {
+        let batch: Vec<LocateJob> = std::iter::once(first).chain(jobs.try_iter()).collect();
+        for job in latest(batch) {
+            let (session, item) = (job.session, job.item);
+            let found = serve(job);
+            if events.send(ServiceEvent::DiffsLocated { session, item, found }).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The last job of each call, in order.
+fn latest(batch: Vec<LocateJob>) -> Vec<LocateJob> {
+    let mut seen = std::collections::HashSet::new();
+    let mut kept: Vec<LocateJob> =
+        batch.into_iter().rev().filter(|job| seen.insert((job.session, job.item))).collect();
+    kept.reverse();
+    kept
+}
+
+/// Looks for all changes of a call. Blocks on the disk.
+pub fn serve(job: LocateJob) -> Vec<LocatedDiff> {
+    let LocateJob { roots, is_done, asks, .. } = job;
+    let mut last: Option<(PathBuf, Glance)> = None;
+    let mut found = Vec::new();
+    for ask in asks {
+        let is_known = last.as_ref().is_some_and(|(path, _)| *path == ask.path);
+        if !is_known {
+            last = Some((ask.path.clone(), read(&ask.path, &roots)));
+        }
+        let place = match last.as_ref().map(|(_, glance)| glance) {
+            Some(Glance::Text(file)) => place_in(file, &ask, is_done),
+            Some(Glance::Missing) => DiffPlace::Gone,
+            Some(Glance::Refused) | None => unread(&ask),
+        };
+        found.push(LocatedDiff { diff: ask.diff, place, is_done });
+    }
+    found
+}
+
+/// The file with plain line ends.
+fn read(path: &Path, roots: &[PathBuf]) -> Glance {
+    match glance(path, roots, MAX_FILE_BYTES) {
+        Glance::Text(text) => Glance::Text(plain_ends(text)),
+        other => other,
+    }
+}
+
+fn plain_ends(text: Vec<u8>) -> Vec<u8> {
+    if memmem::find(&text, b"\r\n").is_none() {
+        return text;
+    }
+    let is_kept = |at: usize| !(text.get(at) == Some(&b'\r') && text.get(at + 1) == Some(&b'\n'));
+    text.iter().enumerate().filter(|(at, _)| is_kept(*at)).map(|(_, byte)| *byte).collect()
+}
+
+/// Nothing stands above the first line, so where the agent names it, it is believed unread.
+fn unread(ask: &LocateAsk) -> DiffPlace {
+    match ask.pieces.as_slice() {
+        [piece] if ask.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
+            DiffPlace::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
+        }
+        _ => DiffPlace::Unreadable,
+    }
+}
+
+fn place_in(file: &[u8], ask: &LocateAsk, is_done: bool) -> DiffPlace {
+    let file = file.trim_ascii_end();
+    if let [piece] = ask.pieces.as_slice() {
+        let is_file = |text: &str| plain_ends(text.as_bytes().to_vec()).trim_ascii_end() == file;
+        if !file.is_empty() && (is_file(&piece.old) || is_file(&piece.new)) {
+            return DiffPlace::Whole;
+        }
+    }
+    let mut hint = ask.near.map(Hint::Near);
+    let mut starts = Vec::new();
+    for piece in &ask.pieces {
+        let start = start_of(file, piece, hint, is_done);
+        // Hunks follow one another.
+        hint = start.map(|start| Hint::Below(start.line)).or(hint);
+        starts.push(start);
+    }
+    DiffPlace::Lines(starts)
+}
+
+/// Which one of several places is meant.
+#[derive(Debug, Clone, Copy)]
+enum Hint {
+    /// The one nearest to this line.
+    Near(u32),
+    /// The first one below this line.
+    Below(u32),
+}
+
+/// Looks for the text that should be there first: the one after the change once it is done, else the one
+/// before. Where one of them holds the other, finding the longer one says more.
+fn start_of(file: &[u8], piece: &DiffPiece, hint: Option<Hint>, is_done: bool) -> Option<PieceStart> {
+    let (old, new) = (needle(&piece.old), needle(&piece.new));
+    let holds = |text: &[u8], part: &[u8]| !part.is_empty() && memmem::find(text, part).is_some();
+    let is_new_first = (is_done && !holds(&old, &new)) || holds(&new, &old);
+    let mut order = [(&new, true), (&old, false)];
+    if !is_new_first {
+        order.reverse();
+    }
+    order.into_iter().find_map(|(text, is_new)| {
+        let line = line_of(file, text, hint)?;
+        Some(PieceStart { line, is_new })
+    })
+}
+
+/// What is searched: without the last line end, which the file may lack.
+fn needle(text: &str) -> Vec<u8> {
+    let mut text = plain_ends(text.as_bytes().to_vec());
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    }
+    if text.trim_ascii().is_empty() { Vec::new() } else { text }
+}
+
+/// The line where a text begins: the only one, or the one that the hint means. Text that begins and
+/// ends with a line counts before text inside of one.
+fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
+    if text.is_empty() {
+        return None;
+    }
+    let mut places = Vec::new();
+    let mut line = 1_u32;
+    let mut counted = 0;
+    for at in memmem::find_iter(file, text).take(MAX_PLACES) {
+        let between = file.get(counted..at).unwrap_or_default();
+        line = line.saturating_add(u32::try_from(memchr::memchr_iter(b'\n', between).count()).ok()?);
+        counted = at;
+        let is_at_start = at.checked_sub(1).is_none_or(|before| file.get(before) == Some(&b'\n'));
+        let is_at_end = file.get(at + text.len()).is_none_or(|byte| *byte == b'\n');
+        places.push((line, is_at_start && is_at_end));
+    }
+    if places.iter().any(|(_, is_whole)| *is_whole) {
+        places.retain(|(_, is_whole)| *is_whole);
+    }
+    let mut lines = places.iter().map(|(line, _)| *line);
+    match (places.as_slice(), hint) {
+        ([(only, _)], _) => Some(*only),
+        (_, Some(Hint::Near(near))) => lines.min_by_key(|line| line.abs_diff(near)),
+        (_, Some(Hint::Below(above))) => lines.find(|line| *line > above),
+        (_, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

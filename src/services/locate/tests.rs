@@ -1,0 +1,119 @@
+use std::fs;
+use std::path::Path;
+
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+use crate::model::{DiffChange, FileDiff, ItemId, SessionKey};
+
+fn texts(path: &Path, old: &str, new: &str) -> FileDiff {
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: Some(old.into()), new: new.into() } }
+}
+
+fn ask(diff: FileDiff, near: Option<u32>) -> LocateAsk {
+    LocateAsk { path: diff.path.clone(), pieces: diff.pieces(), diff, near }
+}
+
+fn job(root: &Path, is_done: bool, asks: Vec<LocateAsk>) -> LocateJob {
+    LocateJob { session: SessionKey(1), item: ItemId(2), roots: vec![root.into()], is_done, asks }
+}
+
+/// The place of a change in a file with this text.
+fn place(file: &str, old: &str, new: &str, near: Option<u32>, is_done: bool) -> DiffPlace {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.txt");
+    fs::write(&path, file).unwrap();
+    serve(job(dir.path(), is_done, vec![ask(texts(&path, old, new), near)])).remove(0).place
+}
+
+fn line(line: u32, is_new: bool) -> DiffPlace {
+    DiffPlace::Lines(vec![Some(PieceStart { line, is_new })])
+}
+
+const NOWHERE: fn() -> DiffPlace = || DiffPlace::Lines(vec![None]);
+
+const FILE: &str = "one\ntwo\nthree\nfour\ntwo\nfive\n";
+
+#[test]
+fn a_snippet_is_found_before_and_after_its_change() {
+    assert_eq!(place(FILE, "three\nfour", "drei\nvier", None, false), line(3, false));
+    assert_eq!(place(FILE, "3\n4\n", "three\nfour\n", None, true), line(3, true));
+    assert_eq!(place(FILE, "nothing", "like it", None, true), NOWHERE());
+    // Line ends may differ, and the file may lack its last one.
+    assert_eq!(place("a\r\nb\r\nc\r\nd", "c\nd\n", "x\n", None, false), line(3, false));
+}
+
+#[test]
+fn a_whole_file_is_one() {
+    assert_eq!(place(FILE, FILE, "gone", None, false), DiffPlace::Whole);
+    assert_eq!(place(FILE, "was", FILE.trim_end(), None, true), DiffPlace::Whole);
+}
+
+#[test]
+fn of_several_places_the_named_line_decides() {
+    assert_eq!(place(FILE, "two", "zwei", None, false), NOWHERE());
+    assert_eq!(place(FILE, "two", "zwei", Some(1), false), line(2, false));
+    assert_eq!(place(FILE, "two", "zwei", Some(6), false), line(5, false));
+    // A whole line is meant before a part of one.
+    assert_eq!(place("anew\nnew\n", "old", "new", None, true), line(2, true));
+}
+
+#[test]
+fn the_longer_text_says_more_than_the_expected_one() {
+    // "b" stands elsewhere too, so the text before the change tells where it is.
+    assert_eq!(place("b\nx\na\nb\n", "a\nb", "b", None, false), line(3, false));
+    // The change was made already although the call is not done: "a" alone would tell the wrong line.
+    assert_eq!(place("x\nnew\na\n", "a", "new\na", None, false), line(2, true));
+}
+
+#[test]
+fn hunks_are_found_one_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.txt");
+    fs::write(&path, FILE).unwrap();
+    let patch = "@@\n three\n-four\n+vier\n@@\n-two\n+zwei\n";
+    let diff = FileDiff { path: path.clone(), change: DiffChange::Patch(patch.into()) };
+    let found = serve(job(dir.path(), false, vec![ask(diff, None)])).remove(0).place;
+    let start = |line| Some(PieceStart { line, is_new: false });
+    assert_eq!(found, DiffPlace::Lines(vec![start(3), start(5)]));
+}
+
+#[test]
+fn only_ordinary_files_inside_the_folders_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let inside = dir.path().join("in");
+    fs::create_dir(&inside).unwrap();
+    let secret = dir.path().join("secret.txt");
+    fs::write(&secret, FILE).unwrap();
+    let link = inside.join("link.txt");
+    std::os::unix::fs::symlink(&secret, &link).unwrap();
+    let large = inside.join("large.txt");
+    fs::write(&large, vec![b'\n'; usize::try_from(MAX_FILE_BYTES).unwrap() + 1]).unwrap();
+    for path in [&secret, &link, &large, &inside, Path::new("/dev/zero")].map(Path::to_path_buf) {
+        let found = serve(job(&inside, true, vec![ask(texts(&path, "three", "drei"), None)]));
+        assert_eq!(found[0].place, DiffPlace::Unreadable, "{}", path.display());
+    }
+    let found = serve(job(&inside, true, vec![ask(texts(&inside.join("none"), "three", "drei"), None)]));
+    assert_eq!(found[0].place, DiffPlace::Gone);
+    // The first line is believed: nothing can stand above it.
+    let found = serve(job(&inside, true, vec![ask(texts(&secret, "three", "drei"), Some(1))]));
+    assert_eq!(found[0].place, line(1, false));
+}
+
+#[tokio::test]
+async fn findings_come_as_events_and_old_jobs_of_a_call_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.txt");
+    fs::write(&path, FILE).unwrap();
+    let (events, mut told) = unbounded_channel();
+    let mut locator = Locator::new(events);
+    let diff = texts(&path, "three", "drei");
+    locator.look(job(dir.path(), false, vec![ask(diff.clone(), None)]));
+    let event = told.recv().await.unwrap();
+    let found = vec![LocatedDiff { diff: diff.clone(), place: line(3, false), is_done: false }];
+    assert_eq!(event, ServiceEvent::DiffsLocated { session: SessionKey(1), item: ItemId(2), found });
+
+    let of = |item, is_done| LocateJob { item: ItemId(item), ..job(dir.path(), is_done, Vec::new()) };
+    let kept = latest(vec![of(1, false), of(2, false), of(1, true)]);
+    assert_eq!(kept, [of(2, false), of(1, true)]);
+}
