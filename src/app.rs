@@ -40,7 +40,7 @@ pub use transcript::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AgentEvent, Anomaly, AnomalyKind, ConnId, LineEdit, ServiceEvent};
+use crate::model::{Action, AgentEvent, Anomaly, AnomalyKind, ConnId, LineEdit, ServiceEvent, Target};
 
 /// Everything that can happen.
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
@@ -54,6 +54,8 @@ pub enum Event {
     Draft(String),
     /// A line of text in the top dialog changes.
     Line(LineEdit),
+    /// The user wants this opened: a file in the editor, a page in the browser.
+    Open(Target),
     /// Some key or click arrived (also one that did nothing): the grace period of dialogs counts from it.
     Input,
     /// A service tells something.
@@ -77,6 +79,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Act(action) => user::on_action(state, action, now, &mut fx),
         Event::Draft(text) => user::on_draft(state, text, now, &mut fx),
         Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
+        Event::Open(target) => user::on_open(state, target, &mut fx),
         Event::Input => user::on_input(state, now),
         Event::Service(event) => on_service(state, event, now, &mut fx),
         Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
@@ -150,7 +153,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             }
         }
         ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
-        ServiceEvent::Trouble(text) => call::flash(state, text, fx),
+        ServiceEvent::EditorDone(Ok(())) => {}
+        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => call::flash(state, text, fx),
     }
 }
 

@@ -26,7 +26,7 @@ use self::read::Reader;
 use crate::model::{AgentSpec, Callbacks, McpServer};
 
 /// Keys at the top of the file.
-const TOP_KEYS: &[&str] = &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "keys"];
+const TOP_KEYS: &[&str] = &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "keys", "editor"];
 
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ pub struct Config {
     pub mcp_servers: Vec<McpServer>,
     /// A theme's name, or `auto`: dark or light as the terminal is.
     pub theme: String,
+    /// The command that opens a file, with `{path}` and `{line}`; `None`: `$VISUAL`, then `$EDITOR`.
+    pub editor: Option<String>,
     /// Callbacks offered to agents that have no switches of their own.
     pub callbacks: Callbacks,
     /// Keys.
@@ -61,6 +63,7 @@ impl Default for Config {
             default_agent: None,
             mcp_servers: Vec::new(),
             theme: "auto".to_owned(),
+            editor: None,
             callbacks: Callbacks::default(),
             keymap: Keymap::defaults(),
             mouse: true,
@@ -192,6 +195,11 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         && let Some(name) = reader.string("agent", value)
     {
         config.default_agent = Some(name);
+    }
+    if let Some(value) = table.get("editor")
+        && let Some(command) = reader.string("editor", value)
+    {
+        config.editor = Some(command);
     }
     if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
         reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);

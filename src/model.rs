@@ -17,6 +17,7 @@ pub mod options;
 pub mod plan;
 pub mod service;
 pub mod spec;
+pub mod target;
 pub mod tool;
 pub mod update;
 
@@ -32,6 +33,7 @@ pub use options::*;
 pub use plan::*;
 pub use service::*;
 pub use spec::*;
+pub use target::*;
 pub use tool::*;
 pub use update::*;
 

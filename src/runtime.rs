@@ -56,6 +56,8 @@ pub struct Launch {
     pub has_rich_glyphs: bool,
     /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
+    /// The command of the user's editor; `None`: `vi`.
+    pub editor: Option<String>,
     /// What parlor keeps on disk; `None`: nothing is kept.
     pub store: Option<Store>,
     /// Sees every frame of the wire.
@@ -130,12 +132,14 @@ impl Loop {
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
+        let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+        doer.editor = launch.editor;
         let mut this = Self {
             state,
             view,
             theme,
             keymap: launch.keymap,
-            doer: Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes),
+            doer,
             agents: Agents::default(),
             services,
             input: None,
@@ -293,7 +297,7 @@ impl Loop {
 
     fn on_service(&mut self, event: ServiceEvent, now: Instant) -> anyhow::Result<()> {
         self.doer.note_taken(&event);
-        if self.is_away && matches!(event, ServiceEvent::LoginDone(..)) {
+        if self.is_away && matches!(event, ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_)) {
             self.come_back()?;
         }
         self.apply(Event::Service(event), now)
@@ -320,6 +324,14 @@ impl Loop {
                 Effect::RunLogin { conn, spec } => {
                     self.step_aside()?;
                     self.doer.login(conn, spec);
+                }
+                Effect::OpenFile { place, folder } => {
+                    if let Some(editor) = self.doer.editor_for(&place) {
+                        if !editor.is_windowed {
+                            self.step_aside()?;
+                        }
+                        self.doer.edit(editor, place.path, folder);
+                    }
                 }
                 Effect::Suspend => {
                     self.step_aside()?;

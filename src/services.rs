@@ -4,8 +4,9 @@
 //! [`crate::model::ServiceEvent`].
 //! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
 //! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started
-//! only by `process` (to read their output) and `terminals` (for the agent).
+//! only by `process` (to read their output), `terminals` (for the agent), `login` and `editor` (for the user).
 
+pub mod editor;
 pub mod fs;
 pub mod git;
 pub mod locate;

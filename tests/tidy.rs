@@ -151,7 +151,7 @@ fn the_environment_is_read_in_few_places() {
 
 #[test]
 fn programs_are_started_in_few_places() {
-    let homes = ["services/process", "services/login", "acp/transport/stdio"];
+    let homes = ["services/process", "services/login", "services/editor", "acp/transport/stdio"];
     assert_only_in(&["Command::new("], &homes);
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, LocateJob, SessionKey, TerminalJob};
+use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, LocateJob, Location, SessionKey, TerminalJob};
 
 /// One thing to be done outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +71,14 @@ pub enum Effect {
     },
     /// Open an address in the browser (the user agreed).
     OpenUrl(String),
+    /// Open a file in the user's editor. One that needs the terminal gets it, and ends as
+    /// [`ServiceEvent::EditorDone`].
+    OpenFile {
+        /// The place; its path is absolute.
+        place: Location,
+        /// The folder that the editor runs in.
+        folder: PathBuf,
+    },
     /// Leave the screen, run this command in the terminal, come back; ends as [`ServiceEvent::LoginDone`].
     RunLogin {
         /// For this connection.

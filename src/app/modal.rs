@@ -153,6 +153,8 @@ pub enum ChoiceOutcome {
     Restart(SessionKey),
     /// Closes a session that is open here.
     CloseSession(SessionKey),
+    /// Opens a page in the browser.
+    OpenUrl(String),
     /// Takes a session off the agent's list.
     DeleteSession(SessionId),
 }

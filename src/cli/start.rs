@@ -54,12 +54,22 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         reduced_motion: config.reduced_motion,
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
+        editor: config.editor.or_else(editor_of_environment),
         keymap: config.keymap,
         themes: Box::new(move |name: &str| themes.load(name, colors).0),
         store,
         tap,
         log_dir: paths.log_dir,
     })
+}
+
+/// The editor that the user set for all programs.
+fn editor_of_environment() -> Option<String> {
+    ["VISUAL", "EDITOR"]
+        .into_iter()
+        .filter_map(config::environment)
+        .filter_map(|command| command.into_string().ok())
+        .find(|command| !command.trim().is_empty())
 }
 
 /// Configured agents first, then those found on this machine, then the built-in one.

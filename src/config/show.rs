@@ -29,6 +29,10 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         Some(agent) => out.value("agent", "agent", agent.as_str()),
         None => out.line("# agent is not set: parlor asks which one to start"),
     }
+    match &config.editor {
+        Some(editor) => out.value("editor", "editor", editor.as_str()),
+        None => out.line("# editor is not set: $VISUAL opens files, or $EDITOR"),
+    }
     out.head("[callbacks]");
     out.callbacks("callbacks", config.callbacks);
     out.head("[ui]");

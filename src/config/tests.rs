@@ -97,6 +97,14 @@ fn a_whole_file_is_read() {
 }
 
 #[test]
+fn an_editor_is_a_command_line() {
+    let (config, problems) = parse("editor = \"code -g {path}:{line}\"");
+    assert_eq!((config.editor.as_deref(), problems), (Some("code -g {path}:{line}"), Vec::new()));
+    assert_eq!(parse("").0.editor, None);
+    assert!(parse("editor = 3").1.first().is_some_and(|problem| problem.contains("`editor` must be a text")));
+}
+
+#[test]
 fn each_value_knows_its_line() {
     let (config, _) = parse(WHOLE);
     assert_eq!(config.origin("theme"), Origin::File { line: 2 });

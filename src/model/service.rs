@@ -143,6 +143,8 @@ pub enum ServiceEvent {
     History(SessionKey, Vec<String>),
     /// A login command ended; `Err` says why it failed.
     LoginDone(ConnId, Result<(), String>),
+    /// An editor that had the terminal ended; `Err` says how it failed.
+    EditorDone(Result<(), String>),
     /// Something went wrong that the user should know.
     Trouble(String),
 }

@@ -9,7 +9,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
-use crate::model::{AgentSpec, ConnId, ServiceEvent, SessionKey};
+use crate::model::{AgentSpec, ConnId, Location, ServiceEvent, SessionKey};
+use crate::services::editor;
 use crate::services::fs::Files;
 use crate::services::git;
 use crate::services::locate::Locator;
@@ -31,6 +32,8 @@ pub struct Doer {
     pub themes: Box<dyn Fn(&str) -> Theme>,
     /// Whether parlor is leaving: once all agents have ended, the loop ends.
     pub is_leaving: bool,
+    /// The command of the user's editor; `None`: the one that is always there.
+    pub editor: Option<String>,
     conns: BTreeMap<ConnId, Commands>,
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
@@ -62,6 +65,7 @@ impl Doer {
         Self {
             themes,
             is_leaving: false,
+            editor: None,
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
@@ -128,6 +132,7 @@ impl Doer {
             | Effect::StopTimer(_)
             | Effect::SetTheme(_)
             | Effect::RunLogin { .. }
+            | Effect::OpenFile { .. }
             | Effect::Suspend => {}
         }
     }
@@ -135,6 +140,32 @@ impl Doer {
     /// Runs an agent's sign-in in the terminal, which has been left to it.
     pub fn login(&self, conn: ConnId, spec: AgentSpec) {
         self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec))));
+    }
+
+    /// How the editor is started for a place; when that cannot be told, the user is told why.
+    pub fn editor_for(&self, place: &Location) -> Option<editor::Launch> {
+        let launch = editor::Launch::of(self.editor.as_deref(), place);
+        launch
+            .map_err(|why| {
+                let _ = self.services.send(ServiceEvent::Trouble(format!("No file was opened: {why}.")));
+            })
+            .ok()
+    }
+
+    /// Runs the editor; one without a window has been left the terminal.
+    pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf) {
+        self.work(move || {
+            let done = if path.exists() {
+                launch.run(&folder)
+            } else {
+                Err(format!("There is no file {}.", path.display()))
+            };
+            if launch.is_windowed {
+                done.err().map(ServiceEvent::Trouble)
+            } else {
+                Some(ServiceEvent::EditorDone(done))
+            }
+        });
     }
 
     /// When the next delayed agent is to be started.

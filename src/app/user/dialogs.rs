@@ -125,6 +125,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::ForceStop(conn) => flow::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => flow::restart_agent(state, *key, now, fx),
         ChoiceOutcome::CloseSession(key) => flow::close_session(state, *key, now, fx),
+        ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::DeleteSession(id) => flow::delete_session(state, id.clone(), fx),
     }
 }

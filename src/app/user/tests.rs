@@ -6,5 +6,6 @@ mod form;
 mod grace;
 mod leave;
 mod lists;
+mod open;
 mod pickers;
 mod validate;

@@ -1,0 +1,46 @@
+//! Opening what a text points to: a file in the editor, a page in the browser.
+//!
+//! A file opens at once, because the user asked for it and an editor changes nothing. A page is shown in full
+//! first: what a link says and where it leads are two things.
+
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
+use crate::model::{Location, Target};
+
+use super::{inspect_url, say};
+
+/// The user wants to open this.
+pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
+    match target {
+        Target::File(place) => open_file(state, place, fx),
+        Target::Url(url) => ask_for_page(state, url, fx),
+    }
+}
+
+/// A relative path counts from the session's folder.
+fn open_file(state: &State, place: Location, fx: &mut Vec<Effect>) {
+    let folder = state.active_session().map_or(&state.setup.folder, |session| &session.place.cwd);
+    let place = Location { path: folder.join(&place.path), ..place };
+    fx.push(Effect::OpenFile { place, folder: folder.clone() });
+}
+
+fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {
+    let mut body = vec![url.clone()];
+    if !url.to_ascii_lowercase().starts_with("mailto:") {
+        let facts = inspect_url(&url);
+        if !facts.can_open {
+            say(state, facts.warnings.into_iter().next().unwrap_or_default(), fx);
+            return;
+        }
+        body.extend(facts.warnings);
+    }
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Open this page?".to_owned(),
+        body,
+        choices: vec![
+            Choice { label: "Yes, in the browser".to_owned(), outcome: ChoiceOutcome::OpenUrl(url) },
+            Choice { label: "No".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}

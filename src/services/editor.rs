@@ -1,0 +1,178 @@
+//! Opens a file in the user's editor, at a line.
+//!
+//! Duty: the command line from a template, and running it. Not its duty: which file (`app`), giving the screen
+//! back (`runtime`).
+//! A template is split as a shell would, and only then are `{path}` and `{line}` filled in: a path is never read
+//! as anything but one argument. Without them the arguments are appended in the way that the editor knows.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::model::Location;
+
+/// Editors with a window of their own: parlor keeps the screen.
+const WINDOWED: &[&str] = &[
+    "code",
+    "code-insiders",
+    "codium",
+    "cursor",
+    "windsurf",
+    "zed",
+    "zeditor",
+    "subl",
+    "gvim",
+    "mvim",
+    "gedit",
+    "kate",
+    "mate",
+    "idea",
+    "pycharm",
+    "goland",
+    "rustrover",
+    "clion",
+    "webstorm",
+    "xdg-open",
+    "open",
+];
+
+/// How to start the editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// Whether it has a window of its own and leaves the terminal alone.
+    pub is_windowed: bool,
+}
+
+impl Launch {
+    /// The command for a place. `template` is the configured command, or that of the environment; none: `vi`.
+    /// `Err` says what is wrong with the template.
+    pub fn of(template: Option<&str>, place: &Location) -> Result<Self, String> {
+        let template = template.filter(|text| !text.trim().is_empty()).unwrap_or("vi");
+        let mut words = shell_words::split(template)
+            .map_err(|error| format!("the editor's command `{template}` cannot be read: {error}"))?;
+        let Some(program) = words.first() else {
+            return Err("the editor's command is empty".to_owned());
+        };
+        let program = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let path = place.path.display().to_string();
+        let line = place.line.unwrap_or(1).to_string();
+        if words.iter().any(|word| word.contains("{path}")) {
+            for word in &mut words {
+                *word = fill(word, &path, &line);
+            }
+        } else {
+            words.extend(arguments(&program, &path, place.line));
+        }
+        Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), words })
+    }
+
+    /// Runs it: to its end in the terminal, or in the background if it has a window. `Err` says how it failed.
+    pub fn run(&self, folder: &Path) -> Result<(), String> {
+        let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder);
+        if self.is_windowed {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{program} ended with {status}.")),
+            Err(error) => {
+                Err(format!("Could not run {program}: {error}. Set `editor` in the configuration."))
+            }
+        }
+    }
+}
+
+/// Fills both in at once, so that a path which holds `{line}` stays as it is.
+fn fill(word: &str, path: &str, line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        let (before, tail) = rest.split_at(at);
+        out.push_str(before);
+        if let Some(tail) = tail.strip_prefix("{path}") {
+            out.push_str(path);
+            rest = tail;
+        } else if let Some(tail) = tail.strip_prefix("{line}") {
+            out.push_str(line);
+            rest = tail;
+        } else {
+            out.push('{');
+            rest = tail.get(1..).unwrap_or_default();
+        }
+    }
+    out + rest
+}
+
+/// How an editor is told of a line.
+fn arguments(program: &str, path: &str, line: Option<u32>) -> Vec<String> {
+    let Some(line) = line else { return vec![path.to_owned()] };
+    match program {
+        "code" | "code-insiders" | "codium" | "cursor" | "windsurf" => {
+            vec!["-g".to_owned(), format!("{path}:{line}")]
+        }
+        "zed" | "zeditor" | "subl" | "hx" | "helix" => vec![format!("{path}:{line}")],
+        "idea" | "pycharm" | "goland" | "rustrover" | "clion" | "webstorm" | "kate" => {
+            vec!["--line".to_owned(), line.to_string(), path.to_owned()]
+        }
+        "mate" => vec!["-l".to_owned(), line.to_string(), path.to_owned()],
+        "vi" | "vim" | "nvim" | "gvim" | "mvim" | "view" | "nano" | "pico" | "emacs" | "emacsclient"
+        | "mg" | "kak" | "micro" | "joe" | "ne" | "gedit" => vec![format!("+{line}"), path.to_owned()],
+        _ => vec![path.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(path: &str, line: Option<u32>) -> Location {
+        Location { path: path.into(), line }
+    }
+
+    fn words(template: &str, path: &str, line: Option<u32>) -> Vec<String> {
+        Launch::of(Some(template), &place(path, line)).expect("the template is good").words
+    }
+
+    #[test]
+    fn a_template_is_filled_in_word_by_word() {
+        assert_eq!(
+            words("code -g {path}:{line}", "/a b/{line}.rs", Some(7)),
+            ["code", "-g", "/a b/{line}.rs:7"]
+        );
+        assert_eq!(words("my 'ed it' {path}", "/a;rm -rf", None), ["my", "ed it", "/a;rm -rf"]);
+        assert_eq!(words("x {path} {line} {col}", "/a", None), ["x", "/a", "1", "{col}"]);
+    }
+
+    #[test]
+    fn editors_are_told_of_the_line_in_their_own_way() {
+        assert_eq!(words("vim", "/a.rs", Some(3)), ["vim", "+3", "/a.rs"]);
+        assert_eq!(words("/usr/bin/nvim -R", "/a.rs", Some(3)), ["/usr/bin/nvim", "-R", "+3", "/a.rs"]);
+        assert_eq!(words("hx", "/a.rs", Some(3)), ["hx", "/a.rs:3"]);
+        assert_eq!(words("code --wait", "/a.rs", Some(3)), ["code", "--wait", "-g", "/a.rs:3"]);
+        assert_eq!(words("ed", "/a.rs", Some(3)), ["ed", "/a.rs"]);
+        assert_eq!(
+            Launch::of(None, &place("/a", None)).map(|launch| launch.words),
+            Ok(vec!["vi".into(), "/a".into()])
+        );
+    }
+
+    #[test]
+    fn an_editor_with_a_window_leaves_the_terminal_alone() {
+        let is_windowed = |template| Launch::of(Some(template), &place("/a", None)).map(|it| it.is_windowed);
+        assert_eq!(is_windowed("/opt/bin/code -g"), Ok(true));
+        assert_eq!(is_windowed("nvim"), Ok(false));
+        assert!(is_windowed("vi 'open").is_err_and(|error| error.contains("vi 'open")));
+    }
+
+    #[test]
+    fn a_failure_names_the_program() {
+        let folder = std::env::temp_dir();
+        let run = |template| Launch::of(Some(template), &place("/a", None)).and_then(|it| it.run(&folder));
+        assert_eq!(run("true"), Ok(()));
+        assert!(run("false").is_err_and(|error| error.contains("false ended")));
+        assert!(run("no-such-editor").is_err_and(|error| error.contains("Could not run no-such-editor")));
+    }
+}
