@@ -14,14 +14,18 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
 use super::look::Look;
+use super::text::mark::Mark;
 
 mod code;
 mod fence;
+mod plain;
 mod prose;
 mod table;
 
 use code::CodeState;
 use fence::OpenFence;
+
+pub use plain::plain_text;
 
 /// Prose is no wider than this, for the eye's sake.
 pub const PROSE_COLS: u16 = 96;
@@ -162,7 +166,20 @@ impl Markdown {
         let Some(text) = source.get(block.start..block.end) else { return Vec::new() };
         self.stats.drawn_blocks += 1;
         match block.kind {
-            BlockKind::Prose => prose::draw(text, &self.definitions, look, cols),
+            BlockKind::Prose => {
+                let mut lines = prose::draw(text, &self.definitions, look, cols);
+                if index > 0
+                    && !block.has_gap
+                    && let Some(first) = lines.first_mut()
+                {
+                    // The rest of a paragraph that was split.
+                    let is_spaced =
+                        source.get(..block.start).is_some_and(|before| before.ends_with([' ', '\n']));
+                    let mark = if is_spaced { Mark::SPACED } else { Mark::JOINED };
+                    *first = mark.row(std::mem::take(first));
+                }
+                lines
+            }
             BlockKind::Code { fence, part } => {
                 let language = self.languages.get(fence as usize).map_or("", String::as_str);
                 let place = code::Place { fence, part, start: block.start, is_final: index < self.frozen };

@@ -14,6 +14,7 @@ use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
+pub mod mark;
 mod wrap;
 
 pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed};

@@ -6,6 +6,7 @@ use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::text::mark::Mark;
 use crate::ui::text::one_line;
 use crate::ui::theme::Role;
 
@@ -160,18 +161,17 @@ pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> 
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
     }
-    let mark = look.glyphs.thought;
     let what = if message.role == Speaker::Letter { "between agents" } else { "thought" };
     if message.is_open && message.role == Speaker::Thought {
         let time = look.now.saturating_duration_since(message.began);
-        let mark = Span::styled(look.spinner(), look.theme.style(Role::Running));
+        let mark = Mark::APART.span(look.spinner(), look.theme.style(Role::Running));
         let text =
             if time.as_secs() > 0 { format!(" thinking {}", duration(time)) } else { " thinking".to_owned() };
         return Line::from(vec![mark, Span::styled(text, dim)]);
     }
     let text = match message.took {
         Some(took) if took.as_secs() > 0 && message.role == Speaker::Thought => {
-            format!("{mark} {what} for {}", duration(took))
+            format!(" {what} for {}", duration(took))
         }
         _ => {
             let text = message.parts.iter().find_map(|part| match part {
@@ -180,8 +180,9 @@ pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> 
             });
             let text = one_line(text.unwrap_or_default());
             let text = crate::ui::text::truncate(text.trim_matches(['*', '#', ' ']), 60);
-            format!("{mark} {what} {} {text}", look.glyphs.dot)
+            format!(" {what} {} {text}", look.glyphs.dot)
         }
     };
-    Line::styled(text.trim_end_matches([' ', '·', '.']).to_owned(), dim)
+    let text = text.trim_end_matches([' ', '·', '.']).to_owned();
+    Line::from(vec![Mark::APART.span(look.glyphs.thought, dim), Span::styled(text, dim)])
 }

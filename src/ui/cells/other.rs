@@ -7,6 +7,7 @@ use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{Severity, StopReason};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 
@@ -97,7 +98,7 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     let room = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(2);
     let head = words(body, look);
     Line::from(vec![
-        Span::styled(format!("{} ", head.mark), look.theme.style(head.mark_role)),
+        Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role)),
         Span::styled(truncate(&head.text, room), look.theme.style(head.role)),
     ])
 }
@@ -105,7 +106,7 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
 /// The head in whole.
 fn whole_head(body: &ItemBody, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = words(body, look);
-    let mark = Span::styled(format!("{} ", head.mark), look.theme.style(head.mark_role));
+    let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
     let line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
@@ -171,5 +172,5 @@ fn stop_words(reason: &StopReason) -> (String, Role) {
 fn marked(mark: &str, text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let line = Line::from(Span::styled(one_line(text), style));
-    wrap_prefixed(&line, cols, &[Span::styled(format!("{mark} "), style)], &[Span::raw("  ")])
+    wrap_prefixed(&line, cols, &[Mark::APART.span(format!("{mark} "), style)], &[Span::raw("  ")])
 }

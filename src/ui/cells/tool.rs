@@ -11,6 +11,7 @@ use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{hard_wrap, one_line, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
@@ -156,7 +157,7 @@ pub(super) fn head(
     let facts_cols: usize = facts.iter().map(|span| width(&span.content)).sum();
     let room = cols.saturating_sub(2 + KIND_COLS + facts_cols + time_cols).max(8);
     let mut spans = vec![
-        Span::styled(format!("{mark} "), style(role)),
+        Mark::APART.span(format!("{mark} "), style(role)),
         Span::styled(format!("{kind:<KIND_COLS$}"), style(Role::ToolKind)),
         Span::styled(title(tool, look, room), style(Role::ToolTitle)),
     ];
@@ -164,7 +165,7 @@ pub(super) fn head(
     if !time.is_empty() {
         let used: usize = spans.iter().map(|span| width(&span.content)).sum();
         let fill = cols.saturating_sub(used + width(&time)).max(2);
-        spans.push(Span::styled(format!("{}{time}", " ".repeat(fill)), style(Role::TextDim)));
+        spans.push(Mark::APART.span(format!("{}{time}", " ".repeat(fill)), style(Role::TextDim)));
     }
     Line::from(spans)
 }
@@ -489,7 +490,7 @@ pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Li
     for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
         let lead = if index == 0 { "$ " } else { "  " };
         let line = Line::from(vec![
-            Span::styled(lead, look.theme.style(Role::TextDim)),
+            Mark::APART.span(lead, look.theme.style(Role::TextDim)),
             Span::styled(crate::ui::text::expand_tabs(line, 0).into_owned(), style),
         ]);
         out.extend(hard_wrap(&line, cols));
@@ -507,18 +508,18 @@ pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16)
         }
         for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
             let used = row.width();
-            let mut spans = vec![Span::styled(" ", base)];
+            let mut spans = vec![Mark::APART.span(" ", base)];
             spans.extend(row.spans);
             let fill = usize::from(cols).saturating_sub(used + 1);
-            spans.push(Span::styled(" ".repeat(fill), base));
-            out.push(Line::from(spans));
+            spans.push(Mark::APART.span(" ".repeat(fill), base));
+            out.push(Line { spans, ..row });
         }
     }
     out
 }
 
 fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {
-    Line::styled(format!("{}{text}", look.glyphs.fold), look.theme.style(Role::TextDim))
+    Mark::NO_LINE.row(Line::styled(format!("{}{text}", look.glyphs.fold), look.theme.style(Role::TextDim)))
 }
 
 /// The text inside, where all of it is one fence.

@@ -9,6 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::app::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::look::Look;
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, hard_wrap, sanitize, width};
 use crate::ui::theme::Role;
 
@@ -140,7 +141,7 @@ impl Pen<'_> {
             };
             let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
             let text = crate::ui::text::truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
-            return vec![vec![Span::styled(text, theme.style(Role::DiffMeta))]];
+            return vec![vec![Mark::NO_LINE.span(text, theme.style(Role::DiffMeta))]];
         }
         let (role, word, mark) = match row.kind {
             RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.look.glyphs.minus),
@@ -160,8 +161,8 @@ impl Pen<'_> {
         };
         let gutter_style = base.patch(theme.style(Role::DiffGutter));
         let head = vec![
-            Span::styled(gutter, gutter_style),
-            Span::styled(format!("{mark} "), base.patch(gutter_style)),
+            Mark::APART.span(gutter, gutter_style),
+            Mark::APART.span(format!("{mark} "), base.patch(gutter_style)),
         ];
         let head_cols = self.number_cols + usize::from(self.number_cols > 0) + 2;
         let room = usize::from(cols).saturating_sub(head_cols).max(4);
@@ -170,7 +171,7 @@ impl Pen<'_> {
         let runs = self.runs(row, &text);
         let marks = self.word_marks(row, &text);
         let spans = paint(&text, &runs, &marks, base, theme.style(word), |role| theme.style(role));
-        let rest = vec![Span::styled(" ".repeat(head_cols), base)];
+        let rest = vec![(Mark::APART | Mark::JOINED).span(" ".repeat(head_cols), base)];
         let wrapped = hard_wrap(&Line::from(spans), u16::try_from(room).unwrap_or(u16::MAX));
         let fills = matches!(row.kind, RowKind::Minus | RowKind::Plus);
         wrapped
@@ -223,11 +224,14 @@ impl Pen<'_> {
         let height = a.len().max(b.len()).max(1);
         a.resize(height, Vec::new());
         b.resize(height, Vec::new());
-        let rule = Span::styled(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
+        let rule =
+            Mark::APART.span(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
         for (mut left, right) in a.into_iter().zip(b) {
-            fill(&mut left, left_cols, Style::default());
+            // The other side is longer here.
+            let nothing = if left.is_empty() { Mark::NO_LINE.on(Style::default()) } else { Style::default() };
+            fill(&mut left, left_cols, nothing);
             left.push(rule.clone());
-            left.extend(right);
+            left.extend(right.into_iter().map(|span| Span { style: Mark::SECOND.on(span.style), ..span }));
             out.push(Line::from(left));
         }
     }
@@ -341,6 +345,6 @@ fn fill(spans: &mut Vec<Span<'static>>, cols: u16, style: Style) {
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let spare = usize::from(cols).saturating_sub(used);
     if spare > 0 {
-        spans.push(Span::styled(" ".repeat(spare), style));
+        spans.push(Mark::APART.span(" ".repeat(spare), style));
     }
 }

@@ -290,3 +290,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn drawn_rows_know_the_text_of_each_side() {
+    let new = "same\nthis one is new and it is longer than the side\nend\n";
+    let diff = &Diff::of(&change(Some("same\nold\nend\n"), new), None)[0];
+    let theme = Theme::plain();
+    let look = crate::ui::look::Look {
+        theme: &theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/home/ada"),
+    };
+    let read = |layout, is_second: bool| {
+        use crate::ui::text::mark::{Join, join, read};
+        let mut out = String::new();
+        for row in diff.draw(0..diff.len(layout), layout, &look, 40) {
+            match join(&row, is_second) {
+                Join::Nothing => continue,
+                Join::Line => out.push('\n'),
+                Join::Spaced | Join::Joined => {}
+            }
+            read(&row, is_second, &(0..99), &mut out);
+        }
+        out.split_off(1)
+    };
+    let long = "this one is new and it is longer than the side";
+    assert_eq!(read(Layout::Unified, false), format!("same\nold\n{long}\nend"));
+    assert_eq!(read(Layout::SideBySide, false), "same\nold\nend");
+    assert_eq!(read(Layout::SideBySide, true), format!("same\n{long}\nend"));
+}

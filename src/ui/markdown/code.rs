@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::look::Look;
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, hard_wrap, one_line, sanitize, width};
 use crate::ui::theme::Role;
 
@@ -163,7 +164,8 @@ fn label(language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     }
     let base = look.theme.style(Role::CodeBlock);
     let text = crate::ui::text::truncate(&language, usize::from(cols).saturating_sub(2));
-    vec![padded(vec![Span::styled(text, base.patch(look.theme.style(Role::CodeLanguage)))], base, cols)]
+    let text = Span::styled(text, base.patch(look.theme.style(Role::CodeLanguage)));
+    vec![padded(Mark::NO_LINE.row(text.into()), base, cols)]
 }
 
 fn clean(line: &str) -> String {
@@ -194,21 +196,21 @@ fn draw_line(
     let line = Line::from(spans);
     let room = cols.saturating_sub(2).max(2);
     for row in hard_wrap(&line, room) {
-        out.push(padded(row.spans, base, cols));
+        out.push(padded(row, base, cols));
     }
 }
 
 /// A row of the code's background, from edge to edge.
-fn padded(spans: Vec<Span<'static>>, base: Style, cols: u16) -> Line<'static> {
-    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+fn padded(line: Line<'static>, base: Style, cols: u16) -> Line<'static> {
+    let used: usize = line.spans.iter().map(|span| width(&span.content)).sum();
     let fill = usize::from(cols).saturating_sub(used + 1);
-    let mut row = Vec::with_capacity(spans.len() + 2);
+    let mut row = Vec::with_capacity(line.spans.len() + 2);
     if usize::from(cols) > used {
-        row.push(Span::styled(" ", base));
+        row.push(Mark::APART.span(" ", base));
     }
-    row.extend(spans);
+    row.extend(line.spans);
     if fill > 0 {
-        row.push(Span::styled(" ".repeat(fill), base));
+        row.push(Mark::APART.span(" ".repeat(fill), base));
     }
-    Line::from(row)
+    Line { spans: row, ..line }
 }

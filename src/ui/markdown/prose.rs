@@ -8,6 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::ui::look::Look;
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, one_line, sanitize, width, wrap_prefixed};
 use crate::ui::theme::Role;
 
@@ -104,7 +105,7 @@ impl<'a> Writer<'a> {
                 let room = usize::from(self.cols.min(PROSE_COLS)).saturating_sub(self.prefix_cols());
                 let rule =
                     Line::styled(self.look.glyphs.rule.repeat(room), self.look.theme.style(Role::Rule));
-                self.place(vec![rule]);
+                self.place(vec![Mark::NO_LINE.row(rule)]);
                 self.has_gap = true;
             }
             Event::TaskListMarker(is_done) => {
@@ -376,8 +377,14 @@ impl<'a> Writer<'a> {
 
     /// What stands before the next line, and before those after it. Marks are taken when `takes_marks`.
     fn prefixes(&mut self, takes_marks: bool) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-        let bar = Span::styled(format!("{} ", self.look.glyphs.pipe), self.look.theme.style(Role::Quote));
+        let bar = Mark::APART.span(format!("{} ", self.look.glyphs.pipe), self.look.theme.style(Role::Quote));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
+        // Before a mark an indent says how deep the list is; anywhere else it only puts text below text.
+        let has_mark = takes_marks
+            && self
+                .containers
+                .iter()
+                .any(|container| matches!(container, Container::Item { mark: Some(_), .. }));
         for container in &mut self.containers {
             match container {
                 Container::Quote => {
@@ -386,9 +393,10 @@ impl<'a> Writer<'a> {
                 }
                 Container::Item { mark, cols } => {
                     let blank = Span::raw(" ".repeat(*cols));
+                    let apart = Mark::APART.span(blank.content.clone(), Style::default());
                     let taken = if takes_marks { mark.take() } else { None };
-                    first.push(taken.unwrap_or_else(|| blank.clone()));
-                    rest.push(blank);
+                    first.push(taken.unwrap_or(if has_mark { blank } else { apart.clone() }));
+                    rest.push(apart);
                 }
             }
         }

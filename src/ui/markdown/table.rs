@@ -5,6 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::ui::look::Look;
+use crate::ui::text::mark::Mark;
 use crate::ui::text::{width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 
@@ -84,7 +85,7 @@ impl Table {
             let mut spans = Vec::new();
             for (index, (lines, cols)) in wrapped.iter().zip(widths).enumerate() {
                 if index > 0 {
-                    spans.push(Span::styled(format!(" {} ", look.glyphs.pipe), border));
+                    spans.push(Mark::CELL.span(format!(" {} ", look.glyphs.pipe), border));
                 }
                 let cell = lines.get(at).map(|line| line.spans.clone()).unwrap_or_default();
                 let spare = cols.saturating_sub(cell_cols(&cell));
@@ -135,7 +136,7 @@ fn cell_cols(cell: &[Span<'_>]) -> usize {
 
 fn push_blank(spans: &mut Cell, cols: usize) {
     if cols > 0 {
-        spans.push(Span::styled(" ".repeat(cols), Style::default()));
+        spans.push(Mark::APART.span(" ".repeat(cols), Style::default()));
     }
 }
 
@@ -166,5 +167,6 @@ fn narrow(widths: &mut [usize], room: usize) {
 fn rule(widths: &[usize], look: &Look<'_>) -> Line<'static> {
     let (rule, join) = (look.glyphs.rule, look.glyphs.join);
     let text = widths.iter().map(|cols| rule.repeat(*cols)).collect::<Vec<_>>();
-    Line::styled(text.join(&format!("{rule}{join}{rule}")), look.theme.style(Role::TableBorder))
+    Mark::NO_LINE
+        .row(Line::styled(text.join(&format!("{rule}{join}{rule}")), look.theme.style(Role::TableBorder)))
 }

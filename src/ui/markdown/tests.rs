@@ -371,3 +371,27 @@ fn a_text_that_shrinks_is_a_new_text() {
     assert_eq!(markdown.update("new", true), 0);
     assert_eq!(markdown.blocks().len(), 1);
 }
+
+#[test]
+fn drawn_rows_know_what_is_text() {
+    let source = "Some words that wrap at any width one could think of.\n\n> a quote that is long enough to wrap\n\n\
+                  1. one with many words in it\n\n   more of one\n   - deep inside\n2. two\n\n---\n\n\
+                  ```rust\nfn main() {\n\n    a_long_name(\"and a text\");\n}\n```\n\n| a | b |\n|---|---|\n| 1 | |\n";
+    let expected = "Some words that wrap at any width one could think of.\n\n\
+                    a quote that is long enough to wrap\n\n\
+                    1. one with many words in it\n\nmore of one\n\n   ◦ deep inside\n2. two\n\n\n\
+                    fn main() {\n\n    a_long_name(\"and a text\");\n}\n\na\tb\n1\t";
+    for cols in [18, 30, 96] {
+        let rows = draw_all(&mut Markdown::of(source), source, cols);
+        assert_eq!(crate::ui::text::mark::text_of(&rows), expected, "{cols}");
+    }
+    assert_eq!(plain_text(source, Instant::now()), expected);
+}
+
+#[test]
+fn a_paragraph_that_was_split_is_one_line() {
+    let source = "word ".repeat(6000);
+    assert_eq!(plain_text(&source, Instant::now()), source.trim_end());
+    let source = "x".repeat(30_000);
+    assert_eq!(plain_text(&source, Instant::now()), source);
+}

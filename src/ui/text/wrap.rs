@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::grapheme_width;
+use super::mark::Mark;
 
 /// One grapheme of a line: where it is and how wide.
 #[derive(Clone, Copy)]
@@ -148,22 +149,38 @@ pub fn wrap_prefixed(
     let fits = |prefix: &[Span<'static>]| cols.checked_sub(prefix_cols(prefix)).filter(|left| *left >= 4);
     let (first, first_cols) = fits(first).map_or((&[][..], cols), |left| (first, left));
     let (rest, rest_cols) = fits(rest).map_or((&[][..], cols), |left| (rest, left));
-    let mut out = Vec::new();
-    let mut from = 0;
+    let mut out: Vec<Line<'static>> = Vec::new();
+    let (mut from, mut before) = (0, 0);
     loop {
         let (prefix, room) = if out.is_empty() { (first, first_cols) } else { (rest, rest_cols) };
         let (end, next) = cut(&graphemes, from, room);
         let mut spans = prefix.to_vec();
+        let mark = match out.len() {
+            0 => None,
+            // What stands before the rows that go on is there for the eye.
+            _ => {
+                for span in &mut spans {
+                    span.style = Mark::APART.on(span.style);
+                }
+                Some(if before < from { Mark::SPACED } else { Mark::JOINED })
+            }
+        };
         if end == from && next > from {
             // Wider than the room itself: a mark stands for it.
             spans.push(Span::raw("…"));
         } else {
             graphemes.spans(from..end, &mut spans);
         }
-        out.push(styled(line, spans));
+        let row = styled(line, spans);
+        out.push(match mark {
+            Some(mark) => mark.row(row),
+            None => row,
+        });
         if next >= graphemes.clusters.len() {
             return out;
         }
+        // A row that took only a mark for what is too wide lost nothing at its end.
+        before = if end == from { next } else { end };
         from = next;
     }
 }
@@ -179,15 +196,20 @@ pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
         if used + w > room {
             let mut spans = Vec::new();
             graphemes.spans(from..index, &mut spans);
-            out.push(styled(line, spans));
+            out.push(goes_on(from, styled(line, spans)));
             (from, used) = (index, 0);
         }
         used += w;
     }
     let mut spans = Vec::new();
     graphemes.spans(from..graphemes.clusters.len(), &mut spans);
-    out.push(styled(line, spans));
+    out.push(goes_on(from, styled(line, spans)));
     out
+}
+
+/// Marks a row that does not begin its line.
+fn goes_on(from: usize, row: Line<'static>) -> Line<'static> {
+    if from > 0 { Mark::JOINED.row(row) } else { row }
 }
 
 /// Where the line that begins at `from` ends, and where the next begins.

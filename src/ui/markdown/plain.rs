@@ -1,0 +1,38 @@
+//! Markdown as plain text: what one reads, without marks of Markdown and without wraps.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::app::DiffLayout;
+use crate::ui::look::{Glyphs, Look};
+use crate::ui::text::mark;
+use crate::ui::theme::Theme;
+
+use super::Markdown;
+
+/// Wide enough that tables keep their form; wraps are undone anyway.
+const COLS: u16 = 400;
+
+/// A Markdown text as one reads it. Cells of tables are parted by tabs. `now` is any time: nothing here has a
+/// clock. Costs as much as drawing all of it.
+pub fn plain_text(source: &str, now: Instant) -> String {
+    let theme = Theme::plain();
+    let look = Look {
+        theme: &theme,
+        glyphs: Glyphs::rich(),
+        now,
+        spinner: 0,
+        diff_layout: DiffLayout::Unified,
+        shows_thoughts: false,
+        folder: Path::new(""),
+    };
+    let mut markdown = Markdown::of(source);
+    let mut rows = Vec::new();
+    for index in 0..markdown.blocks().len() {
+        if markdown.blocks().get(index).is_some_and(|block| block.has_gap) {
+            rows.push(ratatui::text::Line::default());
+        }
+        rows.extend(markdown.draw(index, source, &look, COLS));
+    }
+    mark::text_of(&rows)
+}
