@@ -92,6 +92,10 @@ pub struct Options {
     #[arg(long, global = true)]
     pub no_terminal: bool,
 
+    /// Understand only what the protocol itself allows, and mend nothing: to test an agent
+    #[arg(long, global = true)]
+    pub strict: bool,
+
     /// Write all traffic with the agent to this file, as JSON lines
     #[arg(long, global = true, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
@@ -206,10 +210,16 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             Ok(Next::Nothing)
         }
         _ => {
-            let found = found(&config);
+            let mut found = found(&config);
+            for (spec, _) in found.iter_mut().filter(|_| cli.options.strict) {
+                spec.wire.is_strict = true;
+            }
             let program = std::env::current_exe().context("cannot find parlor's own program file")?;
             let demo = choose::demo(&program, config.callbacks);
-            let agent = choose::agent_from(cli, &config, &found, &demo)?;
+            let mut agent = choose::agent_from(cli, &config, &found, &demo)?;
+            if let Some(spec) = agent.as_mut().filter(|_| cli.options.strict) {
+                spec.wire.is_strict = true;
+            }
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
             let folder = choose::session_folder(cli)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
@@ -257,6 +267,10 @@ impl Options {
             callbacks.fs_read &= !self.no_fs;
             callbacks.fs_write &= !self.no_fs;
             callbacks.terminal &= !self.no_terminal;
+        }
+        for spec in config.agents.values_mut().filter(|_| self.strict) {
+            spec.wire.is_strict = true;
+            config.origins.insert(format!("agents.{}.strict", spec.name), Origin::CommandLine);
         }
         config.origins.extend(forced.into_iter().map(|name| (name.to_owned(), Origin::CommandLine)));
     }

@@ -13,6 +13,7 @@ pub mod nearest;
 pub mod paths;
 mod read;
 pub mod show;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -52,7 +52,7 @@ pub(super) fn read_agents(
             continue;
         }
         let Some(table) = reader.table(&place, value) else { continue };
-        reader.unknown_keys(table, &format!("[{place}]"), AGENT_KEYS);
+        reader.unknown_keys(table, &format!("[{place}]"), &[AGENT_KEYS, super::wire::KEYS].concat());
         let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around) else {
             continue;
         };
@@ -63,6 +63,7 @@ pub(super) fn read_agents(
             env: read_pairs(reader, &place, "env", table),
             cwd: read_cwd(reader, &place, table, around),
             callbacks: read_callbacks(reader, &place, table, config.callbacks),
+            wire: super::wire::read_wire(reader, &place, table),
         };
         if let Some(title) = read_string(reader, &place, "title", table) {
             config.agent_titles.insert(name.to_owned(), title);

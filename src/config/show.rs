@@ -10,7 +10,7 @@ use toml::Value;
 
 use super::keymap::actions;
 use super::{Config, Origin, Paths, Problem};
-use crate::model::{AgentSpec, Callbacks, McpServer};
+use crate::model::{AgentSpec, Callbacks, McpServer, WireSpec};
 
 /// Everything in force. Each value carries its origin as a comment.
 pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
@@ -82,7 +82,26 @@ impl Out<'_> {
             self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
         }
         self.callbacks(&place, spec.callbacks);
+        self.wire(&place, &spec.wire);
         self.pairs(&place, "env", &spec.env);
+    }
+
+    /// Only what is said: nothing of it is needed for most agents.
+    fn wire(&mut self, place: &str, wire: &WireSpec) {
+        let rows: [(&str, Option<Value>); 7] = [
+            ("profile", wire.profile.map(|profile| Value::from(profile.name()))),
+            ("strict", wire.is_strict.then_some(Value::from(true))),
+            ("framing", wire.has_headers.then(|| Value::from("content-length"))),
+            ("protocol", (wire.protocol > 0).then(|| Value::from(i64::from(wire.protocol)))),
+            ("model", wire.model.as_deref().map(Value::from)),
+            ("auto_commits", wire.auto_commits.map(Value::from)),
+            ("first_turn", (wire.first_turn > 0).then(|| Value::from(i64::from(wire.first_turn)))),
+        ];
+        for (key, value) in rows {
+            if let Some(value) = value {
+                self.value(&format!("{place}.{key}"), key, value);
+            }
+        }
     }
 
     fn server(&mut self, index: usize, server: &McpServer) {

@@ -74,6 +74,7 @@ fn a_whole_file_is_read() {
             env: vec![("TOKEN".to_owned(), "abc".to_owned()), ("LEVEL".to_owned(), "3".to_owned())],
             cwd: Some("/home/ada".into()),
             callbacks: Callbacks { fs_read: true, fs_write: false, terminal: true },
+            wire: crate::model::WireSpec::default(),
         }
     );
     assert_eq!(config.agent_titles.get("mine").map(String::as_str), Some("My agent"));

@@ -17,6 +17,8 @@ pub struct AgentSpec {
     pub cwd: Option<PathBuf>,
     /// Which callbacks are offered to it.
     pub callbacks: Callbacks,
+    /// How to speak to it.
+    pub wire: WireSpec,
 }
 
 impl AgentSpec {
@@ -24,6 +26,71 @@ impl AgentSpec {
     pub fn command_line(&self) -> String {
         let words = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
         shell_words::join(words)
+    }
+}
+
+/// How to speak to an agent, as far as the user says it; the rest is learned from what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WireSpec {
+    /// The system that it is; `None`: told by its name.
+    pub profile: Option<Profile>,
+    /// Whether only the protocol's own forms are understood, and nothing is mended.
+    pub is_strict: bool,
+    /// Whether messages to it are written with a `Content-Length` header from the first one on.
+    pub has_headers: bool,
+    /// The newest version of the protocol that is offered to it; 0 reads as 1.
+    pub protocol: u16,
+    /// The model to begin with, for systems that take it when a session is created.
+    pub model: Option<String>,
+    /// Whether it makes commits by itself, for systems that take it when a session is created.
+    pub auto_commits: Option<bool>,
+    /// The number of a session's first turn where an agent wants to be told turns by number: 0 or 1.
+    pub first_turn: u32,
+}
+
+/// Systems that are known to differ from the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// None of them: nothing is guessed by a name.
+    Official,
+    /// `OpenOxide`: a protocol of its own, version "0.1".
+    OpenOxide,
+    /// elephant.ai (`alex acp`).
+    Elephant,
+    /// `ZeptoClaw`.
+    ZeptoClaw,
+    /// `ActiveContext`.
+    ActiveContext,
+    /// Banjo.
+    Banjo,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Official,
+        Self::OpenOxide,
+        Self::Elephant,
+        Self::ZeptoClaw,
+        Self::ActiveContext,
+        Self::Banjo,
+    ];
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::OpenOxide => "openoxide",
+            Self::Elephant => "elephant",
+            Self::ZeptoClaw => "zeptoclaw",
+            Self::ActiveContext => "activecontext",
+            Self::Banjo => "banjo",
+        }
+    }
+
+    /// The one of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name().eq_ignore_ascii_case(name))
     }
 }
 

@@ -99,7 +99,7 @@ impl Transport for Stdio {
         let (sender, incoming) = mpsc::channel(INCOMING_READS);
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let wish = HeaderWish::default();
+        let wish = HeaderWish::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
         let writer = tokio::spawn(write_frames(stdin, frames, Arc::clone(&wish)));

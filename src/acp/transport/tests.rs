@@ -179,6 +179,16 @@ async fn an_agent_that_begins_with_headers_is_written_to_with_headers() {
 }
 
 #[tokio::test]
+async fn headers_are_written_from_the_first_message_on_where_they_are_wished_for() {
+    let mut spec = script("head -c 28; exit 0");
+    spec.wire.has_headers = true;
+    let mut link = start(spec).expect("the shell starts");
+    link.outgoing.send(Bytes::from_static(b"{\"a\":1}"));
+    let (texts, _) = read_all(&mut link).await;
+    assert_eq!(texts, ["{\"a\":1}"], "the echo came with its header");
+}
+
+#[tokio::test]
 async fn an_agent_that_reads_ends_politely() {
     let mut link = run("cat >/dev/null; echo '{\"bye\":1}'; exit 0");
     let began = Instant::now();

@@ -1,0 +1,131 @@
+//! Reads how to speak to an agent.
+//!
+//! Duty: the keys of `[agents.NAME]` that tell its dialect: profile, strictness, framing, version, and what
+//! some systems want to know when a session is created.
+//! Not its duty: what those mean on the wire (`acp::codec`).
+
+use toml::de::{DeTable, DeValue};
+
+use super::nearest::advice;
+use super::read::{Reader, Value};
+use crate::model::{Profile, WireSpec};
+
+/// The keys.
+pub(super) const KEYS: &[&str] =
+    &["profile", "strict", "framing", "protocol", "model", "auto_commits", "first_turn"];
+
+/// How messages may be framed towards an agent.
+const FRAMINGS: &[&str] = &["lines", "content-length"];
+
+/// Reads them out of an agent's table; `place` is its name.
+pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> WireSpec {
+    let profiles = Profile::ALL.map(Profile::name);
+    let profile = word(reader, place, table, "profile", &profiles);
+    let framing = word(reader, place, table, "framing", FRAMINGS);
+    let name = |key: &str| format!("{place}.{key}");
+    WireSpec {
+        profile: profile.and_then(|profile| Profile::of_name(&profile)),
+        is_strict: table.get("strict").and_then(|value| reader.boolean(&name("strict"), value)).unwrap_or(false),
+        has_headers: framing.as_deref() == Some("content-length"),
+        protocol: number(reader, place, table, "protocol", [1, 2]).unwrap_or_default(),
+        model: table.get("model").and_then(|value| reader.string(&name("model"), value)),
+        auto_commits: table.get("auto_commits").and_then(|value| reader.boolean(&name("auto_commits"), value)),
+        first_turn: number(reader, place, table, "first_turn", [0, 1]).unwrap_or_default().into(),
+    }
+}
+
+/// One of several words, or a problem.
+fn word(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    key: &str,
+    known: &[&str],
+) -> Option<String> {
+    let value = table.get(key)?;
+    let text = reader.string(&format!("{place}.{key}"), value)?;
+    if known.contains(&text.as_str()) {
+        return Some(text);
+    }
+    let fix = advice(&text, known.iter().copied(), &format!("write one of {}", known.join(", ")));
+    wrong(reader, place, key, value, &format!("`{text}` is no {key} that parlor knows"), fix);
+    None
+}
+
+/// One of two numbers, or a problem.
+fn number(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    key: &str,
+    known: [u16; 2],
+) -> Option<u16> {
+    let value = table.get(key)?;
+    let found = match value.get_ref() {
+        DeValue::Integer(number) => known.into_iter().find(|one| number.as_str() == one.to_string()),
+        _ => None,
+    };
+    if found.is_some() {
+        reader.taken(&format!("{place}.{key}"), value);
+    } else {
+        let [first, second] = known;
+        let text = format!("`{place}.{key}` must be {first} or {second}");
+        wrong(reader, place, key, value, &text, format!("write {key} = {second}, or remove the line"));
+    }
+    found
+}
+
+fn wrong(
+    reader: &mut Reader<'_>,
+    place: &str,
+    key: &str,
+    value: &Value<'_>,
+    text: &str,
+    fix: impl Into<String>,
+) {
+    reader.problem(&value.span(), text, fix);
+    reader.lines.remove(&format!("{place}.{key}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(text: &str) -> (WireSpec, Vec<String>) {
+        let (mut reader, table) = Reader::parse(Path::new("config.toml"), text);
+        let wire = read_wire(&mut reader, "agents.x", table.get_ref());
+        (wire, reader.problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let (wire, problems) = read(
+            "profile = \"banjo\"\nstrict = true\nframing = \"content-length\"\nprotocol = 2\n\
+             model = \"m\"\nauto_commits = false\nfirst_turn = 1\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let expected = WireSpec {
+            profile: Some(Profile::Banjo),
+            is_strict: true,
+            has_headers: true,
+            protocol: 2,
+            model: Some("m".to_owned()),
+            auto_commits: Some(false),
+            first_turn: 1,
+        };
+        assert_eq!(wire, expected);
+        assert_eq!(read("").0, WireSpec::default());
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_what_can() {
+        let (wire, problems) = read("profile = \"banjoo\"\nframing = \"xml\"\nprotocol = 3\nfirst_turn = \"1\"\n");
+        assert_eq!(wire, WireSpec::default());
+        assert_eq!(problems.len(), 4);
+        assert!(problems[0].contains("banjo"), "{}", problems[0]);
+        assert!(problems[1].contains("content-length"), "{}", problems[1]);
+        assert!(problems[2].contains("must be 1 or 2"), "{}", problems[2]);
+    }
+}
