@@ -25,11 +25,16 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
     let name = |key: &str| format!("{place}.{key}");
     WireSpec {
         profile: profile.and_then(|profile| Profile::of_name(&profile)),
-        is_strict: table.get("strict").and_then(|value| reader.boolean(&name("strict"), value)).unwrap_or(false),
+        is_strict: table
+            .get("strict")
+            .and_then(|value| reader.boolean(&name("strict"), value))
+            .unwrap_or(false),
         has_headers: framing.as_deref() == Some("content-length"),
         protocol: number(reader, place, table, "protocol", [1, 2]).unwrap_or_default(),
         model: table.get("model").and_then(|value| reader.string(&name("model"), value)),
-        auto_commits: table.get("auto_commits").and_then(|value| reader.boolean(&name("auto_commits"), value)),
+        auto_commits: table
+            .get("auto_commits")
+            .and_then(|value| reader.boolean(&name("auto_commits"), value)),
         first_turn: number(reader, place, table, "first_turn", [0, 1]).unwrap_or_default().into(),
     }
 }
@@ -121,7 +126,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_with_what_can() {
-        let (wire, problems) = read("profile = \"banjoo\"\nframing = \"xml\"\nprotocol = 3\nfirst_turn = \"1\"\n");
+        let (wire, problems) =
+            read("profile = \"banjoo\"\nframing = \"xml\"\nprotocol = 3\nfirst_turn = \"1\"\n");
         assert_eq!(wire, WireSpec::default());
         assert_eq!(problems.len(), 4);
         assert!(problems[0].contains("banjo"), "{}", problems[0]);

@@ -67,14 +67,8 @@ pub enum Profile {
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Official,
-        Self::OpenOxide,
-        Self::Elephant,
-        Self::ZeptoClaw,
-        Self::ActiveContext,
-        Self::Banjo,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Official, Self::OpenOxide, Self::Elephant, Self::ZeptoClaw, Self::ActiveContext, Self::Banjo];
 
     /// Its name in the configuration.
     pub fn name(self) -> &'static str {

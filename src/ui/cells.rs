@@ -20,6 +20,7 @@ use super::theme::Role;
 pub(crate) mod layout;
 mod message;
 mod other;
+mod output;
 mod tool;
 
 pub(crate) use tool::{is_groupable, title};
@@ -71,6 +72,8 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
     }
     for content in &tool.content {
         match content {
+            // The command stands above already.
+            ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
             ToolContent::Block(block) => out.extend(block_lines(block, look, cols)),
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {

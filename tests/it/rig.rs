@@ -225,6 +225,7 @@ pub fn digest(session: &Session) -> String {
                     Role::User => "user",
                     Role::Agent => "agent",
                     Role::Thought => "thought",
+                    Role::Letter => "letter",
                 };
                 for part in &message.parts {
                     lines.push(match part {

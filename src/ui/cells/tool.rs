@@ -12,11 +12,11 @@ use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{hard_wrap, one_line, show_path, truncate, truncate_path, width};
+use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{block_lines, changes_of, compute, diff_key, kind_word, plain_lines, raw_lines};
+use super::{block_lines, changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -209,7 +209,7 @@ pub(crate) fn title(tool: &ToolCall, look: &Look<'_>, cols: usize) -> String {
     };
     let words = words.or(Some(tool.title.as_str()).filter(|title| !title.trim().is_empty()));
     let words = words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str());
-    truncate(one_line(words).trim_matches('`'), cols)
+    output::first_line(words, cols)
 }
 
 /// The exit code of the first terminal that a call shows.
@@ -237,11 +237,7 @@ impl Body<'_, '_> {
     }
 
     fn text_of_output(&self) -> Option<&str> {
-        let block = self.tool.content.iter().find_map(|content| match content {
-            ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty() => Some(text.as_str()),
-            _ => None,
-        });
-        block.or(self.tool.output_text.as_deref()).filter(|text| !text.trim().is_empty())
+        output::text_of(self.tool, exit_code(self.tool, self.context.session))
     }
 
     /// Why the call failed, first.
@@ -250,8 +246,12 @@ impl Body<'_, '_> {
             return;
         }
         let Some(text) = self.text_of_output() else { return };
-        let mut lines =
-            plain_lines(without_fence(text), Role::Error, self.context.look, self.cols.min(PROSE_COLS));
+        let mut lines = plain_lines(
+            output::without_fence(text),
+            Role::Error,
+            self.context.look,
+            self.cols.min(PROSE_COLS),
+        );
         let most = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
         if self.fold != Fold::Open && lines.len() > most {
             lines.truncate(most);
@@ -389,7 +389,6 @@ impl Body<'_, '_> {
         let look = self.context.look;
         if self.tool.kind == ToolKind::Execute {
             let Some(text) = self.text_of_output() else { return };
-            let text = without_fence(text);
             if self.fold == Fold::Open {
                 let rows = output_rows(terminal::lines_of(text), look, self.cols);
                 self.push(rows);
@@ -520,15 +519,4 @@ pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16)
 
 fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {
     Mark::NO_LINE.row(Line::styled(format!("{}{text}", look.glyphs.fold), look.theme.style(Role::TextDim)))
-}
-
-/// The text inside, where all of it is one fence.
-fn without_fence(text: &str) -> &str {
-    let trimmed = text.trim();
-    let Some(rest) = trimmed.strip_prefix("```") else { return text };
-    let Some((_, body)) = rest.split_once('\n') else { return text };
-    match body.trim_end().strip_suffix("```") {
-        Some(body) if !body.contains("\n```") => body,
-        _ => text,
-    }
 }

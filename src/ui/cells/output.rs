@@ -1,0 +1,128 @@
+//! The text of a command's result, without what its head says already.
+//!
+//! Duty: agents tell the command once more as content while they ask for it, and the exit code once more as the
+//! first line of the output; neither is worth a second row. Not its duty: how many lines are shown (`tool`).
+//! Nothing is left out that stands nowhere else.
+
+use crate::app::ToolCall;
+use crate::model::{ContentBlock, ToolContent, ToolKind};
+
+/// The text that a call tells as its result, if there is any left.
+pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
+    let block = tool.content.iter().find_map(|content| match content {
+        ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    let text = block.or(tool.output_text.as_deref())?;
+    if tool.kind != ToolKind::Execute {
+        return Some(text).filter(|text| !text.trim().is_empty());
+    }
+    if is_command(tool, text) {
+        return None;
+    }
+    let text = without_exit_code(without_fence(text), tool.exit_code.or(exit_code));
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// Whether the text is the call's own command and nothing else.
+pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
+    let told = without_fence(text).trim();
+    tool.input
+        .command
+        .as_deref()
+        .is_some_and(|command| command.trim() == told.strip_prefix("$ ").unwrap_or(told))
+}
+
+/// The text inside, where all of it is one fence.
+pub(super) fn without_fence(text: &str) -> &str {
+    let trimmed = text.trim();
+    let Some(rest) = trimmed.strip_prefix("```") else { return text };
+    let Some((_, body)) = rest.split_once('\n') else { return text };
+    match body.trim_end().strip_suffix("```") {
+        Some(body) if !body.contains("\n```") => body,
+        _ => text,
+    }
+}
+
+/// `Exit code 3` in the first line tells what the head tells.
+fn without_exit_code(text: &str, code: Option<i32>) -> &str {
+    let (first, rest) = text.trim_start().split_once('\n').unwrap_or((text.trim(), ""));
+    let words = first.trim().trim_end_matches(['.', ':']).to_lowercase();
+    let told =
+        words.strip_prefix("exit code").map(|number| number.trim_start_matches([':', ' ']).parse::<i32>());
+    match (told, code) {
+        (Some(Ok(told)), Some(code)) if told == code => rest,
+        _ => text,
+    }
+}
+
+/// One line for words that may have several: the first one that says something, and how many follow it.
+pub(super) fn first_line(words: &str, cols: usize) -> String {
+    use crate::ui::text::{one_line, truncate, width};
+    let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+    let first = one_line(lines.next().unwrap_or_default());
+    let first = first.trim_matches('`');
+    let tail = match lines.count() {
+        0 => return truncate(first, cols),
+        1 => " … +1 line".to_owned(),
+        more => format!(" … +{more} lines"),
+    };
+    truncate(&format!("{}{tail}", truncate(first, cols.saturating_sub(width(&tail)).max(8))), cols)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn command(line: &str, output: &str, code: Option<i32>) -> ToolCall {
+        let mut tool = ToolCall::new("t".into(), Instant::now());
+        tool.kind = ToolKind::Execute;
+        tool.input.command = Some(line.to_owned());
+        tool.exit_code = code;
+        tool.content = vec![ToolContent::Block(ContentBlock::Text(output.to_owned()))];
+        tool
+    }
+
+    #[test]
+    fn an_exit_code_that_the_head_tells_is_not_told_again() {
+        let text = |output, code| text_of(&command("make", output, code), None).map(str::to_owned);
+        assert_eq!(text("```console\nExit code 3\nhello\n```", Some(3)).as_deref(), Some("hello\n"));
+        assert_eq!(text("Exit code: 3", Some(3)), None);
+        assert_eq!(
+            text("Exit code 4\nhello", Some(3)).as_deref(),
+            Some("Exit code 4\nhello"),
+            "it says another"
+        );
+        assert_eq!(
+            text("Exit code 3\nhello", None).as_deref(),
+            Some("Exit code 3\nhello"),
+            "no head tells it"
+        );
+        assert_eq!(text("Exit code words", Some(3)).as_deref(), Some("Exit code words"));
+        let tool = command("make", "Exit code 7\nx", None);
+        assert_eq!(text_of(&tool, Some(7)), Some("x"), "the terminal told it");
+    }
+
+    #[test]
+    fn a_command_told_as_content_is_not_its_output() {
+        assert_eq!(text_of(&command("ls -la", "```sh\nls -la\n```", None), None), None);
+        assert_eq!(text_of(&command("ls -la", "$ ls -la", None), None), None);
+        assert_eq!(text_of(&command("echo a", "a", None), None), Some("a"));
+        let mut other = command("ls", "ls", None);
+        other.kind = ToolKind::Other;
+        assert_eq!(text_of(&other, None), Some("ls"), "only a command has output");
+    }
+
+    #[test]
+    fn a_script_is_its_first_line_and_a_count() {
+        assert_eq!(first_line("cargo test", 40), "cargo test");
+        assert_eq!(first_line("\nset -e\n\ncd shop\ncargo test\n", 40), "set -e … +2 lines");
+        assert_eq!(first_line("`ls`", 40), "ls");
+        assert_eq!(first_line("one\ntwo", 40), "one … +1 line");
+        let long = first_line(&format!("{}\nx", "w".repeat(90)), 30);
+        assert!(long.ends_with("… +1 line") && crate::ui::text::width(&long) <= 30, "{long}");
+        assert_eq!(first_line("", 40), "");
+    }
+}
