@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use crate::app::{Session, ToolCall};
 use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, ToolContent, ToolKind};
 
-use super::diff::{Diff, Layout as DiffColumns};
+use super::diff::{Diff, Fate, Layout as DiffColumns};
 use super::look::Look;
 use super::text::{sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
@@ -52,6 +52,14 @@ pub fn diff_counts(tool: &ToolCall) -> (usize, usize) {
     diffs_of(tool).iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
 }
 
+/// What the only change of a tool call does to its file; `None` if there are more, or none.
+pub fn sole_fate(tool: &ToolCall) -> Option<Fate> {
+    match diffs_of(tool).as_slice() {
+        [only] => Some(only.fate),
+        _ => None,
+    }
+}
+
 /// All that a permission dialog should show of a tool call: the whole command, the whole change, other content;
 /// the input as it came when there is nothing else. Every line fits `cols`.
 pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
@@ -68,7 +76,9 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
     }
     let diffs = diffs_of(tool);
     if !diffs.is_empty() {
-        out.extend(drawn_diffs(&diffs, look, cols));
+        // The dialog of an edit says above it what happens to the only file.
+        let is_told_above = tool.kind == ToolKind::Edit && diffs.len() == 1;
+        out.extend(drawn_diffs(&diffs, is_told_above, look, cols));
     }
     for content in &tool.content {
         match content {
@@ -164,6 +174,7 @@ fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
 /// What a drawing of whole changes was made for, and the drawing.
 struct Drawn {
     diffs: Rc<Vec<Diff>>,
+    is_told_above: bool,
     cols: u16,
     theme: String,
     epoch: u32,
@@ -176,25 +187,27 @@ thread_local! {
 }
 
 /// Whole changes, drawn once as long as nothing changes: a dialog asks for them in each frame.
-fn drawn_diffs(diffs: &Rc<Vec<Diff>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn drawn_diffs(diffs: &Rc<Vec<Diff>>, is_told_above: bool, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let (columns, epoch) = (DiffColumns::choose(look.diff_layout, cols), super::highlight::epoch());
     DRAWN.with_borrow_mut(|drawn| {
         if let Some(known) = drawn
             && Rc::ptr_eq(&known.diffs, diffs)
             && (known.cols, known.epoch, known.columns) == (cols, epoch, columns)
+            && known.is_told_above == is_told_above
             && known.theme == look.theme.name
         {
             return known.lines.clone();
         }
         let mut lines = Vec::new();
         for diff in diffs.iter() {
-            if diffs.len() > 1 || tool::needs_head(diff) {
+            let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
+            if diffs.len() > 1 || (tool::needs_head(diff) && !(is_told_above && is_plain)) {
                 lines.push(tool::diff_head(diff, look, cols));
             }
             lines.extend(diff.draw_all(columns, look, cols));
         }
         let (diffs, theme) = (Rc::clone(diffs), look.theme.name.clone());
-        *drawn = Some(Drawn { diffs, cols, theme, epoch, columns, lines: lines.clone() });
+        *drawn = Some(Drawn { diffs, is_told_above, cols, theme, epoch, columns, lines: lines.clone() });
         lines
     })
 }

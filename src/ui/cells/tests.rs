@@ -53,6 +53,23 @@ fn a_body_drawn_again_is_the_same_and_follows_changes() {
 }
 
 #[test]
+fn a_body_names_the_file_only_where_there_are_several() {
+    let mut tool = edit("", "b\n");
+    let new = |path: &str| {
+        let change = DiffChange::Texts { old: None, new: Arc::from("b\n") };
+        ToolContent::Diff(FileDiff { path: path.into(), change })
+    };
+    tool.content = vec![new("/home/ada/a.unknown")];
+    assert_eq!(sole_fate(&tool), Some(Fate::New));
+    assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b"]);
+    tool.kind = ToolKind::Edit;
+    assert_eq!(body(&tool.clone(), 30), ["  1 + b"], "the dialog's head says what is created");
+    tool.content.push(new("/home/ada/b.unknown"));
+    assert_eq!(sole_fate(&tool), None);
+    assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b", "b.unknown  new file", "  1 + b"]);
+}
+
+#[test]
 fn every_row_of_a_long_change_is_there() {
     let new = "row\n".repeat(5000);
     assert_eq!(body(&edit("x\n", &new), 40).len(), 5001);

@@ -15,7 +15,8 @@ use crate::app::user::inspect_url;
 use crate::app::{ItemBody, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolKind};
-use crate::ui::cells::{diff_counts, tool_body};
+use crate::ui::cells::{diff_counts, sole_fate, tool_body};
+use crate::ui::diff::Fate;
 use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -64,7 +65,7 @@ pub(super) fn draw(
     if let Some(tool) = tool {
         // The agent's own words, unless they only say the same again.
         let title = text::one_line(&tool.title);
-        if !title.is_empty() && !what.contains(&title) && !title.contains(&what) {
+        if !title.is_empty() && !says_the_same(&title, &what) {
             sheet.head.extend(words(scene, Role::TextDim, &title, cols));
         }
         sheet.body = tool_body(tool, scene.session, &scene.look, cols).into_iter().map(Row::from).collect();
@@ -195,6 +196,17 @@ fn question(kind: ToolKind) -> &'static str {
     }
 }
 
+/// Whether a title tells no more than what the line above it names: `Edit notes.txt` below
+/// `wants to change src/notes.txt`.
+fn says_the_same(title: &str, what: &str) -> bool {
+    if what.contains(title) || title.contains(what) {
+        return true;
+    }
+    let Some((_, object)) = title.split_once(' ') else { return false };
+    let object = object.trim_matches(['`', '"', '\'', ' ']);
+    !object.is_empty() && (what == object || what.ends_with(&format!("/{object}")))
+}
+
 /// What the agent wants to do, and to what.
 fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
@@ -204,7 +216,12 @@ fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
     let title = text::one_line(&tool.title);
     let name = || path.clone().unwrap_or_else(|| title.clone());
     match tool.kind {
-        ToolKind::Edit => ("change", name()),
+        // Whether there was a file before is not said once more above the change.
+        ToolKind::Edit => match sole_fate(tool) {
+            Some(Fate::New) => ("create", name()),
+            Some(Fate::Deleted) => ("delete", name()),
+            _ => ("change", name()),
+        },
         ToolKind::Delete => ("delete", name()),
         ToolKind::Move => ("move", name()),
         ToolKind::Read => ("read", name()),
@@ -214,5 +231,23 @@ fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
         ToolKind::Execute => ("run", title),
         ToolKind::SwitchMode => ("go on in another mode", String::new()),
         ToolKind::Think | ToolKind::Other => ("use", title),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_the_same;
+
+    #[test]
+    fn a_title_that_only_names_the_file_again_is_known() {
+        for title in
+            ["Edit notes.txt", "Write `src/notes.txt`", "src/notes.txt", "notes.txt", "Edit /a/src/notes.txt"]
+        {
+            assert!(says_the_same(title, "/a/src/notes.txt"), "{title}");
+        }
+        for title in ["Add the missing test", "Edit otes.txt", "Edit notes.txt and run it"] {
+            assert!(!says_the_same(title, "/a/src/notes.txt"), "{title}");
+        }
+        assert!(says_the_same("cargo test", ""), "the command itself stands below");
     }
 }
