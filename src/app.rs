@@ -22,6 +22,7 @@ mod messages;
 pub mod modal;
 mod open;
 mod replies;
+pub mod search;
 pub mod session;
 pub mod state;
 mod terminals;

@@ -9,6 +9,7 @@ use crate::model::{
     TerminalId, TurnUsage, Usage,
 };
 
+use super::search::Search;
 use super::{TerminalView, ToolIndex, Transcript};
 
 /// A session, with or without a living agent.
@@ -70,6 +71,10 @@ pub struct Session {
     pub history_stash: String,
     /// The marked item.
     pub selected: Option<ItemId>,
+    /// The search that is open.
+    pub search: Option<Box<Search>>,
+    /// The first and the last item on the screen when the user last wished something.
+    pub reading: Option<(ItemId, ItemId)>,
     /// Branch and state of the folder.
     pub git: Option<GitInfo>,
     /// Whether something came outside a turn since the last prompt.
@@ -110,6 +115,8 @@ impl Session {
             history_index: None,
             history_stash: String::new(),
             selected: None,
+            search: None,
+            reading: None,
             git: None,
             has_background_news: false,
             ledger: Ledger::default(),
@@ -120,6 +127,12 @@ impl Session {
     pub(super) fn forget_places(&mut self) {
         self.tools.clear();
         self.selected = None;
+        self.reading = None;
+        let _ = self.transcript.take_touched();
+        if let Some(search) = &mut self.search {
+            search.opened = None;
+            search.restart(None);
+        }
         let ledger = &mut self.ledger;
         ledger.open_message = None;
         ledger.former_tools.clear();

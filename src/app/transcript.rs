@@ -2,7 +2,7 @@
 //!
 //! Every change goes through [`Transcript::push`] or [`Transcript::edit`], so no revision is forgotten.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ pub struct Transcript {
     /// Revision that new items begin with. Ids begin anew after [`Transcript::clear`], revisions do not, so a
     /// drawing kept by (id, revision) is never taken for another item's.
     first_rev: u32,
+    /// Items that were added or changed since they were last asked for; `None`: nobody asks.
+    touched: Option<BTreeSet<ItemId>>,
 }
 
 /// One item.
@@ -274,6 +276,9 @@ impl Transcript {
         }
         let id = ItemId(self.items.len() as u64);
         self.revision += 1;
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
         self.items.push(Item { id, rev: self.first_rev, turn, is_open: None, times: 1, body });
         id
     }
@@ -286,6 +291,19 @@ impl Transcript {
         change(item);
         item.rev = item.rev.wrapping_add(1);
         self.revision += 1;
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
+    }
+
+    /// From now on remembers which items change, or no longer does.
+    pub fn watch(&mut self, is_wanted: bool) {
+        self.touched = is_wanted.then(BTreeSet::new);
+    }
+
+    /// The items that were added or changed since this was last asked; none while nobody watches.
+    pub fn take_touched(&mut self) -> BTreeSet<ItemId> {
+        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Forgets all items (before a history is replayed).
@@ -298,7 +316,7 @@ impl Transcript {
     pub fn take(&mut self) -> Self {
         let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
         let items = std::mem::take(&mut self.items);
-        let former = Self { items, ..*self };
+        let former = Self { items, touched: None, ..*self };
         self.first_rev = highest.wrapping_add(1);
         self.revision += 1;
         former

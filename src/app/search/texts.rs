@@ -1,0 +1,215 @@
+//! The texts of an item, in the order in which an open item shows them.
+//!
+//! Not its duty: the form they are shown in. What is not shown (raw input, private keys) is not searched.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
+use crate::model::{ContentBlock, DiffChange, ResourceBody, ToolContent, ToolKind};
+
+use super::plain::plain;
+
+/// Unchanged lines around a change that are shown with it.
+const CONTEXT_LINES: usize = 3;
+
+/// One text of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// Whether it stands in the head line, which a folded item shows too.
+    pub is_head: bool,
+}
+
+/// All texts of an item; none for one that is not shown.
+pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
+    let mut out = Out(Vec::new());
+    if item.is_hidden() {
+        return out.0;
+    }
+    match &item.body {
+        ItemBody::Message(message) => {
+            for part in &message.parts {
+                match part {
+                    MessagePart::Text(text) => out.body(text),
+                    MessagePart::Block(block) => out.block(block),
+                }
+            }
+        }
+        ItemBody::Tool(tool) => of_tool(tool, session, &mut out),
+        ItemBody::TurnEnd(TurnEnd::Failed { error }) => out.body(error),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
+            out.body(cause);
+            for line in stderr_tail {
+                out.body(line);
+            }
+        }
+        ItemBody::TurnEnd(TurnEnd::Stopped { .. }) => {}
+        ItemBody::Notice { title, detail, .. } => {
+            out.body(title);
+            out.body(detail.as_deref().unwrap_or_default());
+        }
+        ItemBody::Compaction { summary, error, .. } => {
+            out.body(error.as_deref().unwrap_or_default());
+            out.body(summary);
+        }
+        ItemBody::Subagent { title, description, .. } => {
+            out.head(Cow::Borrowed(title));
+            out.body(description.as_deref().unwrap_or_default());
+        }
+        ItemBody::Answered { question, answer } => {
+            out.body(question);
+            out.body(answer);
+        }
+        ItemBody::Raw { name, raw } => {
+            out.head(Cow::Borrowed(name));
+            out.body(&raw.0);
+        }
+    }
+    out.0
+}
+
+struct Out<'a>(Vec<Text<'a>>);
+
+impl<'a> Out<'a> {
+    fn push(&mut self, text: Cow<'a, str>, is_head: bool) {
+        if !text.is_empty() {
+            self.0.push(Text { text, is_head });
+        }
+    }
+
+    fn head(&mut self, text: Cow<'a, str>) {
+        self.push(text, true);
+    }
+
+    fn body(&mut self, text: &'a str) {
+        self.push(Cow::Borrowed(text), false);
+    }
+
+    fn block(&mut self, block: &'a ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.body(text),
+            ContentBlock::ResourceLink(link) => {
+                self.body(link.title.as_deref().unwrap_or(&link.name));
+                self.body(&link.uri);
+                self.body(link.description.as_deref().unwrap_or_default());
+            }
+            ContentBlock::Resource { uri, body, .. } => {
+                self.body(uri);
+                if let ResourceBody::Text(text) = body {
+                    self.body(text);
+                }
+            }
+            ContentBlock::Image { .. } | ContentBlock::Audio { .. } | ContentBlock::Unknown(_) => {}
+        }
+    }
+}
+
+fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
+    match &tool.input.command {
+        // The head shows the same words, but in one line.
+        Some(command) => out.body(command),
+        None => out.head(title(tool, &session.place.cwd)),
+    }
+    for diff in tool.diffs() {
+        let text = match &diff.change {
+            DiffChange::Texts { old, new } => {
+                Cow::Owned(changed_lines(old.as_deref().unwrap_or_default(), new))
+            }
+            DiffChange::Patch(text) => Cow::Borrowed(text.as_ref()),
+        };
+        out.push(text, false);
+    }
+    let mut has_output = false;
+    for content in &tool.content {
+        match content {
+            ToolContent::Terminal(id) => {
+                if let Some(view) = session.terminals.get(id) {
+                    has_output = true;
+                    out.push(Cow::Owned(plain(&view.output)), false);
+                }
+            }
+            ToolContent::Block(block) => {
+                has_output |= matches!(block, ContentBlock::Text(text) if !text.trim().is_empty());
+                out.block(block);
+            }
+            ToolContent::Diff(_) | ToolContent::Unknown(_) => {}
+        }
+    }
+    if let Some(text) = tool.output_text.as_deref().filter(|_| !has_output) {
+        out.body(text);
+    }
+}
+
+/// What the head line of a call says.
+pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
+    let shown = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
+    if is_of_files {
+        let mut paths: Vec<String> = Vec::new();
+        if tool.kind == ToolKind::Edit {
+            paths.extend(tool.diffs().map(|diff| shown(&diff.path)));
+        }
+        if paths.is_empty() {
+            paths.extend(tool.locations.iter().map(|place| match place.line {
+                Some(line) => format!("{}:{line}", shown(&place.path)),
+                None => shown(&place.path),
+            }));
+        }
+        if paths.is_empty() {
+            paths.extend(tool.input.path.as_ref().map(|path| shown(path)));
+        }
+        paths.retain(|path| !path.is_empty());
+        paths.dedup();
+        if !paths.is_empty() {
+            return Cow::Owned(paths.join(", "));
+        }
+    }
+    let words = match tool.kind {
+        ToolKind::Execute => tool.input.command.as_deref(),
+        ToolKind::Fetch => tool.input.url.as_deref(),
+        ToolKind::Search if tool.title.is_empty() => tool.input.query.as_deref(),
+        _ => None,
+    };
+    let words = words.or(Some(tool.title.as_str()).filter(|title| !title.trim().is_empty()));
+    Cow::Borrowed(words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str()))
+}
+
+/// The lines that a change shows: those that go, then those that are there afterwards, each once. What lies
+/// outside of the change and its surroundings is left out.
+fn changed_lines(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let least = old.len().min(new.len());
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take(least - head).take_while(|(a, b)| a == b).count();
+    let from = head.saturating_sub(CONTEXT_LINES);
+    let to = (new.len() - tail + CONTEXT_LINES).min(new.len());
+    let kept: &[&str] = new.get(from..to).unwrap_or_default();
+    let known: HashSet<&str> = kept.iter().copied().collect();
+    let gone = old.get(head..old.len() - tail).unwrap_or_default().iter();
+    let gone = gone.filter(|line| !known.contains(*line));
+    let mut text = String::new();
+    for line in gone.chain(kept) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed_lines;
+
+    #[test]
+    fn a_change_is_its_lines_and_their_surroundings() {
+        let old = "1\n2\n3\n4\n5\nold\n6\n7\n8\n9\n10\n";
+        let new = old.replace("old", "new");
+        assert_eq!(changed_lines(old, &new), "old\n3\n4\n5\nnew\n6\n7\n8\n");
+        assert_eq!(changed_lines("", "a\nb"), "a\nb\n");
+        assert_eq!(changed_lines("a\nb", ""), "a\nb\n");
+        assert_eq!(changed_lines("a\nb\na", "b\na\nb"), "b\na\nb\n");
+        assert_eq!(changed_lines("a\na", "a\na\na"), "a\na\na\n");
+    }
+}
