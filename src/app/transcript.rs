@@ -120,10 +120,17 @@ pub struct Message {
 }
 
 impl Item {
-    /// Whether nothing is drawn for it: a call that only a permission request made is gone once answered.
+    /// Whether nothing is drawn for it: a call that only a permission request made is gone once it is answered,
+    /// but for a refusal, of which some agents say nothing more.
     pub fn is_hidden(&self) -> bool {
         match &self.body {
-            ItemBody::Tool(tool) => tool.from_ask_only && tool.decision.is_some(),
+            ItemBody::Tool(tool) => {
+                tool.from_ask_only
+                    && tool
+                        .decision
+                        .as_ref()
+                        .is_some_and(|it| !matches!(it, Decision::Chosen { is_allow: false, .. }))
+            }
             _ => false,
         }
     }

@@ -61,13 +61,21 @@ impl Screen {
             *self = Self::default();
         }
         let from = usize::try_from(self.fed.saturating_sub(view.dropped_bytes)).unwrap_or(usize::MAX);
-        self.feed(view.output.get(from..).unwrap_or_default(), view.is_ours);
-        self.fed = end;
+        let left = self.feed(view.output.get(from..).unwrap_or_default(), view.is_ours);
+        self.fed = end - left as u64;
     }
 
-    /// Feeds bytes. What does not come from a pseudo terminal has bare line ends, which need a return.
-    fn feed(&mut self, bytes: &[u8], has_returns: bool) {
-        for chunk in bytes.chunks(CHUNK_BYTES) {
+    /// Feeds bytes but for a character that is not complete at their end, and says how many that are: the
+    /// parser loses what follows a character that comes in two pieces. What does not come from a pseudo
+    /// terminal has bare line ends, which need a return.
+    fn feed(&mut self, mut bytes: &[u8], has_returns: bool) -> usize {
+        loop {
+            let chunk = bytes.get(..CHUNK_BYTES).unwrap_or(bytes);
+            let (chunk, rest) = bytes.split_at(chunk.len() - open_character(chunk));
+            if chunk.is_empty() {
+                return rest.len();
+            }
+            bytes = rest;
             if has_returns {
                 self.parser.process(chunk);
             } else {
@@ -196,6 +204,18 @@ pub fn lines_of(text: &str) -> Vec<Line<'static>> {
     let mut screen = Screen::default();
     screen.feed(text.as_bytes(), false);
     screen.tail(usize::MAX)
+}
+
+/// How many bytes at the end begin a character that goes on behind it.
+fn open_character(bytes: &[u8]) -> usize {
+    let Some(place) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
+    let length = match bytes.get(bytes.len() - 1 - place) {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => 1,
+    };
+    if length > place + 1 { place + 1 } else { 0 }
 }
 
 /// One row of the emulated screen, without blanks at its end.

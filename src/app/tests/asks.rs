@@ -22,7 +22,7 @@ fn asks_queue_and_the_view_begins_anew_with_each() {
         ready · running
         user* "go"
         tool a Pending "" [the yes: allowed] (hidden)
-        tool b Pending "" [the no: refused] (hidden)
+        tool b Pending "" [the no: refused]
         "#,
     );
 }
