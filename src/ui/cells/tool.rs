@@ -34,6 +34,8 @@ const REASON_LINES: usize = 6;
 const KIND_COLS: usize = 8;
 /// The body stands below the kind.
 const BODY_INDENT: u16 = 2;
+/// Output is painted from a column before it on, so that its text stands there too.
+const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 
 /// How much of a call is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +238,21 @@ impl Body<'_, '_> {
         }
     }
 
+    fn push_output(&mut self, lines: Vec<Line<'static>>) {
+        let rows = self.output_rows(lines);
+        self.push_rows(rows);
+    }
+
+    fn push_rows(&mut self, rows: Vec<Line<'static>>) {
+        if !rows.is_empty() {
+            self.layout.pieces.push(Piece::ready(rows, OUTPUT_INDENT));
+        }
+    }
+
+    fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+        output_rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
+    }
+
     fn text_of_output(&self) -> Option<&str> {
         output::text_of(self.tool, exit_code(self.tool, self.context.session))
     }
@@ -362,22 +379,21 @@ impl Body<'_, '_> {
         while from < history {
             let to = (from + OUTPUT_PIECE_LINES).min(history);
             let source = Source::Terminal { id: id.clone(), lines: from..to };
-            self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, false));
+            self.layout.pieces.push(Piece::lazy(source, OUTPUT_INDENT, false));
             from = to;
         }
-        let rows = output_rows(live, look, self.cols);
-        self.push(rows);
+        self.push_output(live);
     }
 
     fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize) {
-        let look = self.context.look;
-        let mut rows = output_rows(lines, look, self.cols);
+        let mut rows = self.output_rows(lines);
         let is_cut = rows.len() > most;
-        let mut rows = rows.split_off(rows.len().saturating_sub(most));
+        let rows = rows.split_off(rows.len().saturating_sub(most));
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
-            rows.insert(0, more_line("", look));
+            let line = more_line("", self.context.look);
+            self.push(vec![line]);
         }
-        self.push(rows);
+        self.push_rows(rows);
     }
 
     fn is_bad(&self, code: Option<i32>) -> bool {
@@ -386,12 +402,10 @@ impl Body<'_, '_> {
 
     /// Text of the result: a command's as output, any other as Markdown.
     fn add_text(&mut self) {
-        let look = self.context.look;
         if self.tool.kind == ToolKind::Execute {
             let Some(text) = self.text_of_output() else { return };
             if self.fold == Fold::Open {
-                let rows = output_rows(terminal::lines_of(text), look, self.cols);
-                self.push(rows);
+                self.push_output(terminal::lines_of(text));
             } else {
                 let most = match self.tool.status {
                     ToolStatus::Completed if !self.is_bad(None) => OUTPUT_DONE_LINES,
@@ -426,8 +440,7 @@ impl Body<'_, '_> {
         if texts == 0
             && let Some(text) = self.tool.output_text.as_deref()
         {
-            let rows = output_rows(terminal::lines_of(text), look, self.cols);
-            self.push(rows);
+            self.push_output(terminal::lines_of(text));
         }
     }
 
