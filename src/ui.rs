@@ -162,7 +162,8 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
-    let has_side = area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded;
+    let has_side =
+        area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded();
     let plan_rows = if has_side { 0 } else { plan::rows(scene.session, area.height) };
 
     let mut bottom = area.bottom();

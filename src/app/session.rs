@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::model::{
     AskId, CallError, ConfigOption, ConfigValue, ConnId, ElicitationAsk, FileJob, GitInfo, ItemId, ModeId,
-    ModelId, Models, Modes, PermissionAsk, Plan, SessionId, SessionKey, SessionPlace, SlashCommand,
-    TerminalId, TurnUsage, Usage,
+    ModelId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey, SessionPlace,
+    SlashCommand, TerminalId, TurnUsage, Usage,
 };
 
 use super::search::Search;
@@ -43,8 +43,9 @@ pub struct Session {
     pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
     /// Plans; usually one.
     pub plans: Vec<Plan>,
-    /// Whether the plan panel is folded to one line.
-    pub is_plan_folded: bool,
+    /// What the user chose for the plan panel: folded to one line or not; `None`: see
+    /// [`Session::is_plan_folded`].
+    pub plan_fold: Option<bool>,
     /// Modes.
     pub modes: Option<Modes>,
     /// Legacy models.
@@ -101,7 +102,7 @@ impl Session {
             terminals: BTreeMap::new(),
             terminal_waits: Vec::new(),
             plans: Vec::new(),
-            is_plan_folded: false,
+            plan_fold: None,
             modes: None,
             models: None,
             options: Vec::new(),
@@ -139,6 +140,26 @@ impl Session {
         ledger.shown_by.clear();
         ledger.compactions.clear();
         ledger.subagents.clear();
+    }
+
+    /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
+    /// ended.
+    pub fn is_plan_folded(&self) -> bool {
+        self.plan_fold.unwrap_or_else(|| self.is_plan_done() && !self.turn.is_running())
+    }
+
+    /// Whether there is a plan of steps, and all of them are done.
+    pub fn is_plan_done(&self) -> bool {
+        let mut steps = self.plans.iter().filter_map(|plan| match &plan.body {
+            PlanBody::Entries(entries) if !entries.is_empty() => Some(entries),
+            _ => None,
+        });
+        let mut has_steps = false;
+        let is_done = steps.all(|entries| {
+            has_steps = true;
+            entries.iter().all(|entry| entry.status == PlanStatus::Completed)
+        });
+        has_steps && is_done
     }
 
     /// Whether a prompt would be sent at once.

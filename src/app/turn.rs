@@ -332,6 +332,10 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     };
     let took = now.saturating_duration_since(since);
     session.turn = Turn::Idle;
+    // What was opened to follow it need not stay open once there is nothing to follow.
+    if session.plan_fold == Some(false) && session.is_plan_done() {
+        session.plan_fold = None;
+    }
     session.ledger.prompt = None;
     session.ledger.echo = None;
     messages::close(session, now);

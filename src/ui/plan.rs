@@ -40,11 +40,10 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     if !is_there(session) || screen_rows < 16 {
         return 0;
     }
-    let steps = steps(session);
-    let is_done = !steps.is_empty() && steps.iter().all(|step| step.status == PlanStatus::Completed);
-    if session.is_plan_folded || is_done || screen_rows < 30 {
+    if session.is_plan_folded() || screen_rows < 30 {
         return 1;
     }
+    let steps = steps(session);
     let list = if steps.is_empty() { other_lines(session).len() } else { steps.len() };
     let most = MOST_STEPS.min(usize::from(screen_rows) / 4);
     u16::try_from(1 + list.min(most)).unwrap_or(1)

@@ -148,6 +148,31 @@ fn a_wide_screen_shows_the_plan_beside_the_transcript() {
 }
 
 #[test]
+fn a_finished_plan_is_one_line_once_the_turn_has_ended() {
+    use crate::model::{PlanBody, PlanStatus};
+    let mut stage = streaming();
+    stage.session(|session| {
+        let PlanBody::Entries(steps) = &mut session.plans[0].body else { return };
+        steps.iter_mut().for_each(|step| step.status = PlanStatus::Completed);
+    });
+    let rows = |stage: &Stage, size| {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let from = shown.lines().position(|line| line.contains("plan 4/4")).expect("a plan");
+        shown.lines().skip(from).filter(|line| line.contains("run all tests")).count()
+    };
+    for size in [(120, 40), (200, 60)] {
+        let now = stage.now;
+        stage.session(|session| session.turn = Turn::Running { since: ago(now, 1), last_news: now });
+        assert_eq!(rows(&stage, size), 1, "{size:?}: the steps are listed while the turn runs");
+        stage.session(|session| session.turn = Turn::Idle);
+        assert_eq!(rows(&stage, size), 0, "{size:?}: one line is left");
+        stage.session(|session| session.plan_fold = Some(false));
+        assert_eq!(rows(&stage, size), 1, "{size:?}: the user wants to see it again");
+        stage.session(|session| session.plan_fold = None);
+    }
+}
+
+#[test]
 fn the_whole_screen_is_plain_where_the_terminal_is() {
     let mut stage = permission();
     stage.session(|session| session.git = None);

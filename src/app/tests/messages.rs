@@ -333,3 +333,18 @@ fn a_notice_that_comes_again_at_once_is_counted() {
     );
     assert!(desk.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is drawn anew");
 }
+
+#[test]
+fn a_plan_that_was_opened_folds_when_it_is_done_and_the_turn_ends() {
+    let plan = |status| {
+        let step = PlanEntry { content: "one".into(), priority: PlanPriority::Medium, status };
+        SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step]) })
+    };
+    for (status, is_folded) in [(PlanStatus::InProgress, false), (PlanStatus::Completed, true)] {
+        let mut desk = Desk::running();
+        desk.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
+        assert!(!desk.session().is_plan_folded());
+        desk.end_turn(StopReason::EndTurn);
+        assert_eq!(desk.session().is_plan_folded(), is_folded, "{status:?}");
+    }
+}

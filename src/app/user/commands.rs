@@ -138,7 +138,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ToggleThoughts => state.shows_thoughts = !state.shows_thoughts,
         Action::TogglePlan => {
             if let Some(session) = state.sessions.get_mut(&key) {
-                session.is_plan_folded = !session.is_plan_folded;
+                session.plan_fold = Some(!session.is_plan_folded());
             }
         }
         Action::ToggleDiffLayout => {

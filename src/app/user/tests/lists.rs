@@ -236,7 +236,7 @@ fn what_is_shown_is_switched_from_anywhere() {
     assert_eq!(layouts, [DiffLayout::SideBySide, DiffLayout::Unified, DiffLayout::Auto]);
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
     rig.act(Action::TogglePlan);
-    assert!(rig.session().is_plan_folded);
+    assert!(rig.session().is_plan_folded());
     assert_eq!(rig.open_asks(), [1]);
     assert_eq!(rig.act(Action::Suspend), [Effect::Suspend]);
 }
