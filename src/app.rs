@@ -18,6 +18,7 @@ mod conn;
 mod diffs;
 pub mod effect;
 pub mod flow;
+pub mod fold;
 mod messages;
 pub mod modal;
 mod open;

@@ -7,6 +7,7 @@
 
 pub mod agents;
 pub mod catalogue;
+mod fold;
 pub mod import;
 pub mod keymap;
 pub mod nearest;
@@ -24,10 +25,11 @@ pub use self::paths::Paths;
 
 use self::keymap::Keymap;
 use self::read::Reader;
-use crate::model::{AgentSpec, Callbacks, McpServer};
+use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer};
 
 /// Keys at the top of the file.
-const TOP_KEYS: &[&str] = &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "keys", "editor"];
+const TOP_KEYS: &[&str] =
+    &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "fold", "keys", "editor"];
 
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,8 @@ pub struct Config {
     pub mouse: bool,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
+    /// How tool calls are folded.
+    pub folds: FoldRules,
     /// Where each value comes from, by dotted name; what is missing here is a default.
     pub origins: BTreeMap<String, Origin>,
 }
@@ -69,6 +73,7 @@ impl Default for Config {
             keymap: Keymap::defaults(),
             mouse: true,
             reduced_motion: false,
+            folds: FoldRules::default(),
             origins: BTreeMap::new(),
         }
     }
@@ -213,6 +218,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         };
         config.mouse = switch("mouse", config.mouse);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
+    }
+    if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {
+        config.folds = fold::read(&mut reader, table);
     }
     if let Some(table) = table.get("agents").and_then(|value| reader.table("agents", value)) {
         agents::read_agents(&mut reader, table, &mut config, &paths.config_folder(), around);

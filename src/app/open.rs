@@ -93,6 +93,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         history: source.history.clone(),
         commands: source.commands.clone(),
         git: source.git.clone(),
+        folds: source.folds,
         ..super::Session::new(key, place.clone())
     };
     copy.ledger.copied_from = Some(key);

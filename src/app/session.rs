@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    AskId, CallError, ConfigOption, ConfigValue, ConnId, ElicitationAsk, FileJob, GitInfo, ItemId, ModeId,
-    ModelId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey, SessionPlace,
-    SlashCommand, TerminalId, TurnUsage, Usage,
+    AskId, CallError, ConfigOption, ConfigValue, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, ItemId,
+    ModeId, ModelId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey,
+    SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
 };
 
 use super::search::Search;
@@ -70,6 +70,8 @@ pub struct Session {
     pub history_index: Option<usize>,
     /// The draft from before browsing.
     pub history_stash: String,
+    /// How its calls are folded, unless the user chose.
+    pub folds: FoldRules,
     /// The marked item.
     pub selected: Option<ItemId>,
     /// The search that is open.
@@ -115,6 +117,7 @@ impl Session {
             history: Vec::new(),
             history_index: None,
             history_stash: String::new(),
+            folds: FoldRules::default(),
             selected: None,
             search: None,
             reading: None,

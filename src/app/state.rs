@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, McpServer, SessionId,
-    SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, McpServer,
+    SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
 use super::{AskView, Effect, ItemBody, Modal, Session, UserView, flow, user};
@@ -106,7 +106,8 @@ impl State {
         };
         self.next.session += 1;
         let key = SessionKey(self.next.session);
-        self.sessions.insert(key, Session::new(key, place));
+        let folds = self.setup.folds;
+        self.sessions.insert(key, Session { folds, ..Session::new(key, place) });
         key
     }
 
@@ -140,6 +141,8 @@ pub struct Setup {
     pub themes: Vec<String>,
     /// The theme in force.
     pub theme: String,
+    /// How tool calls are folded.
+    pub folds: FoldRules,
     /// Things that are wrong with the configuration, each in one sentence.
     pub problems: Vec<String>,
     /// Actions of the palette: action, what it does, its keys. Made from the keymap.

@@ -38,6 +38,8 @@ pub struct Item {
     pub is_open: Option<bool>,
     /// How often it came in a row; more than once only for notices.
     pub times: u32,
+    /// Whether its changes are shown with all lines that did not change.
+    pub shows_context: bool,
     /// What it is.
     pub body: ItemBody,
 }
@@ -286,7 +288,15 @@ impl Transcript {
         if let Some(touched) = &mut self.touched {
             touched.insert(id);
         }
-        self.items.push(Item { id, rev: self.first_rev, turn, is_open: None, times: 1, body });
+        self.items.push(Item {
+            id,
+            rev: self.first_rev,
+            turn,
+            is_open: None,
+            shows_context: false,
+            times: 1,
+            body,
+        });
         id
     }
 

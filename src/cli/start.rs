@@ -43,6 +43,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         mcp_servers: config.mcp_servers.clone(),
         themes: themes.names(),
         theme,
+        folds: config.folds,
         problems,
         palette: config.keymap.palette(),
         folder,

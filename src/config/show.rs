@@ -9,8 +9,8 @@ use std::path::Path;
 use toml::Value;
 
 use super::keymap::actions;
-use super::{Config, Origin, Paths, Problem};
-use crate::model::{AgentSpec, Callbacks, McpServer, WireSpec};
+use super::{Config, Origin, Paths, Problem, fold};
+use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, WireSpec};
 
 /// Everything in force. Each value carries its origin as a comment.
 pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
@@ -38,6 +38,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
+    out.folds();
     for (name, spec) in &config.agents {
         out.agent(name, spec);
     }
@@ -67,6 +68,26 @@ impl Out<'_> {
         for (name, path, note) in rows {
             let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
             self.line(&format!("# {name:<7} {}{note}", path.display()));
+        }
+    }
+
+    fn folds(&mut self) {
+        let rules = &self.config.folds;
+        self.head("[fold]");
+        let mut unset: Vec<&str> = Vec::new();
+        for ((name, _), rule) in FoldRules::KINDS.iter().zip(&rules.kinds) {
+            match rule {
+                Some(rule) => self.value(&format!("fold.{name}"), name, fold::name_of(*rule)),
+                None => unset.push(name),
+            }
+        }
+        self.value("fold.changes", "changes", fold::name_of(rules.changes));
+        self.value("fold.failed", "failed", fold::name_of(rules.failed));
+        self.value("fold.open_up_to_lines", "open_up_to_lines", i64::from(rules.open_up_to_lines));
+        self.value("fold.closed_above_lines", "closed_above_lines", i64::from(rules.closed_above_lines));
+        self.value("fold.groups", "groups", rules.groups);
+        if !unset.is_empty() {
+            self.line(&format!("# Kinds without a rule: {}", unset.join(", ")));
         }
     }
 

@@ -116,6 +116,20 @@ fn each_value_knows_its_line() {
 }
 
 #[test]
+fn tool_calls_are_folded_by_kind_result_and_size() {
+    use crate::model::Fold;
+    let text = "[fold]\nread = \"preview\"\nfailed = \"open\"\nclosed_above_lines = 200\ngroups = false\n";
+    let (config, problems) = parse(text);
+    assert_eq!(problems, Vec::<String>::new());
+    let mut rules = FoldRules::default();
+    rules.kinds[0] = Some(Fold::Preview);
+    (rules.failed, rules.closed_above_lines, rules.groups) = (Fold::Open, 200, false);
+    assert_eq!(config.folds, rules);
+    let (again, _) = parse(&show(&config, &paths(), &[]));
+    assert_eq!(again.folds, rules);
+}
+
+#[test]
 fn an_empty_file_is_the_default() {
     for text in ["", "\u{feff}", "# nothing\n"] {
         assert_eq!(parse(text), (Config::default(), Vec::new()));
@@ -136,6 +150,9 @@ fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
         ),
         ("[ui]\nmouse = 'no'", ":2: `ui.mouse` must be true or false, not a string; write mouse = true"),
         ("[ui]\nmuose = true", ":2: `muose` is not a key of [ui]; write `mouse`"),
+        ("[fold]\nread = 'opne'", ":2: `opne` is no way to fold; write `open`"),
+        ("[fold]\nfailed = true", ":2: `fold.failed` must be a text"),
+        ("[fold]\nopen_up_to_lines = -1", ":2: `fold.open_up_to_lines` must be a number of lines"),
         ("[callbacks]\nfs = 1", ":2: `callbacks.fs` must be true or false, not an integer"),
         ("[callbacks]\nfs-read = true", "write `fs_read`"),
         ("agents = 1", "`agents` must be a table"),

@@ -52,6 +52,8 @@ pub enum Action {
     ToggleThoughts,
     /// Opens or folds the plan panel.
     TogglePlan,
+    /// Shows or hides the unchanged lines of the marked change.
+    ToggleContext,
     /// Diffs: side by side, unified, by width.
     ToggleDiffLayout,
     /// Ends the command that runs in the marked item, or the only one.

@@ -110,9 +110,9 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
 
 /// What tells two lists of changes apart without reading them: where their texts lie, in memory and in the
 /// file.
-pub(crate) type DiffKey = Vec<([usize; 4], Option<DiffPlace>)>;
+pub(crate) type DiffKey = (bool, Vec<([usize; 4], Option<DiffPlace>)>);
 
-pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff]) -> DiffKey {
+pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff], is_whole: bool) -> DiffKey {
     let place = |text: &str| (text.as_ptr() as usize, text.len());
     let of = |change: &&FileDiff| {
         let (a, b) = match &change.change {
@@ -121,7 +121,7 @@ pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff]) -> DiffKey {
         };
         ([a.0, a.1, b.0, b.1], tool.place_of(change).cloned())
     };
-    changes.iter().map(of).collect()
+    (is_whole, changes.iter().map(of).collect())
 }
 
 /// The changes that a tool call tells: in its content, else in its input; the same one only once.
@@ -142,9 +142,13 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     changes
 }
 
-/// The changes of a call, ready to be drawn.
-pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff]) -> Vec<Diff> {
-    changes.iter().flat_map(|change| Diff::of(change, tool.place_of(change))).collect()
+/// The changes of a call, ready to be drawn. `is_whole`: with all lines that did not change.
+pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff], is_whole: bool) -> Vec<Diff> {
+    let of = |change: &&FileDiff| {
+        let place = tool.place_of(change);
+        if is_whole { Diff::of_whole(change, place) } else { Diff::of(change, place) }
+    };
+    changes.iter().flat_map(of).collect()
 }
 
 type Memo = Vec<(DiffKey, Rc<Vec<Diff>>)>;
@@ -157,12 +161,12 @@ thread_local! {
 /// points to, so no other text can lie at the same place.
 fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
     let changes = changes_of(tool);
-    let key = diff_key(tool, &changes);
+    let key = diff_key(tool, &changes, false);
     MEMO.with_borrow_mut(|memo| {
         if let Some((_, known)) = memo.iter().find(|(known, _)| *known == key) {
             return Rc::clone(known);
         }
-        let diffs = Rc::new(compute(tool, &changes));
+        let diffs = Rc::new(compute(tool, &changes, false));
         if memo.len() >= MEMO_MAX {
             memo.remove(0);
         }

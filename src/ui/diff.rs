@@ -37,6 +37,8 @@ pub struct Diff {
     pub moved_from: Option<PathBuf>,
     /// What happens to the file as a whole.
     pub fate: Fate,
+    /// Its mode before and after, where a patch tells (`100644`).
+    pub modes: Option<(String, String)>,
     /// Lines added.
     pub added: usize,
     /// Lines removed.
@@ -98,6 +100,15 @@ impl Diff {
     /// Computes a change that stands at this place of its file, if that is known. A patch may hold several
     /// files, so several diffs can come.
     pub fn of(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
+        Self::with_context(change, place, CONTEXT_LINES)
+    }
+
+    /// The same with all unchanged lines that were told.
+    pub fn of_whole(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
+        Self::with_context(change, place, usize::MAX)
+    }
+
+    fn with_context(change: &FileDiff, place: Option<&DiffPlace>, context: usize) -> Vec<Self> {
         let starts = match place {
             Some(DiffPlace::Lines(starts)) => starts.as_slice(),
             _ => &[],
@@ -119,20 +130,22 @@ impl Diff {
                     _ => starts.first().copied().flatten().map(|start| start.line),
                 };
                 let old = old.clone().unwrap_or_default();
-                vec![Self::of_texts(change.path.clone(), fate, old, Arc::clone(new), first)]
+                let mut diff = Self::empty(change.path.clone(), fate, old, Arc::clone(new));
+                diff.compare(first, context);
+                vec![diff]
             }
             DiffChange::Patch(text) => patch::read(&change.path, text, starts),
         }
     }
 
-    /// `first`: the line of the file that both texts begin on.
-    fn of_texts(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>, first: Option<u32>) -> Self {
-        let mut diff = Self::empty(path, fate, old, new);
-        if diff.old.contains('\0') || diff.new.contains('\0') {
-            diff.fate = Fate::Binary;
-            return diff;
+    /// Fills in the rows. `first`: the line of the file that both texts begin on; `context`: how many unchanged
+    /// lines stay around changes.
+    fn compare(&mut self, first: Option<u32>, context: usize) {
+        if self.old.contains('\0') || self.new.contains('\0') {
+            self.fate = Fate::Binary;
+            return;
         }
-        let texts = (Arc::clone(&diff.old), Arc::clone(&diff.new));
+        let texts = (Arc::clone(&self.old), Arc::clone(&self.new));
         let (old, new) = (line_ranges(&texts.0), line_ranges(&texts.1));
         let (old_lines, new_lines) = (slices(&texts.0, &old), slices(&texts.1, &new));
         let ops = TextDiff::configure()
@@ -146,27 +159,26 @@ impl Diff {
             match tag {
                 DiffTag::Equal => {
                     same += from.len();
-                    let head = if index == 0 { 0 } else { CONTEXT_LINES };
-                    let tail = if index + 1 == last { 0 } else { CONTEXT_LINES };
-                    diff.push_context(&new, from, to, head, tail);
+                    let head = if index == 0 { 0 } else { context };
+                    let tail = if index + 1 == last { 0 } else { context };
+                    self.push_context(&new, from, to, head, tail);
                 }
-                DiffTag::Delete => diff.push_lines(RowKind::Minus, &old, from),
-                DiffTag::Insert => diff.push_lines(RowKind::Plus, &new, to),
+                DiffTag::Delete => self.push_lines(RowKind::Minus, &old, from),
+                DiffTag::Insert => self.push_lines(RowKind::Plus, &new, to),
                 DiffTag::Replace => {
-                    diff.push_lines(RowKind::Minus, &old, from);
-                    diff.push_lines(RowKind::Plus, &new, to);
+                    self.push_lines(RowKind::Minus, &old, from);
+                    self.push_lines(RowKind::Plus, &new, to);
                 }
             }
         }
         let first = first.or_else(|| (same >= WHOLE_FILE_LINES).then_some(1));
-        for row in &mut diff.rows {
+        for row in &mut self.rows {
             for line in [&mut row.old_line, &mut row.new_line] {
                 // Of a snippet, numbers that count from its first line would mislead.
                 *line = first.map_or(0, |first| if *line > 0 { line.saturating_add(first - 1) } else { 0 });
             }
         }
-        diff.finish();
-        diff
+        self.finish();
     }
 
     fn empty(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>) -> Self {
@@ -174,6 +186,7 @@ impl Diff {
             path,
             moved_from: None,
             fate,
+            modes: None,
             added: 0,
             removed: 0,
             old,
@@ -193,7 +206,7 @@ impl Diff {
         tail: usize,
     ) {
         let count = to.len();
-        let hidden = count.saturating_sub(head + tail);
+        let hidden = count.saturating_sub(head.saturating_add(tail));
         for (at, (old, new)) in from.zip(to).enumerate() {
             if hidden > 1 && at >= head && at < head + hidden {
                 if at == head {

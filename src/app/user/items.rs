@@ -1,26 +1,20 @@
 //! Items of the transcript: marking, opening, folding.
 
+use crate::app::fold::fold_of;
 use crate::app::{Effect, Item, ItemBody, State, Transcript, ViewCommand, flow};
-use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
+use crate::model::{Action, Fold, FoldRules, ItemId, Role};
 
 use super::say;
 
-/// Whether an item shows its content: as the user chose, else by rule. What changed something, ran or failed
-/// is open; what only looked around, and thoughts unless they are shown, are folded.
-pub fn is_item_open(item: &Item, shows_thoughts: bool) -> bool {
+/// Whether an item shows all of its content: as the user chose, else by rule.
+pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> bool {
     item.is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
             Role::Letter => false,
             Role::User | Role::Agent => true,
         },
-        ItemBody::Tool(call) => {
-            call.status == ToolStatus::Failed
-                || matches!(
-                    call.kind,
-                    ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute | ToolKind::Other
-                )
-        }
+        ItemBody::Tool(call) => fold_of(rules, item, call) == Fold::Open,
         ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
         ItemBody::TurnEnd(_)
         | ItemBody::Notice { .. }
@@ -40,6 +34,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         },
         Action::ToggleItem(id) => toggle(state, id),
         Action::ToggleAllFolds => toggle_all(state),
+        Action::ToggleContext => toggle_context(state, fx),
         _ => return false,
     }
     true
@@ -91,8 +86,31 @@ fn toggle(state: &mut State, id: ItemId) {
     }
     let shows_thoughts = state.shows_thoughts;
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        session.transcript.edit(id, |item| item.is_open = Some(!is_item_open(item, shows_thoughts)));
+        let rules = session.folds;
+        session.transcript.edit(id, |item| item.is_open = Some(!is_item_open(item, &rules, shows_thoughts)));
     }
+}
+
+/// Shows all unchanged lines of the marked change, or of the last one, or hides them again.
+fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let has_changes =
+        |item: &&Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
+    let items = session.transcript.items();
+    let found = match session.selected.and_then(|id| session.transcript.get(id)) {
+        Some(marked) => Some(marked).filter(has_changes),
+        None => items.iter().rev().filter(|item| !item.is_hidden()).find(has_changes),
+    };
+    let Some(id) = found.map(|item| item.id) else {
+        say(state, "No change of a file is marked, so there is nothing to unfold.", fx);
+        return;
+    };
+    session.transcript.edit(id, |item| {
+        item.shows_context = !item.shows_context;
+        if item.shows_context {
+            item.is_open = Some(true);
+        }
+    });
 }
 
 /// If anything that can fold is open, all of it folds; else all opens.
@@ -103,7 +121,7 @@ fn toggle_all(state: &mut State) {
     let is_any_open = foldable
         .iter()
         .filter_map(|id| session.transcript.get(*id))
-        .any(|item| is_item_open(item, shows_thoughts));
+        .any(|item| is_item_open(item, &session.folds, shows_thoughts));
     for id in foldable {
         session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
     }

@@ -60,6 +60,7 @@ actions! {
     ToggleAllFolds, "toggle-all-folds", true, "Open or fold all items";
     ToggleThoughts, "toggle-thoughts", true, "Show or hide thoughts";
     TogglePlan, "toggle-plan", true, "Open or fold the plan";
+    ToggleContext, "toggle-context", true, "Show or hide the unchanged lines of a change";
     ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
     KillCommand, "kill-command", true, "End the running command";
 

@@ -1,12 +1,13 @@
 //! Tool calls: one head line, and a body by the rules of folding.
 //!
-//! Unless the user chose: changes show their first rows, commands their last lines (few once done), failures
-//! their reason; everything else is folded to its head.
+//! Unless the user or the configuration has it otherwise (`app::fold`): changes show their first rows, commands
+//! their last lines (few once done), failures their reason; everything else is folded to its head.
 
 use ratatui::text::{Line, Span};
 
+use crate::app::fold::fold_of;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
-use crate::model::{ContentBlock, ItemId, Location, ToolContent, ToolKind, ToolStatus};
+use crate::model::{ContentBlock, Fold, FoldRules, ItemId, Location, ToolContent, ToolKind, ToolStatus};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
@@ -37,31 +38,13 @@ const BODY_INDENT: u16 = 2;
 /// Output is painted from a column before it on, so that its text stands there too.
 const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 
-/// How much of a call is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fold {
-    Closed,
-    Preview,
-    Open,
-}
-
-fn fold_of(item: &Item, tool: &ToolCall) -> Fold {
-    match item.is_open {
-        Some(true) => Fold::Open,
-        Some(false) => Fold::Closed,
-        None => {
-            let is_seen = tool.kind == ToolKind::Execute || !changes_of(tool).is_empty();
-            if is_seen || tool.status == ToolStatus::Failed { Fold::Preview } else { Fold::Closed }
-        }
-    }
-}
-
 /// Whether a call can stand with its neighbours on one line: a read or a search that went well and is folded.
-pub(crate) fn is_groupable(item: &Item, tool: &ToolCall) -> bool {
-    matches!(tool.kind, ToolKind::Read | ToolKind::Search)
+pub(crate) fn is_groupable(rules: &FoldRules, item: &Item, tool: &ToolCall) -> bool {
+    rules.groups
+        && matches!(tool.kind, ToolKind::Read | ToolKind::Search)
         && tool.status == ToolStatus::Completed
-        && item.is_open != Some(true)
         && changes_of(tool).is_empty()
+        && fold_of(rules, item, tool) == Fold::Closed
 }
 
 /// Lays a call out.
@@ -70,14 +53,14 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     layout.is_live = tool.status == ToolStatus::InProgress;
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
     let changes = changes_of(tool);
-    let key = diff_key(tool, &changes);
+    let key = diff_key(tool, &changes, item.shows_context);
     if key != layout.diff_key || (layout.diffs.is_empty() && !changes.is_empty()) {
-        layout.diffs = compute(tool, &changes);
+        layout.diffs = compute(tool, &changes, item.shows_context);
         layout.diff_key = key;
     }
     let cols = context.cols.saturating_sub(layout.indent);
     layout.pieces.push(Piece::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
-    let fold = fold_of(item, tool);
+    let fold = fold_of(&context.session.folds, item, tool);
     let body_cols = cols.saturating_sub(BODY_INDENT).max(8);
     let mut body = Body { layout, item, tool, fold, cols: body_cols, context };
     if tool.status == ToolStatus::Failed {
@@ -476,7 +459,7 @@ impl Body<'_, '_> {
 
 /// Whether a change needs a line that names the file although it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {
-    diff.fate != Fate::Changed || diff.moved_from.is_some()
+    diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 /// A line that names the file of a change.
@@ -488,7 +471,12 @@ pub(super) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static
         Fate::Changed => "",
     };
     let moved = diff.moved_from.as_ref().map(|from| format!("  moved from {}", show_path(from, look.folder)));
-    let tail = format!("{fate}{}", moved.unwrap_or_default());
+    let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {
+        ("100644", "100755") => "  made executable".to_owned(),
+        ("100755", "100644") => "  no longer executable".to_owned(),
+        _ => format!("  mode {old} to {new}"),
+    });
+    let tail = format!("{fate}{}{}", moved.unwrap_or_default(), modes.unwrap_or_default());
     let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
     let text = format!("{}{tail}", truncate_path(&show_path(&diff.path, look.folder), room));
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))

@@ -169,6 +169,22 @@ impl Reader<'_> {
             self.diff().path = PathBuf::from(path);
             return true;
         }
+        for (begin, is_new) in [("old mode ", false), ("new mode ", true)] {
+            if let Some(mode) = line.strip_prefix(begin).filter(|mode| is_mode(mode)) {
+                let modes = self.diff().modes.get_or_insert_default();
+                if is_new {
+                    mode.clone_into(&mut modes.1);
+                } else {
+                    mode.clone_into(&mut modes.0);
+                }
+                return true;
+            }
+        }
+        for begin in ["copy from ", "copy to "] {
+            if line.starts_with(begin) {
+                return true;
+            }
+        }
         if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
             self.diff().fate = Fate::Binary;
             return true;
@@ -226,6 +242,10 @@ impl Reader<'_> {
             self.done.push(diff);
         }
     }
+}
+
+fn is_mode(mode: &str) -> bool {
+    mode.len() <= 8 && mode.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The file that a `---` or `+++` line names; `None` for no file.

@@ -76,6 +76,15 @@ fn whole_files_have_numbers_and_folded_context() {
 }
 
 #[test]
+fn all_unchanged_lines_can_be_shown() {
+    let old = numbered(40);
+    let new = old.replace("line 20\n", "line twenty\n");
+    let diff = &Diff::of_whole(&change(Some(&old), &new), None)[0];
+    let rows = draw(diff, Layout::Unified, 40);
+    assert_eq!((rows.len(), rows[0].as_str(), rows[40].as_str()), (41, "  1   line 1", " 40   line 40"));
+}
+
+#[test]
 fn snippets_have_no_numbers() {
     let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nc\n"), None)[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  a", "− b", "+ B", "  c"]);
@@ -208,6 +217,10 @@ fn unified_patches_are_read() {
     assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), Fate::New));
     assert_eq!(draw(&diffs[1], Layout::Unified, 40), ["  1 + --- not a head", "  2 + b"]);
     assert_eq!(diffs[2].moved_from.as_deref(), Some(Path::new("a.txt")));
+
+    let mode = &patch("diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n")[0];
+    assert_eq!(mode.modes, Some(("100644".to_owned(), "100755".to_owned())));
+    assert!(mode.is_empty());
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl<'a> List<'a> {
         if item >= self.items.len() {
             return None;
         }
-        let item = group::leader(self.items, item);
+        let item = group::leader(&self.session.folds, self.items, item);
         let head = Place { item, piece: 0, row: self.gap_before(item) };
         if (top.item, top.piece, top.row) <= (head.item, head.piece, head.row) {
             let bottom = self.down(top, self.view.height.saturating_sub(1));
@@ -227,7 +227,7 @@ impl<'a> List<'a> {
         };
         if !is_good {
             self.view.layouts += 1;
-            let members = group::members(self.items, index);
+            let members = group::members(&self.session.folds, self.items, index);
             if members.len() > 1 {
                 group::lay_out(&mut cell.layout, members, &context);
             } else {
@@ -245,7 +245,7 @@ impl<'a> List<'a> {
 
     /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.
     fn is_hidden(&self, index: usize) -> bool {
-        group::leader(self.items, index) != index
+        group::leader(&self.session.folds, self.items, index) != index
             || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
@@ -273,7 +273,7 @@ impl<'a> List<'a> {
         let is_asked =
             |ask: &OpenAskKind| matches!(ask, OpenAskKind::Permission { tool, .. } if *tool == item.id);
         mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
-        let members = group::members(self.items, index);
+        let members = group::members(&self.session.folds, self.items, index);
         if members.len() > 1 {
             for member in members {
                 mix(u64::from(member.rev));

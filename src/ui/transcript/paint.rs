@@ -14,7 +14,7 @@ use super::{LEFT_COLS, Place, group};
 /// Draws the rows from `top` on.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer) {
     let selected = list.session.selected.and_then(|id| usize::try_from(id.0).ok());
-    let selected = selected.map(|index| group::leader(list.items, index));
+    let selected = selected.map(|index| group::leader(&list.session.folds, list.items, index));
     let mut y = area.y;
     let mut at = top;
     while y < area.bottom() && at.item < list.items.len() {

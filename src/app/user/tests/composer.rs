@@ -301,6 +301,38 @@ fn all_items_fold_and_open_together() {
 }
 
 #[test]
+fn the_unchanged_lines_of_the_marked_or_last_change_open() {
+    use crate::model::{DiffChange, FileDiff, ToolContent, ToolKind};
+    let mut rig = Rig::new();
+    assert!(
+        rig.act(Action::ToggleContext).iter().any(|fx| matches!(fx, crate::app::Effect::Timer(..))),
+        "it says why not"
+    );
+    for _ in 0..2 {
+        let mut call = crate::app::ToolCall::new("t".into(), rig.now);
+        call.kind = ToolKind::Edit;
+        let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
+        call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];
+        rig.session().transcript.push(0, ItemBody::Tool(Box::new(call)));
+    }
+    let shown =
+        |rig: &mut Rig| rig.session().transcript.items().iter().map(|i| i.shows_context).collect::<Vec<_>>();
+    rig.act(Action::ToggleContext);
+    assert_eq!(shown(&mut rig), [false, true]);
+    rig.session().selected = Some(ItemId(0));
+    rig.act(Action::ToggleContext);
+    assert_eq!(shown(&mut rig), [true, true]);
+    // A preview opens before it closes.
+    rig.act(Action::ToggleContext);
+    let one = |rig: &mut Rig| rig.session().transcript.items()[1].is_open;
+    rig.session().transcript.edit(ItemId(1), |item| item.is_open = None);
+    rig.act(Action::ToggleItem(ItemId(1)));
+    assert_eq!(one(&mut rig), Some(true));
+    rig.act(Action::ToggleItem(ItemId(1)));
+    assert_eq!(one(&mut rig), Some(false));
+}
+
+#[test]
 fn scrolling_is_the_views() {
     let mut rig = Rig::new();
     for (action, command) in [

@@ -1,0 +1,114 @@
+//! How much of a tool call is shown: as the user chose, else by the rules.
+
+use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, ToolContent, ToolKind, ToolStatus};
+
+use super::{Item, ToolCall};
+
+/// How much of a call is shown.
+pub fn fold_of(rules: &FoldRules, item: &Item, call: &ToolCall) -> Fold {
+    match item.is_open {
+        Some(true) => Fold::Open,
+        Some(false) => Fold::Closed,
+        None if call.status == ToolStatus::Failed => rules.failed,
+        None => by_size(rules, call).unwrap_or_else(|| by_kind(rules, call)),
+    }
+}
+
+/// What changed something or ran is seen; what only looked around is not.
+fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
+    rules.of_kind(call.kind).unwrap_or_else(|| {
+        if call.diffs().next().is_some() {
+            rules.changes
+        } else if call.kind == ToolKind::Execute {
+            Fold::Preview
+        } else {
+            Fold::Closed
+        }
+    })
+}
+
+fn by_size(rules: &FoldRules, call: &ToolCall) -> Option<Fold> {
+    if !call.status.is_final() || (rules.open_up_to_lines == 0 && rules.closed_above_lines == 0) {
+        return None;
+    }
+    let lines = result_lines(call);
+    if lines > 0 && lines <= rules.open_up_to_lines as usize {
+        return Some(Fold::Open);
+    }
+    (rules.closed_above_lines > 0 && lines > rules.closed_above_lines as usize).then_some(Fold::Closed)
+}
+
+/// Lines of the result's texts, or of the longer text of each change. A terminal's are not counted.
+fn result_lines(call: &ToolCall) -> usize {
+    let of_change = |change: &DiffChange| match change {
+        DiffChange::Texts { old, new } => {
+            old.as_deref().map_or(0, |old| old.lines().count()).max(new.lines().count())
+        }
+        DiffChange::Patch(text) => text.lines().count(),
+    };
+    let changes: usize = call.diffs().map(|diff| of_change(&diff.change)).sum();
+    let texts = call.content.iter().map(|content| match content {
+        ToolContent::Block(ContentBlock::Text(text)) => text.lines().count(),
+        _ => 0,
+    });
+    let texts: usize = texts.sum();
+    let told = call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
+    changes + texts + told
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::app::{ItemBody, Transcript};
+    use crate::model::FileDiff;
+
+    fn fold(rules: &FoldRules, change: impl FnOnce(&mut ToolCall)) -> Fold {
+        let mut call = ToolCall::new("t".into(), Instant::now());
+        call.status = ToolStatus::Completed;
+        change(&mut call);
+        let mut transcript = Transcript::default();
+        transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
+        fold_of(rules, &transcript.items()[0], &call)
+    }
+
+    fn says(call: &mut ToolCall, lines: usize) {
+        call.content = vec![ToolContent::Block(ContentBlock::Text("x\n".repeat(lines)))];
+    }
+
+    fn edits(call: &mut ToolCall, lines: usize) {
+        let change = DiffChange::Texts { old: None, new: "x\n".repeat(lines).into() };
+        call.kind = ToolKind::Edit;
+        call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];
+    }
+
+    #[test]
+    fn what_changed_ran_or_failed_is_seen() {
+        let rules = FoldRules::default();
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Closed);
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Execute), Fold::Preview);
+        assert_eq!(fold(&rules, |call| edits(call, 3)), Fold::Preview);
+        assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Preview);
+    }
+
+    #[test]
+    fn rules_decide_by_kind_result_and_size() {
+        let mut rules = FoldRules::default();
+        rules.kinds[0] = Some(Fold::Open);
+        rules.kinds[1] = Some(Fold::Closed);
+        rules.failed = Fold::Open;
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Open);
+        assert_eq!(fold(&rules, |call| edits(call, 3)), Fold::Closed);
+        assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Open);
+
+        let rules = FoldRules { open_up_to_lines: 5, closed_above_lines: 50, ..FoldRules::default() };
+        assert_eq!(fold(&rules, |call| says(call, 5)), Fold::Open);
+        assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Closed, "as its kind has it");
+        assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "as its kind has it");
+        assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
+        let running =
+            |call: &mut ToolCall| (call.status, call.kind) = (ToolStatus::InProgress, ToolKind::Execute);
+        assert_eq!(fold(&rules, running), Fold::Preview, "a running call has no size yet");
+    }
+}
