@@ -12,6 +12,7 @@ mod asks;
 mod auth;
 mod call;
 mod callbacks;
+pub mod changes;
 mod choices;
 mod close;
 mod conn;
