@@ -157,6 +157,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
+        ServiceEvent::Copied { what, outcome } => user::on_copied(state, &what, &outcome, fx),
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => call::flash(state, text, fx),
     }
 }

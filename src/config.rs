@@ -52,6 +52,8 @@ pub struct Config {
     pub keymap: Keymap,
     /// Whether parlor takes the mouse.
     pub mouse: bool,
+    /// Whether what the mouse selects is copied when its button goes up.
+    pub copy_on_select: bool,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
     /// How tool calls are folded.
@@ -72,6 +74,7 @@ impl Default for Config {
             callbacks: Callbacks::default(),
             keymap: Keymap::defaults(),
             mouse: true,
+            copy_on_select: true,
             reduced_motion: false,
             folds: FoldRules::default(),
             origins: BTreeMap::new(),
@@ -212,11 +215,12 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
     }
     if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
-        reader.unknown_keys(ui, "[ui]", &["mouse", "reduced_motion"]);
+        reader.unknown_keys(ui, "[ui]", &["copy_on_select", "mouse", "reduced_motion"]);
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
         };
         config.mouse = switch("mouse", config.mouse);
+        config.copy_on_select = switch("copy_on_select", config.copy_on_select);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
     }
     if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {

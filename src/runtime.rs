@@ -22,9 +22,10 @@ use anyhow::Context as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::acp::tap::Tap;
-use crate::app::{Effect, Event, Modal, Setup, State, update};
+use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{AgentEvent, ConnId, ServiceEvent};
+use crate::model::{AgentEvent, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
+use crate::services::clipboard;
 use crate::services::store::Store;
 use crate::ui::look::Glyphs;
 use crate::ui::theme::{Role, Theme};
@@ -48,8 +49,10 @@ pub struct Launch {
     pub keymap: Keymap,
     /// Finds a theme by name.
     pub themes: Box<dyn Fn(&str) -> Theme>,
-    /// Whether the mouse is used.
-    pub mouse: bool,
+    /// Whether what the mouse selects is copied when its button goes up.
+    pub copies_on_select: bool,
+    /// What is known about clipboards here.
+    pub clipboard: clipboard::Surroundings,
     /// Whether nothing moves by itself.
     pub reduced_motion: bool,
     /// Whether the terminal shows marks beyond ASCII.
@@ -123,17 +126,20 @@ impl Loop {
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
         view.home = launch.home;
+        view.copies_on_select = launch.copies_on_select;
         if !launch.has_rich_glyphs {
             view.glyphs = Glyphs::plain();
         }
+        let mouse = launch.setup.mouse == MouseOwner::Parlor;
         let (state, first_effects) = State::new(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
-        let tty = Tty::enter(launch.mouse)?;
+        let tty = Tty::enter(mouse)?;
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
         let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.editor = launch.editor;
+        doer.clipboard = launch.clipboard;
         let mut this = Self {
             state,
             view,
@@ -300,7 +306,26 @@ impl Loop {
         if self.is_away && matches!(event, ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_)) {
             self.come_back()?;
         }
+        if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
+            self.tty.send(sequence)?;
+        }
         self.apply(Event::Service(event), now)
+    }
+
+    /// Copies what is selected on the screen. Where a key was needed for that, the selection is over.
+    fn copy_selection(&mut self, now: Instant) {
+        let text = ui::selected_text(&self.state, &mut self.view, &self.theme).unwrap_or_default();
+        let (lines, letters) = (text.lines().count(), text.chars().count());
+        let what = match (lines, letters) {
+            (_, 1) => "1 character".to_owned(),
+            (0 | 1, letters) => format!("{letters} characters"),
+            (lines, _) => format!("{lines} lines"),
+        };
+        if !self.view.copies_on_select {
+            self.view.clear_selection();
+        }
+        let job = CopyJob { what, content: CopyContent::Text(text) };
+        self.doer.carry_out(Effect::Copy(job), &mut self.agents, now);
     }
 
     fn apply(&mut self, event: Event, now: Instant) -> anyhow::Result<()> {
@@ -320,6 +345,8 @@ impl Loop {
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
+                Effect::CopySelection => self.copy_selection(now),
+                Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures)?,
                 Effect::SetTheme(name) => self.theme = (self.doer.themes)(&name),
                 Effect::RunLogin { conn, spec } => {
                     self.step_aside()?;

@@ -1,16 +1,19 @@
-//! Local services: files, terminals, git, and what parlor keeps on disk.
+//! Local services: files, terminals, git, the clipboard, and what parlor keeps on disk.
 //!
 //! Duty: does the work that an agent asks of its client, off the UI thread, and tells the outcome as
 //! [`crate::model::ServiceEvent`].
 //! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
 //! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started
-//! only by `process` (to read their output), `terminals` (for the agent), `login` and `editor` (for the user).
+//! only by `process` (to read their output, or to feed them), `terminals` (for the agent), `login` and `editor`
+//! (for the user).
 
+pub mod clipboard;
 pub mod editor;
 pub mod fs;
 pub mod git;
 pub mod locate;
 pub mod login;
+pub mod patch;
 pub mod store;
 pub mod terminals;
 

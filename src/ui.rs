@@ -142,8 +142,27 @@ pub fn is_animating(state: &State) -> bool {
 /// When the next frame is due although nothing happens; `None`: not at all. With stilled motion only the
 /// seconds go on.
 pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
+    if view.transcript().is_some_and(transcript::TranscriptView::is_at_edge) {
+        return Some(transcript::EDGE_STEP);
+    }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
     is_animating(state).then_some(step)
+}
+
+/// The text that is selected on the screen, with wraps undone; `None` when nothing is.
+pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
+    let session = state.active_session()?;
+    let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
+    let look = Look {
+        theme,
+        glyphs,
+        now,
+        spinner,
+        diff_layout: state.diff_layout,
+        shows_thoughts: state.shows_thoughts,
+        folder: &session.place.cwd,
+    };
+    transcript::selected_text(session, view.transcript_mut()?, &look)
 }
 
 /// Where everything goes.

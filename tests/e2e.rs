@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod e2e {
+    mod copy;
     pub mod screen;
     mod session;
     mod signals;

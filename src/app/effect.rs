@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::{AgentCommand, AgentSpec, ConnId, FileJob, LocateJob, Location, SessionKey, TerminalJob};
+use crate::model::{
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, SessionKey, TerminalJob,
+};
 
 /// One thing to be done outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +88,12 @@ pub enum Effect {
         /// Program, arguments, variables, folder.
         spec: AgentSpec,
     },
+    /// Put something on the clipboard; comes back as [`ServiceEvent::Copied`].
+    Copy(CopyJob),
+    /// Put what is selected on the screen on the clipboard; comes back as [`ServiceEvent::Copied`].
+    CopySelection,
+    /// Take the mouse, or leave it to the terminal.
+    CaptureMouse(bool),
     /// Change the theme.
     SetTheme(String),
     /// Stop as a job of the shell.

@@ -8,7 +8,7 @@ pub use line::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AskId, AuthVar, ConnId, SessionId, SessionKey};
+use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, SessionId, SessionKey};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +84,8 @@ pub enum PickerKind {
     Session,
     /// A way to sign in.
     SignIn,
+    /// Something that can be copied.
+    Copy,
 }
 
 /// A row of a picker.
@@ -112,6 +114,31 @@ pub enum PickerValue {
     Action(Action),
     /// A session that is open here.
     Open(SessionKey),
+    /// Something that can be copied.
+    Copy(CopySource),
+}
+
+/// Something in a transcript that can be copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopySource {
+    /// All that the agent said in its last turn, as Markdown.
+    Reply,
+    /// The same as one reads it.
+    ReplyPlain,
+    /// An item: a message as it came, a change as a patch, what a command wrote.
+    Item(ItemId),
+    /// A message as one reads it.
+    ItemPlain(ItemId),
+    /// A block of code of a message, from 0.
+    Code(ItemId, usize),
+    /// The command of a call.
+    Command(ItemId),
+    /// What a call put out.
+    Output(ItemId),
+    /// The changes of a call.
+    Patch(ItemId),
+    /// All changes of the turn that changed something last.
+    TurnPatch,
 }
 
 /// A question with a few answers, each by its number.

@@ -36,6 +36,8 @@ pub struct State {
     pub diff_layout: DiffLayout,
     /// Whether thoughts are shown in whole.
     pub shows_thoughts: bool,
+    /// Who has the mouse.
+    pub mouse: MouseOwner,
     /// Whether the terminal has the focus.
     pub has_focus: bool,
     /// When a key or click last came: the grace period counts from it.
@@ -55,6 +57,7 @@ impl State {
     pub fn new(setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
         let start_with = setup.start_with.clone();
         let mut state = Self {
+            mouse: setup.mouse,
             setup,
             conns: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -143,6 +146,8 @@ pub struct Setup {
     pub theme: String,
     /// How tool calls are folded.
     pub folds: FoldRules,
+    /// Who has the mouse at the start.
+    pub mouse: MouseOwner,
     /// Things that are wrong with the configuration, each in one sentence.
     pub problems: Vec<String>,
     /// Actions of the palette: action, what it does, its keys. Made from the keymap.
@@ -257,6 +262,16 @@ pub enum ConnPhase {
     Stopping,
     /// Ended.
     Closed(CloseReason),
+}
+
+/// Who has the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MouseOwner {
+    /// parlor: it selects text itself.
+    #[default]
+    Parlor,
+    /// The terminal, whose own selection works.
+    Terminal,
 }
 
 /// How diffs are laid out.

@@ -10,6 +10,7 @@
 mod asks;
 mod commands;
 mod composer;
+mod copy;
 mod dialogs;
 mod focus;
 mod form;
@@ -33,6 +34,7 @@ mod validate;
 pub use asks::on_ask_shown;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion};
+pub use copy::on_copied;
 pub use focus::{Focus, focus, line_input};
 pub use grace::{on_input, settle, takes_input};
 pub use items::is_item_open;
@@ -99,7 +101,10 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);
     if top == Focus::Main {
-        if !composer::on_action(state, action, now, fx) && !items::on_action(state, action, fx) {
+        if !composer::on_action(state, action, now, fx)
+            && !items::on_action(state, action, fx)
+            && !copy::on_action(state, action, fx)
+        {
             commands::on_action(state, action, now, fx);
         }
         return;

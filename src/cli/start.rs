@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::acp::tap::Tap;
-use crate::app::{AgentChoice, Setup};
+use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
 use crate::runtime::{self, Launch};
+use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
@@ -44,6 +45,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         themes: themes.names(),
         theme,
         folds: config.folds,
+        mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
         palette: config.keymap.palette(),
         folder,
@@ -51,7 +53,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     };
     runtime::run(Launch {
         setup,
-        mouse: config.mouse,
+        copies_on_select: config.copy_on_select,
+        clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),

@@ -46,6 +46,8 @@ pub enum Context {
     Line,
     /// The prompts that wait.
     Queue,
+    /// Text that was selected with the mouse; what is not bound here is looked up in `Main`.
+    Selection,
     /// Everywhere; looked up last from every place.
     Global,
 }
@@ -55,6 +57,7 @@ impl Context {
     pub const ALL: &'static [Self] = &[
         Self::Main,
         Self::EmptyPrompt,
+        Self::Selection,
         Self::Global,
         Self::Permission,
         Self::Choice,
@@ -77,6 +80,7 @@ impl Context {
             Self::Text => "text",
             Self::Line => "line",
             Self::Queue => "queue",
+            Self::Selection => "selection",
             Self::Global => "global",
         }
     }
@@ -93,6 +97,7 @@ impl Context {
             Self::Text => "Help, log and details",
             Self::Line => "A line of text",
             Self::Queue => "Queued prompts",
+            Self::Selection => "Selected text",
             Self::Global => "Everywhere",
         }
     }
@@ -109,6 +114,8 @@ impl Context {
             Self::Text => &[Self::Text, Self::Global],
             Self::Line => &[Self::Line, Self::Global],
             Self::Queue => &[Self::Queue, Self::Global],
+            // Routing goes on in `Main` by itself.
+            Self::Selection => &[Self::Selection],
             Self::Global => &[Self::Global],
         }
     }

@@ -37,6 +37,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.callbacks("callbacks", config.callbacks);
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
+    out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
     out.folds();
     for (name, spec) in &config.agents {

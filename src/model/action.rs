@@ -59,6 +59,31 @@ pub enum Action {
     /// Ends the command that runs in the marked item, or the only one.
     KillCommand,
 
+    /// Copies the text that is selected on the screen.
+    CopySelection,
+    /// Leaves the selected text.
+    ClearSelection,
+    /// Copies the marked item, else the last reply, as it came.
+    CopyItem,
+    /// Copies the last reply as Markdown.
+    CopyReply,
+    /// Copies the last reply as one reads it.
+    CopyReplyPlain,
+    /// Copies the last block of code.
+    CopyCode,
+    /// Copies the last command.
+    CopyCommand,
+    /// Copies what the last command wrote.
+    CopyOutput,
+    /// Copies the last change as a patch.
+    CopyPatch,
+    /// Copies all changes of the last turn as one patch.
+    CopyTurnPatch,
+    /// Lists what can be copied.
+    OpenCopy,
+    /// Takes the mouse, or leaves it to the terminal.
+    ToggleMouse,
+
     /// The palette.
     OpenPalette,
     /// The help.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    AskId, ConnId, ExitInfo, ItemId, LocatedDiff, RpcError, SessionKey, TerminalCommand, TerminalId,
+    AskId, ConnId, CopyOutcome, ExitInfo, ItemId, LocatedDiff, RpcError, SessionKey, TerminalCommand,
+    TerminalId,
 };
 
 /// A file request with all that is needed to serve it.
@@ -145,6 +146,13 @@ pub enum ServiceEvent {
     LoginDone(ConnId, Result<(), String>),
     /// An editor that had the terminal ended; `Err` says how it failed.
     EditorDone(Result<(), String>),
+    /// Something was to be copied.
+    Copied {
+        /// What it was, for people.
+        what: String,
+        /// Which way it went.
+        outcome: CopyOutcome,
+    },
     /// Something went wrong that the user should know.
     Trouble(String),
 }

@@ -9,17 +9,19 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
-use crate::model::{AgentSpec, ConnId, Location, ServiceEvent, SessionKey};
+use crate::model::{AgentSpec, ConnId, CopyContent, CopyJob, Location, ServiceEvent, SessionKey};
+use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
 use crate::services::fs::Files;
 use crate::services::git;
 use crate::services::locate::Locator;
 use crate::services::login;
+use crate::services::patch;
 use crate::services::store::Store;
 use crate::services::terminals::Terminals;
-use crate::ui::ViewState;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::theme::Theme;
+use crate::ui::{self, ViewState};
 
 use super::agents::Agents;
 
@@ -43,6 +45,8 @@ pub struct Doer {
     store: Option<Store>,
     tap: Tap,
     log_dir: PathBuf,
+    /// What is known about clipboards here.
+    pub clipboard: Surroundings,
     services: UnboundedSender<ServiceEvent>,
 }
 
@@ -74,6 +78,7 @@ impl Doer {
             store,
             tap,
             log_dir,
+            clipboard: Surroundings::default(),
             services,
         }
     }
@@ -119,6 +124,13 @@ impl Doer {
                     ))
                 })
             }),
+            Effect::Copy(CopyJob { what, content }) => {
+                let around = self.clipboard;
+                self.work(move || {
+                    let outcome = clipboard::copy(&text_to_copy(content, now), around);
+                    Some(ServiceEvent::Copied { what, outcome })
+                });
+            }
             Effect::Quit => {
                 self.is_leaving = true;
                 self.delayed.clear();
@@ -131,6 +143,8 @@ impl Doer {
             | Effect::Timer(..)
             | Effect::StopTimer(_)
             | Effect::SetTheme(_)
+            | Effect::CopySelection
+            | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }
             | Effect::Suspend => {}
@@ -258,6 +272,17 @@ impl Doer {
         let Some(store) = self.store.clone() else { return };
         self.work(move || job(&store).err().map(|error| ServiceEvent::Trouble(error.to_string())));
     }
+}
+
+/// What is to be copied, as text. Nothing in it may act on a terminal that it is pasted into.
+fn text_to_copy(content: CopyContent, now: Instant) -> String {
+    let text = match content {
+        CopyContent::Text(text) => text,
+        CopyContent::MarkdownAsPlain(source) => ui::markdown::plain_text(&source, now),
+        CopyContent::Output { bytes, has_returns } => ui::terminal::plain_text(&bytes, has_returns),
+        CopyContent::Patch { changes, folder } => patch::unified(&changes, &folder),
+    };
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r')).collect()
 }
 
 /// A name that is safe as part of a file name.

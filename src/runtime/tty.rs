@@ -60,6 +60,20 @@ impl Tty {
         self.painter.clear();
     }
 
+    /// Takes the mouse, or leaves it to the terminal.
+    pub fn capture_mouse(&mut self, captures: bool) -> anyhow::Result<()> {
+        self.mouse = captures;
+        let mut out = io::stdout().lock();
+        let queued =
+            if captures { queue!(out, EnableMouseCapture) } else { queue!(out, DisableMouseCapture) };
+        queued.and_then(|()| out.flush()).context("could not write to the terminal")
+    }
+
+    /// Sends a sequence that shows nothing.
+    pub fn send(&mut self, sequence: &str) -> anyhow::Result<()> {
+        write(sequence.as_bytes()).context("could not write to the terminal")
+    }
+
     /// Gives the screen back.
     pub fn leave(&mut self) -> anyhow::Result<()> {
         restore().context("could not restore the terminal")

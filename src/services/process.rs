@@ -1,10 +1,10 @@
-//! Runs a helper program to its end and reads what it prints, within bounds.
+//! Runs a helper program to its end and reads what it prints, or gives it something to read, within bounds.
 //!
-//! Duty: the services' only place that makes a [`Command`]. The program gets no input and its own process
-//! group; it is killed, with what it started, when it takes too long.
+//! Duty: the services' only place that makes a [`Command`]. The program gets its own process group; it is
+//! killed, with what it started, when it takes too long.
 //! Not its duty: commands of an agent (`terminals`).
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -65,10 +65,58 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
 }
 
+/// Gives a program some bytes to read. Fails when it cannot be started, does not succeed, or takes longer than
+/// two seconds. What it prints is dropped; what it leaves behind when it ends well may go on.
+pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    unix::own_group(&mut command);
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take();
+    let input = input.to_vec();
+    // A program that reads nothing must not hold this up; its end breaks the pipe.
+    thread::Builder::new().name("helper input".to_owned()).spawn(move || {
+        if let Some(mut stdin) = stdin {
+            let _ = stdin.write_all(&input);
+        }
+    })?;
+    let deadline = Instant::now() + MAX_TIME;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            let failed = || io::Error::other(format!("{program} ended with {status}"));
+            return if status.success() { Ok(()) } else { Err(failed()) };
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    if let Some(group) = unix::process_id(child.id()) {
+        unix::signal_group(group, rustix::process::Signal::KILL);
+    }
+    child.wait()?;
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
+}
+
 /// Reads to the end, so that the writer is never cut off, and keeps the beginning.
 fn read_bounded(mut from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes)?;
     io::copy(&mut from, &mut io::sink())?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_fed_and_its_end_is_told() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let script = format!("cat > '{}'", file.path().display());
+        feed("sh", &["-c", &script], b"some text").unwrap();
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"some text");
+        assert!(feed("sh", &["-c", "exit 3"], b"text").is_err());
+        assert_eq!(feed("no-such-helper", &[], b"").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

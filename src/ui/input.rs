@@ -90,6 +90,9 @@ fn is_text_field(state: &State) -> bool {
 }
 
 fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap) -> Vec<Event> {
+    if let Some(events) = on_selection_key(key, view, keymap) {
+        return events;
+    }
     let context = if view.composer.is_empty() { Context::EmptyPrompt } else { Context::Main };
     let action = keymap.lookup(context, key);
     match action {
@@ -108,6 +111,26 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
         Some(action) => vec![Event::Act(action)],
         None if view.composer.on_key(key) => vec![draft(view)],
         None => Vec::new(),
+    }
+}
+
+/// Keys that belong to selected text, as long as there is any. Where it was copied when the button went up,
+/// letters still go to the prompt, and end the selection.
+fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Option<Vec<Event>> {
+    let is_copied = view.copies_on_select;
+    let shown = view.transcript_mut().filter(|shown| shown.has_selection())?;
+    match keymap.lookup(Context::Selection, key) {
+        Some(Action::ClearSelection) => {
+            shown.clear_selection();
+            Some(Vec::new())
+        }
+        Some(action) if !is_copied => Some(vec![Event::Act(action)]),
+        _ => {
+            if is_copied && keymap.lookup(Context::Main, key).is_none() {
+                shown.clear_selection();
+            }
+            None
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{SessionPhase, Turn, flow};
+use crate::app::{MouseOwner, SessionPhase, Turn, flow};
 use crate::config::keymap::Context;
 use crate::model::{Action, Cost};
 
@@ -204,6 +204,12 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
         let words = counted(anomalies, "anomaly", "anomalies");
         let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
         pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
+    }
+    if scene.state.mouse == MouseOwner::Terminal && scene.state.setup.mouse == MouseOwner::Parlor {
+        let key =
+            scene.key(Context::Main, Action::ToggleMouse).map_or(String::new(), |key| format!(" ({key})"));
+        let line = scene.span(Role::Status, format!("mouse: terminal's{key}"));
+        pieces.push(Piece { line: line.into(), action: None, rank: 4 });
     }
     let queued = session.queue.len();
     if queued > 0 {

@@ -218,6 +218,14 @@ fn open_character(bytes: &[u8]) -> usize {
     if length > place + 1 { place + 1 } else { 0 }
 }
 
+/// What a command wrote, as plain text: as it would stand on an endless screen, without colours.
+pub fn plain_text(output: &[u8], has_returns: bool) -> String {
+    let mut screen = Screen::default();
+    screen.feed(output, has_returns);
+    let lines: Vec<String> = screen.tail(usize::MAX).iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
 /// One row of the emulated screen, without blanks at its end.
 fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();

@@ -44,7 +44,7 @@ roles! {
     TextStrong = "text.strong",
     /// The one accent: the user's bar, the focused thing.
     Accent = "accent",
-    /// The marked row of a list.
+    /// The marked row of a list, and selected text.
     Selection = "selection",
     /// Characters that matched a filter or a search.
     Match = "match",

@@ -21,8 +21,12 @@ use super::look::Look;
 mod group;
 mod list;
 mod paint;
+mod select;
 
 use list::List;
+use select::Select;
+
+pub use select::{EDGE_STEP, Released, selected_text};
 
 /// Columns left of the text: one blank, the mark, one blank.
 const LEFT_COLS: u16 = 3;
@@ -50,6 +54,9 @@ pub struct TranscriptView {
     heads: Vec<(u16, ItemId)>,
     layouts: usize,
     height: usize,
+    /// The first row of the last frame.
+    last_top: Place,
+    select: Select,
 }
 
 /// What the first row of the screen is.
@@ -165,6 +172,13 @@ impl TranscriptView {
             check: look.glyphs.check,
         };
         if self.look.as_ref() != Some(&key) {
+            let is_same_shape = self.look.as_ref().is_some_and(|look| {
+                (look.cols, look.shows_thoughts, look.diff_layout)
+                    == (key.cols, key.shows_thoughts, key.diff_layout)
+            });
+            if !is_same_shape {
+                self.clear_selection();
+            }
             self.look = Some(key);
             self.look_rev += 1;
         }
@@ -210,6 +224,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         *view = TranscriptView { session: session.key, wishes, ..TranscriptView::default() };
     }
     view.heads.clear();
+    view.select.seen.clear();
     view.layouts = 0;
     view.frame += 1;
     let area = area.intersection(buf.area);
@@ -224,8 +239,11 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     if count < view.item_count {
         view.cells.clear();
         view.anchor = Anchor::Follow;
+        view.clear_selection();
     }
     view.item_count = count;
+    view.select.area = area;
+    view.hold(look.now);
     let was_following = view.is_following();
     let top = List::new(session, view, look, cols).place_top();
     if was_following && !view.is_following() {
@@ -233,6 +251,9 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     }
     let mut list = List::new(session, view, look, cols);
     paint::draw(&mut list, top, area, buf);
+    view.last_top = top;
+    view.follow_edge(top);
+    select::paint(view, look, buf);
     view.trim();
 }
 

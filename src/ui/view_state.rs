@@ -26,6 +26,7 @@ use super::transcript::TranscriptView;
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
 
 /// All that the screen remembers.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ViewState {
     /// The time of the frame.
     pub now: Instant,
@@ -35,6 +36,8 @@ pub struct ViewState {
     pub glyphs: Glyphs,
     /// Whether things may move; `false` stills the spinner.
     pub has_motion: bool,
+    /// Whether what the mouse selects is copied when the button goes up; else a key copies it.
+    pub copies_on_select: bool,
     /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
     pub(super) keymap: Arc<Keymap>,
@@ -118,6 +121,7 @@ impl ViewState {
             spinner: 0,
             glyphs: Glyphs::rich(),
             has_motion: true,
+            copies_on_select: true,
             home: None,
             keymap: Arc::new(keymap.clone()),
             composer: Composer::default(),
@@ -211,6 +215,15 @@ impl ViewState {
 
     pub(super) fn transcript(&self) -> Option<&TranscriptView> {
         self.active.and_then(|key| self.transcripts.get(&key))
+    }
+
+    /// Selects nothing any more. Returns whether something was selected.
+    pub fn clear_selection(&mut self) -> bool {
+        self.transcript_mut().is_some_and(TranscriptView::clear_selection)
+    }
+
+    pub(super) fn transcript_mut(&mut self) -> Option<&mut TranscriptView> {
+        self.active.and_then(|key| self.transcripts.get_mut(&key))
     }
 
     fn with_transcript(&mut self, change: impl FnOnce(&mut TranscriptView)) {

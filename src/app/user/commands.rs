@@ -6,7 +6,8 @@
 use std::time::Instant;
 
 use crate::app::{
-    ConnPhase, DiffLayout, Effect, Modal, PickerKind, Session, SessionPhase, State, ViewCommand, flow,
+    ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase, State, ViewCommand,
+    flow,
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
@@ -42,6 +43,8 @@ pub fn is_command(action: Action) -> bool {
             | Action::MoveUp
             | Action::MoveDown
             | Action::Mark(_)
+            | Action::CopySelection
+            | Action::ClearSelection
             | Action::Yes
             | Action::No
     )
@@ -109,9 +112,18 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::KillCommand => unless(has_running_command(session), "No command is running."),
         Action::TogglePlan => unless(!session.plans.is_empty(), "There is no plan."),
         Action::ToggleFold => unless(session.selected.is_some(), "Mark an item first."),
-        Action::ToggleAllFolds | Action::SelectPrevious | Action::SelectNext => {
-            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
-        }
+        Action::OpenCopy
+        | Action::CopyItem
+        | Action::CopyReply
+        | Action::CopyReplyPlain
+        | Action::CopyCode
+        | Action::CopyCommand
+        | Action::CopyOutput
+        | Action::CopyPatch
+        | Action::CopyTurnPatch
+        | Action::ToggleAllFolds
+        | Action::SelectPrevious
+        | Action::SelectNext => unless(!session.transcript.items().is_empty(), "There is nothing here yet."),
         Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
         Action::HistoryPrevious | Action::HistoryNext => {
             unless(!session.history.is_empty(), "This folder has no prompts yet.")
@@ -149,6 +161,17 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             };
             state.diff_layout = layout;
             say(state, name, fx);
+        }
+        Action::ToggleMouse => {
+            let (owner, text) = match state.mouse {
+                MouseOwner::Parlor => {
+                    (MouseOwner::Terminal, "The mouse is the terminal's: its own selection works.")
+                }
+                MouseOwner::Terminal => (MouseOwner::Parlor, "The mouse is parlor's again."),
+            };
+            state.mouse = owner;
+            fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
+            say(state, text, fx);
         }
         Action::KillCommand => flow::kill_command(state, key, now, fx),
         Action::OpenPalette => {

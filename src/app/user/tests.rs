@@ -2,6 +2,7 @@
 
 mod asks;
 mod composer;
+mod copy;
 mod form;
 mod grace;
 mod leave;

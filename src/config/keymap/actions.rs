@@ -64,6 +64,19 @@ actions! {
     ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
     KillCommand, "kill-command", true, "End the running command";
 
+    OpenCopy, "open-copy", true, "Choose what to copy";
+    CopyItem, "copy-item", true, "Copy the marked item, else the last reply";
+    CopyReply, "copy-reply", true, "Copy the last reply as Markdown";
+    CopyReplyPlain, "copy-reply-plain", true, "Copy the last reply as plain text";
+    CopyCode, "copy-code", true, "Copy the last block of code";
+    CopyCommand, "copy-command", true, "Copy the last command";
+    CopyOutput, "copy-output", true, "Copy the output of the last command";
+    CopyPatch, "copy-patch", true, "Copy the last change as a patch";
+    CopyTurnPatch, "copy-turn-patch", true, "Copy all changes of the last turn as a patch";
+    CopySelection, "copy-selection", false, "Copy the selected text";
+    ClearSelection, "clear-selection", false, "Leave the selected text";
+    ToggleMouse, "toggle-mouse", true, "Leave the mouse to the terminal, or take it back";
+
     OpenPalette, "open-palette", false, "Find a command";
     OpenHelp, "open-help", true, "Show the keys";
     OpenModels, "open-models", true, "Choose a model";

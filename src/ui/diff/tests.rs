@@ -319,17 +319,11 @@ fn drawn_rows_know_the_text_of_each_side() {
         folder: Path::new("/home/ada"),
     };
     let read = |layout, is_second: bool| {
-        use crate::ui::text::mark::{Join, join, read};
-        let mut out = String::new();
+        let mut lines = crate::ui::text::mark::Lines::default();
         for row in diff.draw(0..diff.len(layout), layout, &look, 40) {
-            match join(&row, is_second) {
-                Join::Nothing => continue,
-                Join::Line => out.push('\n'),
-                Join::Spaced | Join::Joined => {}
-            }
-            read(&row, is_second, &(0..99), &mut out);
+            lines.add(&row, is_second, &(0..99));
         }
-        out.split_off(1)
+        lines.into_text()
     };
     let long = "this one is new and it is longer than the side";
     assert_eq!(read(Layout::Unified, false), format!("same\nold\n{long}\nend"));

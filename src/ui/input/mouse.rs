@@ -9,33 +9,48 @@ use crate::app::user::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::Action;
 use crate::ui::modals;
+use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
 
 /// Lines per step of the wheel.
 const WHEEL_LINES: i16 = 3;
 
-/// Wheel and left button; moves and the other buttons do nothing.
+/// Wheel and left button, which selects text where it is moved; moves and the other buttons do nothing.
 pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     let scroll = |lines: i16| vec![Event::Act(Action::Scroll(lines))];
+    let at = Position::new(mouse.column, mouse.row);
     match mouse.kind {
         // Reading is no answer: the wheel does not hold the grace period up.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) => {
             let mut events = vec![Event::Input];
-            events.extend(
-                on_click(Position::new(mouse.column, mouse.row), state, view, now)
-                    .into_iter()
-                    .map(Event::Act),
-            );
+            events.extend(on_click(at, state, view, now).into_iter().map(Event::Act));
             events
+        }
+        MouseEventKind::Drag(MouseButton::Left) => {
+            if let Some(shown) = view.transcript_mut() {
+                shown.drag(at, now);
+            }
+            Vec::new()
+        }
+        MouseEventKind::Up(MouseButton::Left) => {
+            let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
+            match released {
+                Released::Selected if view.copies_on_select => vec![Event::Act(Action::CopySelection)],
+                Released::Click(item) => vec![Event::Act(Action::ToggleItem(item))],
+                Released::Selected | Released::Nothing => Vec::new(),
+            }
         }
         _ => Vec::new(),
     }
 }
 
 fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> Vec<Action> {
-    let Some((area, hit)) = view.hits.at(at) else { return Vec::new() };
+    if let Some(shown) = view.transcript_mut() {
+        shown.clear_selection();
+    }
+    let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
     // A dialog that has just come up lies over what the click was meant for.
     let is_dialog = user::focus(state) != Focus::Main;
     if is_dialog && !modals::takes_keys(state, now) {
@@ -49,9 +64,12 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
             view.composer.click(at);
             Vec::new()
         }
+        // What it means shows when the button goes up.
         Hit::Transcript => {
-            let item = view.transcript().and_then(|shown| shown.item_at(at.y - area.y));
-            item.map(Action::ToggleItem).into_iter().collect()
+            if let Some(shown) = view.transcript_mut() {
+                shown.press(at, now);
+            }
+            Vec::new()
         }
     }
 }

@@ -58,7 +58,35 @@ impl Rig {
         };
         let mut events = self.send(&Terminal::Mouse(mouse));
         assert_eq!(events.remove(0), Event::Input);
+        let kind = MouseEventKind::Up(MouseButton::Left);
+        events.extend(self.send(&Terminal::Mouse(MouseEvent { kind, ..mouse })));
         events
+    }
+
+    fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> Vec<Event> {
+        let events =
+            self.send(&Terminal::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        self.draw();
+        events
+    }
+
+    /// Drags from one text of the screen to the end of another.
+    fn drag(&mut self, from: &str, to: &str) -> Vec<Event> {
+        let place = |words: &str, is_end: bool| {
+            let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
+            let line = self.shown.lines().nth(row).expect("a row");
+            let at = line.find(words).expect(words) + if is_end { words.len() } else { 0 };
+            let col = crate::ui::text::width(&line[..at]) - usize::from(is_end);
+            (u16::try_from(col).unwrap(), u16::try_from(row).unwrap())
+        };
+        let (from, to) = (place(from, false), place(to, true));
+        self.mouse(MouseEventKind::Down(MouseButton::Left), from.0, from.1);
+        self.mouse(MouseEventKind::Drag(MouseButton::Left), to.0, to.1);
+        self.mouse(MouseEventKind::Up(MouseButton::Left), to.0, to.1)
+    }
+
+    fn selected(&mut self) -> Option<String> {
+        crate::ui::selected_text(&self.stage.state, &mut self.view, &fixture::theme("dark"))
     }
 }
 
@@ -213,4 +241,115 @@ fn a_click_sets_the_cursor() {
     rig.draw();
     assert_eq!(rig.click_on("words"), []);
     assert_eq!(rig.key(KeyCode::Char('x')), [Event::Draft("some xwords".into())]);
+}
+
+#[test]
+fn what_is_dragged_over_is_copied_without_its_wraps_and_marks() {
+    let mut rig = Rig::new(fixture::streaming());
+    let text = format!("A {} end of it.", "long sentence that wraps ".repeat(8));
+    rig.stage.session(|session| {
+        let message = session.transcript.items()[1].clone();
+        session.transcript.push(1, message.body);
+        session.transcript.edit(ItemId(3), |item| {
+            if let crate::app::ItemBody::Message(message) = &mut item.body {
+                message.parts = vec![crate::app::MessagePart::Text(text.clone())];
+            }
+        });
+    });
+    rig.draw();
+    assert_eq!(rig.drag("off by", "end of it."), act(Action::CopySelection));
+    assert_eq!(rig.selected(), Some(format!("off by the clock skew.\n\n{text}")));
+    // From below to above is the same.
+    rig.drag("fix the failing", "I'll look");
+    assert_eq!(rig.selected().as_deref(), Some("fix the failing test in src/auth.rs\n\nI'll look"));
+}
+
+#[test]
+fn a_second_click_takes_the_word_and_a_third_the_line() {
+    let mut rig = Rig::new(fixture::streaming());
+    let down = MouseEventKind::Down(MouseButton::Left);
+    let up = MouseEventKind::Up(MouseButton::Left);
+    let row =
+        u16::try_from(rig.shown.lines().position(|line| line.contains("src/auth.rs")).unwrap()).unwrap();
+    let mut taken = Vec::new();
+    for _ in 0..4 {
+        rig.mouse(down, 32, row);
+        rig.mouse(up, 32, row);
+        taken.push(rig.selected());
+    }
+    let line = Some("fix the failing test in src/auth.rs".to_owned());
+    assert_eq!(taken, [None, Some("src/auth.rs".to_owned()), line, None]);
+    rig.mouse(down, 32, row);
+    rig.mouse(MouseEventKind::Drag(MouseButton::Left), 20, row);
+    assert_eq!(rig.selected().as_deref(), Some("test in src/auth.rs"), "it grows by words");
+}
+
+#[test]
+fn escape_leaves_the_selection_before_it_stops_anything() {
+    let mut rig = Rig::new(fixture::streaming());
+    rig.drag("off by", "clock");
+    assert!(rig.selected().is_some());
+    assert_eq!(rig.key(KeyCode::Esc), []);
+    assert_eq!(rig.selected(), None);
+    assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
+}
+
+#[test]
+fn with_copying_by_key_a_letter_copies_and_else_it_is_typed() {
+    let mut rig = Rig::new(fixture::streaming());
+    let draft = rig.view.draft();
+    rig.drag("off by", "clock");
+    assert_eq!(rig.key(KeyCode::Char('y')), [Event::Draft(format!("{draft}y"))]);
+    assert_eq!(rig.selected(), None);
+    rig.view.copies_on_select = false;
+    assert_eq!(rig.drag("off by", "clock"), []);
+    assert_eq!(rig.key(KeyCode::Char('y')), act(Action::CopySelection));
+    assert!(rig.selected().is_some(), "the loop reads it before it is left");
+}
+
+#[test]
+fn text_runs_by_while_the_mouse_is_held_beyond_the_edge() {
+    let mut rig = Rig::new(fixture::streaming());
+    rig.stage.session(|session| {
+        let body = session.transcript.items()[1].body.clone();
+        for number in 0..60 {
+            let id = session.transcript.push(1, body.clone());
+            session.transcript.edit(id, |item| {
+                if let crate::app::ItemBody::Message(message) = &mut item.body {
+                    message.parts = vec![crate::app::MessagePart::Text(format!("paragraph {number}"))];
+                }
+            });
+        }
+    });
+    rig.draw();
+    rig.mouse(MouseEventKind::Down(MouseButton::Left), 60, 10);
+    rig.mouse(MouseEventKind::Drag(MouseButton::Left), 3, 0);
+    let mut frames = 0;
+    while let Some(step) = crate::ui::next_frame_in(&rig.stage.state, &rig.view)
+        && step == crate::ui::transcript::EDGE_STEP
+    {
+        rig.stage.now += step;
+        rig.draw();
+        frames += 1;
+        assert!(frames < 500, "it ends at the beginning");
+    }
+    rig.mouse(MouseEventKind::Up(MouseButton::Left), 3, 0);
+    let taken = rig.selected().unwrap();
+    assert!(taken.starts_with("fix the failing"), "{taken}");
+    assert!(taken.contains("paragraph 7\n\nparagraph 8\n\nparagraph 9"), "{taken}");
+}
+
+#[test]
+fn a_selection_stays_on_its_text_while_more_arrives() {
+    let mut rig = Rig::new(fixture::streaming());
+    rig.drag("off by", "clock");
+    for _ in 0..30 {
+        rig.stage.session(|session| {
+            let body = session.transcript.items()[1].body.clone();
+            session.transcript.push(1, body);
+        });
+        rig.draw();
+    }
+    assert!(!rig.shown.contains("off by the clock"), "it scrolled away");
+    assert_eq!(rig.selected().as_deref(), Some("off by the clock"));
 }

@@ -168,30 +168,51 @@ pub fn text_runs(line: &Line<'_>, is_second: bool, cols: &Range<usize>) -> Vec<R
     runs
 }
 
-/// Adds what a row says within a range of columns.
-pub fn read(line: &Line<'_>, is_second: bool, cols: &Range<usize>, out: &mut String) {
-    for glyph in glyphs(line, is_second) {
-        if glyph.col + glyph.cols > cols.start && glyph.col < cols.end {
-            out.push_str(glyph.text);
+/// Rows put together into lines, with their wraps undone.
+#[derive(Debug, Default)]
+pub struct Lines {
+    text: String,
+    has_rows: bool,
+}
+
+impl Lines {
+    /// Adds what a row says within a range of columns. A row of one column is in both texts.
+    pub fn add(&mut self, row: &Line<'_>, is_second: bool, cols: &Range<usize>) {
+        let is_second = is_second && has_columns(row);
+        match join(row, is_second) {
+            Join::Nothing => return,
+            Join::Line if self.has_rows => self.text.push('\n'),
+            Join::Spaced if self.has_rows => self.text.push(' '),
+            Join::Line | Join::Spaced | Join::Joined => {}
         }
+        self.has_rows = true;
+        for glyph in glyphs(row, is_second) {
+            if glyph.col + glyph.cols > cols.start && glyph.col < cols.end {
+                self.text.push_str(glyph.text);
+            }
+        }
+    }
+
+    /// Adds blank lines, but not before the first row.
+    pub fn add_blank(&mut self, count: usize) {
+        if self.has_rows {
+            self.text.extend(std::iter::repeat_n('\n', count));
+        }
+    }
+
+    /// What all rows say.
+    pub fn into_text(self) -> String {
+        self.text
     }
 }
 
 /// What rows say, with their wraps undone. Rows of two columns give the first.
 pub fn text_of<'a>(rows: impl IntoIterator<Item = &'a Line<'static>>) -> String {
-    let mut out = String::new();
-    let mut is_first = true;
+    let mut lines = Lines::default();
     for row in rows {
-        match join(row, false) {
-            Join::Nothing => continue,
-            Join::Line if !is_first => out.push('\n'),
-            Join::Spaced if !is_first => out.push(' '),
-            Join::Line | Join::Spaced | Join::Joined => {}
-        }
-        is_first = false;
-        read(row, false, &(0..usize::MAX), &mut out);
+        lines.add(row, false, &(0..usize::MAX));
     }
-    out
+    lines.into_text()
 }
 
 #[cfg(test)]
@@ -200,6 +221,12 @@ mod tests {
     use ratatui::layout::Rect;
 
     use super::*;
+
+    fn said(row: &Line<'_>, is_second: bool, cols: Range<usize>) -> String {
+        let mut lines = Lines::default();
+        lines.add(row, is_second, &cols);
+        lines.into_text()
+    }
 
     #[test]
     fn no_cell_shows_a_mark() {
@@ -242,22 +269,16 @@ mod tests {
         let second = |text: &'static str| Mark::SECOND.span(text, Style::default());
         let row =
             Line::from(vec![Span::raw("left"), Mark::APART.span(" | ", Style::default()), second("right")]);
-        let mut out = String::new();
-        read(&row, true, &(0..usize::MAX), &mut out);
-        assert_eq!(out, "right");
-        out.clear();
-        read(&row, false, &(1..99), &mut out);
-        assert_eq!(out, "eft");
+        assert_eq!(said(&row, true, 0..usize::MAX), "right");
+        assert_eq!(said(&row, false, 1..99), "eft");
         assert!(is_second(&row, 7) && !is_second(&row, 3));
-        assert_eq!(text_runs(&row, true, &(0..99)), [7..12]);
+        assert_eq!(text_runs(&row, true, &(0..99)).first(), Some(&(7..12)));
     }
 
     #[test]
     fn a_wide_character_is_taken_by_either_half() {
         let row = Line::from("日本");
-        let mut out = String::new();
-        read(&row, false, &(1..2), &mut out);
-        assert_eq!(out, "日");
-        assert_eq!(text_runs(&row, false, &(3..4)), [2..4]);
+        assert_eq!(said(&row, false, 1..2), "日");
+        assert_eq!(text_runs(&row, false, &(3..4)).first(), Some(&(2..4)));
     }
 }

@@ -155,16 +155,13 @@ pub fn wrap_prefixed(
         let (prefix, room) = if out.is_empty() { (first, first_cols) } else { (rest, rest_cols) };
         let (end, next) = cut(&graphemes, from, room);
         let mut spans = prefix.to_vec();
-        let mark = match out.len() {
-            0 => None,
+        let mark = (!out.is_empty()).then_some(if before < from { Mark::SPACED } else { Mark::JOINED });
+        if mark.is_some() {
             // What stands before the rows that go on is there for the eye.
-            _ => {
-                for span in &mut spans {
-                    span.style = Mark::APART.on(span.style);
-                }
-                Some(if before < from { Mark::SPACED } else { Mark::JOINED })
+            for span in &mut spans {
+                span.style = Mark::APART.on(span.style);
             }
-        };
+        }
         if end == from && next > from {
             // Wider than the room itself: a mark stands for it.
             spans.push(Span::raw("…"));

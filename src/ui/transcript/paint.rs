@@ -9,6 +9,7 @@ use crate::ui::text::put_line;
 use crate::ui::theme::Role;
 
 use super::list::List;
+use super::select::SeenRow;
 use super::{LEFT_COLS, Place, group};
 
 /// Draws the rows from `top` on.
@@ -61,7 +62,9 @@ fn draw_piece(
         } else if is_user && row >= outer_gap {
             buf.set_string(area.x + 1, y, look.glyphs.bar, look.theme.style(Role::UserBar));
         }
-        if let Some(line) = row.checked_sub(blank).and_then(|row| lines.get(row)) {
+        let text_row = row.checked_sub(blank);
+        list.view.select.seen.push(SeenRow { item: at.item, piece: at.piece, row: text_row, x });
+        if let Some(line) = text_row.and_then(|row| lines.get(row)) {
             put_line(buf, x, y, line, room);
         }
         y += 1;

@@ -1,0 +1,201 @@
+//! The clipboard: the system's own where parlor runs on the user's machine, else the terminal's.
+//!
+//! Duty: hands a text to the first program that takes it, or wraps it for the terminal (OSC 52), also through
+//! tmux and GNU screen. Not its duty: writing to the terminal (`runtime`), saying what happened (`app`).
+//! Invariant: what is told is what is known. A program that ended well took the text; of OSC 52 nothing is known.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::model::CopyOutcome;
+
+use super::process;
+
+/// Most bytes of text in one OSC 52: 100,000 characters of base64, which is the limit of several terminals.
+const TERMINAL_MAX_BYTES: usize = 74_994;
+
+/// Bytes of a sequence that GNU screen passes on at a time; its limit is 768.
+const SCREEN_CHUNK_BYTES: usize = 480;
+
+/// Where parlor runs, as far as a clipboard is concerned.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Surroundings {
+    /// Over a network: the machine's own clipboard is not the user's.
+    pub is_remote: bool,
+    /// Inside tmux.
+    pub is_in_tmux: bool,
+    /// Inside GNU screen.
+    pub is_in_screen: bool,
+    /// There is a Wayland display.
+    pub has_wayland: bool,
+    /// There is an X display.
+    pub has_x11: bool,
+    /// The system is macOS.
+    pub is_macos: bool,
+}
+
+impl Surroundings {
+    /// Judges by the usual variables, which `variable` gives.
+    pub fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        Self {
+            is_remote: is_set("SSH_TTY") || is_set("SSH_CONNECTION"),
+            is_in_tmux: is_set("TMUX"),
+            is_in_screen: is_set("STY"),
+            has_wayland: is_set("WAYLAND_DISPLAY"),
+            has_x11: is_set("DISPLAY"),
+            is_macos: cfg!(target_os = "macos"),
+        }
+    }
+
+    /// Programs that may take a text, in the order in which they are tried.
+    fn programs(self) -> Vec<&'static [&'static str]> {
+        let mut programs: Vec<&[&str]> = Vec::new();
+        if !self.is_remote {
+            if self.is_macos {
+                programs.push(&["pbcopy"]);
+            }
+            if self.has_wayland {
+                programs.push(&["wl-copy"]);
+            }
+            if self.has_x11 {
+                programs.push(&["xclip", "-selection", "clipboard", "-in"]);
+                programs.push(&["xsel", "--clipboard", "--input"]);
+            }
+        }
+        if self.is_in_tmux {
+            // tmux keeps it, and passes it on to its terminal where it may.
+            programs.push(&["tmux", "load-buffer", "-w", "-"]);
+        }
+        programs
+    }
+}
+
+/// Copies a text. May take seconds when a program hangs; never longer than its limit.
+pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
+    copy_by(text, around, |command| match command.split_first() {
+        Some((program, args)) => process::feed(program, args, text.as_bytes()),
+        None => Err(io::ErrorKind::NotFound.into()),
+    })
+}
+
+fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Result<()>) -> CopyOutcome {
+    if text.is_empty() {
+        return CopyOutcome::Nothing;
+    }
+    for command in around.programs() {
+        if feed(command).is_ok() {
+            return match command.first() {
+                Some(&"tmux") => CopyOutcome::TmuxBuffer,
+                program => CopyOutcome::Program(program.copied().unwrap_or_default()),
+            };
+        }
+    }
+    if text.len() > TERMINAL_MAX_BYTES {
+        let (size, most) = (text.len() / 1000, TERMINAL_MAX_BYTES / 1000);
+        let advice = match (around.is_remote, around.has_wayland, around.has_x11) {
+            (false, true, _) => "Install wl-clipboard, or copy less.",
+            (false, false, true) => "Install xclip or xsel, or copy less.",
+            _ => "Copy less.",
+        };
+        return CopyOutcome::Failed(format!("{size} kB is more than a terminal takes ({most} kB). {advice}"));
+    }
+    CopyOutcome::Terminal { sequence: sequence(text, around) }
+}
+
+/// The bytes that ask the terminal to copy a text, so that they get through what lies in between.
+fn sequence(text: &str, around: Surroundings) -> String {
+    // It ends with BEL: the other end, ESC \, would end the wrapping too.
+    let bare = format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text));
+    if around.is_in_tmux {
+        return format!("\x1bPtmux;{}\x1b\\", bare.replace('\x1b', "\x1b\x1b"));
+    }
+    if !around.is_in_screen {
+        return bare;
+    }
+    let mut wrapped = String::with_capacity(bare.len() + bare.len() / 100);
+    let mut rest = bare.as_str();
+    while !rest.is_empty() {
+        let (chunk, more) = rest.split_at(rest.len().min(SCREEN_CHUNK_BYTES));
+        let _ = write!(wrapped, "\x1bP{chunk}\x1b\\");
+        rest = more;
+    }
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuse(_: &[&str]) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn judged(variables: &[(&str, &str)]) -> Surroundings {
+        let mut around = Surroundings::judge(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        });
+        around.is_macos = false;
+        around
+    }
+
+    fn first_words(around: Surroundings) -> Vec<&'static str> {
+        around.programs().iter().filter_map(|command| command.first().copied()).collect()
+    }
+
+    #[test]
+    fn the_machines_own_clipboard_is_used_only_where_the_user_sits() {
+        let local = [("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0"), ("TMUX", "x")];
+        assert_eq!(first_words(judged(&local)), ["wl-copy", "xclip", "xsel", "tmux"]);
+        let remote = [("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10"), ("TMUX", "x")];
+        assert_eq!(first_words(judged(&remote)), ["tmux"]);
+        assert_eq!(first_words(judged(&[("TMUX", "")])), [""; 0]);
+    }
+
+    #[test]
+    fn the_first_program_that_takes_it_is_named() {
+        let around = judged(&[("DISPLAY", ":0"), ("TMUX", "x")]);
+        let by_xsel = |command: &[&str]| if command[0] == "xsel" { Ok(()) } else { refuse(command) };
+        assert_eq!(copy_by("text", around, by_xsel), CopyOutcome::Program("xsel"));
+        let by_tmux = |command: &[&str]| if command[0] == "tmux" { Ok(()) } else { refuse(command) };
+        assert_eq!(copy_by("text", around, by_tmux), CopyOutcome::TmuxBuffer);
+    }
+
+    #[test]
+    fn the_terminal_is_asked_last_and_through_what_lies_between() {
+        let sequence = |around| match copy_by("text", around, refuse) {
+            CopyOutcome::Terminal { sequence } => sequence,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sequence(judged(&[])), "\x1b]52;c;dGV4dA==\x07");
+        assert_eq!(sequence(judged(&[("TMUX", "x")])), "\x1bPtmux;\x1b\x1b]52;c;dGV4dA==\x07\x1b\\");
+        assert_eq!(sequence(judged(&[("STY", "x")])), "\x1bP\x1b]52;c;dGV4dA==\x07\x1b\\");
+    }
+
+    #[test]
+    fn screen_gets_pieces_that_it_can_pass_on() {
+        let CopyOutcome::Terminal { sequence } = copy_by(&"x".repeat(3000), judged(&[("STY", "x")]), refuse)
+        else {
+            panic!("no sequence");
+        };
+        let pieces: Vec<&str> = sequence.split("\x1b\\").filter(|piece| !piece.is_empty()).collect();
+        assert!(pieces.iter().all(|piece| piece.len() <= 768 && piece.starts_with("\x1bP")));
+        let inner: String = pieces.iter().map(|piece| &piece[2..]).collect();
+        assert_eq!(inner, format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode("x".repeat(3000))));
+    }
+
+    #[test]
+    fn what_a_terminal_cannot_take_is_refused_with_advice() {
+        let long = "x".repeat(TERMINAL_MAX_BYTES + 1);
+        let CopyOutcome::Failed(why) = copy_by(&long, judged(&[("DISPLAY", ":0")]), refuse) else {
+            panic!("copied");
+        };
+        assert_eq!(why, "74 kB is more than a terminal takes (74 kB). Install xclip or xsel, or copy less.");
+        assert_eq!(copy_by("", judged(&[]), refuse), CopyOutcome::Nothing);
+    }
+}

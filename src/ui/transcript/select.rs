@@ -1,0 +1,426 @@
+//! Selecting text with the mouse: by character, by word, by line.
+//!
+//! Duty: where a selection begins and ends, how it is shown, what it says. Not its duty: keys and buttons
+//! (`ui::input`), the clipboard (`services::clipboard`).
+//! A place is counted in rows of pieces, not of the screen, so a selection stays on its text while that scrolls
+//! or grows. Which cells are text, and which rows go on, is known from the marks of the layout (`text::mark`).
+//! All of it is gone when the width changes.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use crate::app::Session;
+use crate::model::ItemId;
+use crate::ui::look::Look;
+use crate::ui::text::mark::{self, Glyph, Join, Lines};
+use crate::ui::theme::Role;
+
+use super::list::List;
+use super::{Anchor, Place, TranscriptView, Wish};
+
+/// Clicks that follow one another this fast, at one place, count together.
+const CLICK_TIME: Duration = Duration::from_millis(400);
+
+/// How often the text moves on while the mouse is held beyond the edge.
+pub const EDGE_STEP: Duration = Duration::from_millis(40);
+
+/// Items that are read between two looks at what is kept.
+const READ_ITEMS: usize = 64;
+
+/// A cell of the transcript: a row of a piece without its gap, and a column of that row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Spot {
+    item: usize,
+    piece: usize,
+    row: usize,
+    col: usize,
+}
+
+/// What the mouse is at.
+#[derive(Debug, Clone, Copy)]
+struct Touched {
+    spot: Spot,
+    /// It is at the blank before the spot.
+    is_gap: bool,
+}
+
+/// A row of the screen, as of the last frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeenRow {
+    pub item: usize,
+    pub piece: usize,
+    /// The row of the piece; `None` for the blank before it.
+    pub row: Option<usize>,
+    /// Where its first column is on the screen.
+    pub x: u16,
+}
+
+/// What a selection grows by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Cell,
+    Word,
+    Line,
+}
+
+/// Something selected: from a cell to before another.
+#[derive(Debug, Clone, Copy)]
+struct Selected {
+    from: Spot,
+    to: Spot,
+    /// The word or line, or the cell, where it began.
+    origin: (Spot, Spot),
+    is_second: bool,
+}
+
+/// The left button, down in the transcript.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    at: Position,
+    place: Touched,
+    unit: Unit,
+    head: Option<ItemId>,
+    /// Whether the end was followed, and is to be followed again.
+    followed: bool,
+}
+
+/// The mouse is held above or below the text.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    at: Position,
+    last: Instant,
+}
+
+/// The selection of a transcript, and the button that makes it.
+#[derive(Debug, Default)]
+pub(super) struct Select {
+    selected: Option<Selected>,
+    held: Option<Held>,
+    edge: Option<Edge>,
+    /// The click before: where, when, which of a row of clicks.
+    last_click: Option<(Position, Instant, u8)>,
+    /// Rows of the last frame, from the top of the area.
+    pub seen: Vec<SeenRow>,
+    pub area: Rect,
+}
+
+/// What letting the button go came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// Nothing.
+    Nothing,
+    /// Text was selected.
+    Selected,
+    /// It was a click on the head of an item.
+    Click(ItemId),
+}
+
+impl TranscriptView {
+    /// The left button goes down. A second time at the same place selects the word, a third time the line.
+    pub fn press(&mut self, at: Position, now: Instant) {
+        self.clear_selection();
+        let count = match self.select.last_click {
+            Some((place, when, count))
+                if place == at && now.saturating_duration_since(when) <= CLICK_TIME =>
+            {
+                count % 3 + 1
+            }
+            _ => 1,
+        };
+        self.select.last_click = Some((at, now, count));
+        let Some(place) = self.touched(at) else { return };
+        let unit = match count {
+            2 => Unit::Word,
+            3 => Unit::Line,
+            _ => Unit::Cell,
+        };
+        let head = self.item_at(at.y.saturating_sub(self.select.area.y)).filter(|_| count == 1);
+        self.select.held = Some(Held { at, place, unit, head, followed: self.is_following() });
+        if unit != Unit::Cell {
+            self.extend(place);
+        }
+    }
+
+    /// The mouse moves with the button down. Beyond the edge the text follows, see [`Self::is_at_edge`].
+    pub fn drag(&mut self, at: Position, now: Instant) {
+        let Some(held) = self.select.held else { return };
+        if at == held.at && self.select.selected.is_none() {
+            return;
+        }
+        let area = self.select.area;
+        let is_beyond = at.y < area.y || at.y >= area.bottom();
+        self.select.edge = match self.select.edge {
+            Some(edge) if is_beyond => Some(Edge { at, ..edge }),
+            None if is_beyond => Some(Edge { at, last: now }),
+            _ => None,
+        };
+        if let Some(place) = self.touched(at) {
+            self.extend(place);
+        }
+    }
+
+    /// The left button goes up.
+    pub fn release(&mut self) -> Released {
+        self.select.edge = None;
+        let Some(held) = self.select.held.take() else { return Released::Nothing };
+        if held.followed && self.wishes.is_empty() {
+            self.anchor = Anchor::Follow;
+        }
+        match (self.select.selected, held.head) {
+            (Some(_), _) => Released::Selected,
+            (None, Some(id)) => Released::Click(id),
+            (None, None) => Released::Nothing,
+        }
+    }
+
+    /// Whether text is selected.
+    pub fn has_selection(&self) -> bool {
+        self.select.selected.is_some()
+    }
+
+    /// Selects nothing. Returns whether something was selected.
+    pub fn clear_selection(&mut self) -> bool {
+        (self.select.held, self.select.edge) = (None, None);
+        self.select.selected.take().is_some()
+    }
+
+    /// Whether the mouse is held beyond the edge, so that frames are due every [`EDGE_STEP`].
+    pub fn is_at_edge(&self) -> bool {
+        self.select.edge.is_some()
+    }
+
+    /// Before a frame: what is held does not run away, and goes on at the edge.
+    pub(super) fn hold(&mut self, now: Instant) {
+        let Some(held) = &mut self.select.held else { return };
+        if self.anchor == Anchor::Follow {
+            self.anchor = Anchor::At(self.last_top);
+        }
+        let area = self.select.area;
+        if let Some(edge) = &mut self.select.edge
+            && now.saturating_duration_since(edge.last) >= EDGE_STEP
+        {
+            edge.last = now;
+            held.followed = false;
+            // The farther away, the faster.
+            let lines = if edge.at.y < area.y {
+                -i32::from(area.y - edge.at.y)
+            } else {
+                i32::from(edge.at.y.saturating_sub(area.bottom())) + 1
+            };
+            self.wishes.push(Wish::Lines(lines));
+        }
+    }
+
+    /// After a frame's rows are known: the selection goes up to where the mouse is held.
+    pub(super) fn follow_edge(&mut self, top: Place) {
+        if let Some(edge) = self.select.edge {
+            if let Some(place) = self.touched(edge.at) {
+                self.extend(place);
+            }
+            // At the very beginning, or end, there is nothing to wait for.
+            let is_up = edge.at.y < self.select.area.y;
+            if (is_up && top == Place::default()) || (!is_up && self.anchor == Anchor::Follow) {
+                self.select.edge = None;
+            }
+        }
+    }
+
+    /// What is in this place of the screen, the nearest row if none is.
+    fn touched(&self, at: Position) -> Option<Touched> {
+        let area = self.select.area;
+        let y = usize::from(at.y.clamp(area.y, area.bottom().saturating_sub(1)) - area.y);
+        let (seen, is_beyond) = match self.select.seen.get(y) {
+            Some(seen) => (seen, at.y >= area.bottom()),
+            None => (self.select.seen.last()?, true),
+        };
+        let col = match seen.row {
+            None => 0,
+            Some(_) if is_beyond => usize::MAX - 1,
+            Some(_) if at.y < area.y => 0,
+            Some(_) => usize::from(at.x.saturating_sub(seen.x)),
+        };
+        let spot = Spot { item: seen.item, piece: seen.piece, row: seen.row.unwrap_or(0), col };
+        Some(Touched { spot, is_gap: seen.row.is_none() })
+    }
+
+    /// Makes the selection reach from where the button went down to this cell.
+    fn extend(&mut self, to: Touched) {
+        let Some(held) = self.select.held else { return };
+        let begun = self.select.selected.map(|selected| (selected.origin, selected.is_second));
+        let (origin, is_second) = begun.unwrap_or_else(|| {
+            let spot = held.place.spot;
+            let line = self.rows(spot).get(spot.row);
+            let is_second = line.is_some_and(|line| mark::is_second(line, spot.col));
+            (self.unit(held.place, held.unit, is_second), is_second)
+        });
+        let (from, end) = self.unit(to, held.unit, is_second);
+        self.select.selected =
+            Some(Selected { from: origin.0.min(from), to: origin.1.max(end), origin, is_second });
+    }
+
+    /// The drawn rows of a spot's piece; none when they are not kept any more.
+    fn rows(&self, spot: Spot) -> &[Line<'static>] {
+        let piece = self.cells.get(&spot.item).and_then(|cell| cell.layout.pieces.get(spot.piece));
+        piece.and_then(|piece| piece.lines.as_deref()).unwrap_or_default()
+    }
+
+    /// The cell, word or line around a spot: its first cell, and the one behind its last.
+    fn unit(&self, Touched { spot, is_gap }: Touched, unit: Unit, is_second: bool) -> (Spot, Spot) {
+        let rows = self.rows(spot);
+        match unit {
+            // Between two items nothing is touched.
+            _ if is_gap => (spot, spot),
+            Unit::Cell => (spot, Spot { col: spot.col.saturating_add(1), ..spot }),
+            Unit::Word => word_around(rows, spot, is_second),
+            Unit::Line => {
+                let goes_on = |row: usize| {
+                    let join = rows.get(row).map(|line| mark::join(line, is_second));
+                    matches!(join, Some(Join::Joined | Join::Spaced))
+                };
+                let (mut first, mut last) = (spot.row, spot.row);
+                while first > 0 && goes_on(first) {
+                    first -= 1;
+                }
+                while goes_on(last + 1) {
+                    last += 1;
+                }
+                (Spot { row: first, col: 0, ..spot }, Spot { row: last, col: usize::MAX, ..spot })
+            }
+        }
+    }
+}
+
+/// The word around a spot, across rows that go on.
+fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Spot) {
+    let glyphs_of = |row: usize| -> Vec<Glyph<'_>> {
+        rows.get(row).map(|line| mark::glyphs(line, is_second).collect()).unwrap_or_default()
+    };
+    let is_joined =
+        |row: usize| rows.get(row).is_some_and(|line| mark::join(line, is_second) == Join::Joined);
+    let cell = (spot, Spot { col: spot.col.saturating_add(1), ..spot });
+    let glyphs = glyphs_of(spot.row);
+    let Some(at) = glyphs.iter().position(|glyph| (glyph.col..glyph.col + glyph.cols).contains(&spot.col))
+    else {
+        return cell;
+    };
+    let class = glyphs.get(at).map_or(Class::Blank, |glyph| class(glyph.text));
+    let is_alike = |glyph: &&Glyph<'_>| self::class(glyph.text) == class;
+
+    let (mut from, mut row) = (cell.0, spot.row);
+    let mut before = glyphs.get(..=at).unwrap_or_default().to_vec();
+    loop {
+        let run = before.iter().rev().take_while(is_alike).count();
+        if let Some(first) = before.len().checked_sub(run).and_then(|first| before.get(first)) {
+            from = Spot { row, col: first.col, ..spot };
+        }
+        if run < before.len() || run == 0 || row == 0 || !is_joined(row) {
+            break;
+        }
+        row -= 1;
+        before = glyphs_of(row);
+    }
+    let (mut to, mut row) = (cell.1, spot.row);
+    let mut behind = glyphs.get(at..).unwrap_or_default().to_vec();
+    loop {
+        let run = behind.iter().take_while(is_alike).count();
+        if let Some(last) = run.checked_sub(1).and_then(|last| behind.get(last)) {
+            to = Spot { row, col: last.col + last.cols, ..spot };
+        }
+        if run < behind.len() || run == 0 || !is_joined(row + 1) {
+            break;
+        }
+        row += 1;
+        behind = glyphs_of(row);
+    }
+    (from, to)
+}
+
+/// What a double click keeps together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Blank,
+    /// Letters, digits, and what paths and addresses hold.
+    Word,
+    Other,
+}
+
+fn class(text: &str) -> Class {
+    match text.chars().next() {
+        None => Class::Blank,
+        Some(c) if c.is_whitespace() => Class::Blank,
+        Some(c) if c.is_alphanumeric() || "_-./~@%+#?&=:\\".contains(c) => Class::Word,
+        Some(_) => Class::Other,
+    }
+}
+
+impl Selected {
+    /// The columns of a row that are selected.
+    fn cols_in(&self, item: usize, piece: usize, row: usize) -> Option<Range<usize>> {
+        let at = (item, piece, row);
+        let (from, to) =
+            ((self.from.item, self.from.piece, self.from.row), (self.to.item, self.to.piece, self.to.row));
+        if at < from || at > to {
+            return None;
+        }
+        let start = if at == from { self.from.col } else { 0 };
+        let end = if at == to { self.to.col } else { usize::MAX };
+        Some(start..end)
+    }
+}
+
+/// Shows the selection in the drawn rows.
+pub(super) fn paint(view: &TranscriptView, look: &Look<'_>, buf: &mut Buffer) {
+    let Some(selected) = view.select.selected else { return };
+    let style = look.theme.style(Role::Selection);
+    let area = view.select.area;
+    for (y, seen) in (area.y..area.bottom()).zip(&view.select.seen) {
+        let Some(row) = seen.row else { continue };
+        let Some(cols) = selected.cols_in(seen.item, seen.piece, row) else { continue };
+        let spot = Spot { item: seen.item, piece: seen.piece, row, col: 0 };
+        let Some(line) = view.rows(spot).get(row) else { continue };
+        for run in mark::text_runs(line, selected.is_second && mark::has_columns(line), &cols) {
+            let clamp =
+                |col: usize| seen.x.saturating_add(u16::try_from(col).unwrap_or(u16::MAX)).min(area.right());
+            let (x, end) = (clamp(run.start), clamp(run.end));
+            buf.set_style(Rect { x, y, width: end - x, height: 1 }, style);
+        }
+    }
+}
+
+/// What is selected, with wraps undone; `None` when nothing is. Costs as much as drawing all of it.
+pub fn selected_text(session: &Session, view: &mut TranscriptView, look: &Look<'_>) -> Option<String> {
+    let selected = view.select.selected?;
+    let cols = view.look.as_ref()?.cols;
+    let mut text = Lines::default();
+    let end = selected.to.item.min(session.transcript.items().len().saturating_sub(1));
+    for (count, item) in (selected.from.item..=end).enumerate() {
+        if count % READ_ITEMS == READ_ITEMS - 1 {
+            view.frame += 1;
+            view.trim();
+        }
+        let mut list = List::new(session, view, look, cols);
+        for piece in 0..list.pieces(item) {
+            let place = (item, piece);
+            if place < (selected.from.item, selected.from.piece)
+                || place > (selected.to.item, selected.to.piece)
+            {
+                continue;
+            }
+            let gap = if piece == 0 { list.gap_before(item) } else { 0 };
+            list.draw_piece(item, piece);
+            let drawn = list.view.cells.get(&item).and_then(|cell| cell.layout.pieces.get(piece));
+            let Some(drawn) = drawn else { continue };
+            text.add_blank(gap + usize::from(drawn.has_gap));
+            for (row, line) in drawn.lines.iter().flatten().enumerate() {
+                if let Some(cols) = selected.cols_in(item, piece, row) {
+                    text.add(line, selected.is_second, &cols);
+                }
+            }
+        }
+    }
+    Some(text.into_text().trim_end_matches('\n').to_owned())
+}
