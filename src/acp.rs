@@ -12,6 +12,7 @@ pub mod frame;
 pub mod peer;
 pub mod tap;
 pub mod transport;
+mod workspace;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -71,6 +71,8 @@ pub enum Event {
     Terminate,
 }
 
+/// Most quirks that are listed for a connection.
+const MOST_QUIRKS: usize = 40;
 /// Most lines of noise that a connection remembers for its last words.
 const MOST_NOISE_LINES: usize = 5;
 
@@ -113,6 +115,15 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
 
 fn on_anomaly(state: &mut State, conn: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
+    // The details of the connection tell what was learned on the way.
+    if anomaly.kind == AnomalyKind::Dialect
+        && let Some(info) = state.conns.get_mut(&conn).and_then(|conn| conn.info.as_mut())
+        && !info.quirks.contains(&anomaly.text)
+        && info.quirks.len() < MOST_QUIRKS
+    {
+        info.quirks.push(anomaly.text);
+        return;
+    }
     // A program that is no agent says so on stdout, and ends.
     if anomaly.kind == AnomalyKind::Noise
         && let Some(conn) = state.conns.get_mut(&conn)

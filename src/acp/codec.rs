@@ -21,11 +21,14 @@ mod memory;
 mod names;
 mod options;
 mod output;
+mod oxide;
 mod patches;
 mod plans;
 mod quirks;
 mod replies;
 mod requests;
+mod seams;
+mod strict;
 mod terminals;
 mod tools;
 mod updates;
@@ -36,11 +39,13 @@ mod tests;
 
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentSpec, AnomalyKind, Answer, Ask, Call, CallError,
-    Callbacks, Reply, RpcError, SessionId,
+    Callbacks, Reply, RpcError, SessionId, WireSpec,
 };
 
 use memory::Memory;
+pub(crate) use memory::TurnNews;
 use quirks::Quirks;
+pub(crate) use quirks::{Quirk, profile_of};
 
 /// The translator of one connection. It holds what was learned of the agent: its quirks, its
 /// capabilities, and the little memory that some dialects need.
@@ -49,6 +54,7 @@ pub struct Codec {
     quirks: Quirks,
     offered: Callbacks,
     can: AgentCapabilities,
+    wire: WireSpec,
     memory: Memory,
 }
 
@@ -56,18 +62,20 @@ impl Codec {
     /// A translator for one life of this agent. Quirks known by the command's name are in force at once.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
-            quirks: Quirks::of_command(&spec.command, &spec.args),
+            quirks: Quirks::of(spec),
             offered: spec.callbacks,
             can: AgentCapabilities::default(),
+            wire: spec.wire.clone(),
             memory: Memory::default(),
         }
     }
 
     /// Method and params of the form of `initialize` to try: 0 is the official form with all that
-    /// parlor can do, 1 the same without unstable parts, for agents that refuse what they do not know.
+    /// parlor can do, 1 the same without unstable parts, for agents that refuse what they do not know, 2 that
+    /// of a system with a protocol of its own (which comes first where the agent is known to be that system).
     /// `None`: there is no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
-        hello::encode(attempt, self.offered)
+        hello::encode(attempt, self.offered, &self.quirks)
     }
 
     /// Reads the answer to `initialize`.
@@ -86,9 +94,16 @@ impl Codec {
         match method {
             "session/update" => {
                 let text = params.unwrap_or("null");
-                if !fast::decode(text, &mut self.memory, out) {
+                // Chunks that are to be mended go the long way.
+                let is_plain = !self.quirks.has(Quirk::TrimmedChunks);
+                if !(is_plain && fast::decode(text, &mut self.memory, out)) {
                     updates::decode(text, &mut self.memory, &mut self.quirks, out);
                 }
+                true
+            }
+            // Where its socket is, which is of no use on a pipe.
+            "ready" => {
+                self.quirks.note(Quirk::ReadyLine);
                 true
             }
             "elicitation/complete" => {
@@ -101,8 +116,33 @@ impl Codec {
                 }
                 true
             }
-            _ => false,
+            _ => updates::decode_event(method, params, &mut self.memory, &mut self.quirks, out),
         }
+    }
+
+    /// Reads a message that is no JSON-RPC: one system's events may come bare. `false`: it is none.
+    pub fn bare_event(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> bool {
+        updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
+    }
+
+    /// What the last messages told of turns beside their updates.
+    pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
+        std::mem::take(&mut self.memory.turn_news)
+    }
+
+    /// Whether an answer to a prompt says no more than that it came, where `done` tells the end of a turn.
+    pub(crate) fn is_only_receipt(&self, outcome: Result<&str, &str>) -> bool {
+        self.quirks.has(Quirk::OwnMethods) && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
+    }
+
+    /// Whether a quirk is in force.
+    pub(crate) fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.has(quirk)
+    }
+
+    /// Learns a quirk of the frames; the first time it is told.
+    pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
+        self.quirks.learn(quirk, out);
     }
 
     /// Reads a request. Anomalies met on the way go to `out`; that a request was refused is the caller's to
@@ -131,7 +171,7 @@ impl Codec {
         result: &str,
         out: &mut Vec<AgentEvent>,
     ) -> Result<Reply, CallError> {
-        replies::decode(call, result, &mut self.memory, out)
+        replies::decode(call, result, &mut self.memory, &self.quirks, out)
     }
 
     /// Reads an error of any shape. Its message is the best text that was found, wherever it was hidden.
@@ -145,9 +185,52 @@ impl Codec {
         calls::encode(call, &self.can)
     }
 
-    /// Method and params of the notification that cancels a session's turn.
-    pub fn cancel(&self, session: &SessionId) -> (&'static str, String) {
-        calls::encode_cancel(session)
+    /// The same in the words of this agent: form 0 first, the others where [`Self::has_other_form`] says so.
+    /// `None`: there is no such form.
+    ///
+    /// # Errors
+    /// [`CallError::NotSent`] for what the agent is known not to take.
+    pub fn call_in_form(
+        &mut self,
+        call: &Call,
+        form: u8,
+    ) -> Result<Option<(&'static str, String)>, CallError> {
+        if let Call::Prompt(session, _) = call {
+            self.memory.turn_session = Some(session.clone());
+        }
+        calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)
+    }
+
+    /// Whether another form of this call may do after this error.
+    pub fn has_other_form(&self, call: &Call, error: &RpcError) -> bool {
+        match call {
+            Call::ResumeSession(..) if self.quirks.has(Quirk::OwnMethods) => {
+                error.code == RpcError::INVALID_PARAMS
+            }
+            Call::ResumeSession(..) => {
+                self.quirks.has(Quirk::OldResume) && error.code == RpcError::METHOD_NOT_FOUND
+            }
+            Call::SetMode(..) => self.quirks.has(Quirk::OldSetMode) && error.code == RpcError::INVALID_PARAMS,
+            _ => false,
+        }
+    }
+
+    /// Method and params of the notification that cancels a session's turn. `prompt`: the id of the request
+    /// that began it; one system wants to be told that, and there is nothing to cancel without it.
+    pub fn cancel(&self, session: &SessionId, prompt: Option<u64>) -> Option<(&'static str, String)> {
+        if self.quirks.has(Quirk::OwnMethods) {
+            return prompt.map(|id| ("$/cancelRequest", format!("{{\"id\":{id}}}")));
+        }
+        Some(calls::encode_cancel(session))
+    }
+
+    /// Method and params of the notification that withdraws a request of ours; `None`: this agent takes none.
+    pub fn withdraw(&self, id: u64) -> Option<(&'static str, String)> {
+        if self.quirks.has(Quirk::OwnMethods) {
+            return Some(("$/cancelRequest", format!("{{\"id\":{id}}}")));
+        }
+        let takes_it = !self.quirks.has(Quirk::FewNotifications);
+        takes_it.then(|| ("$/cancel_request", format!("{{\"requestId\":{id}}}")))
     }
 
     /// The JSON of an answer: `Ok` is a result, `Err` an error object. An answer that does not fit the

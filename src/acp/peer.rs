@@ -11,6 +11,7 @@ mod asks;
 mod calls;
 mod core;
 mod envelope;
+mod manners;
 mod pen;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use self::core::Peer;
 use super::frame::DEFAULT_FRAME_BYTES;
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
+use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
 use crate::model::{AgentEvent, CloseReason};
 
@@ -57,13 +59,20 @@ pub async fn run(
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
+    let folder = options.spec.cwd.clone().unwrap_or_else(|| options.cwd.clone());
     let setup = Setup {
         max_frame_bytes: limits.max_frame_bytes,
         tap: options.tap.clone(),
         stderr_log: options.stderr_log,
     };
-    let reason = match transport.start(setup) {
-        Ok(link) => drive(&mut peer, link, (&events, &urgent), &mut commands).await,
+    let reason = match Workspace::enter(&options.spec, &folder).await {
+        Ok(workspace) => {
+            peer.last_session = workspace.last_session().await;
+            match transport.start(setup) {
+                Ok(link) => drive(&mut peer, link, &workspace, (&events, &urgent), &mut commands).await,
+                Err(reason) => reason,
+            }
+        }
         Err(reason) => reason,
     };
     commands.close();
@@ -80,6 +89,7 @@ pub async fn run(
 async fn drive(
     peer: &mut Peer,
     link: Link,
+    workspace: &Workspace,
     (events, urgent): (&mpsc::Sender<Vec<AgentEvent>>, &Notify),
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> CloseReason {
@@ -141,5 +151,8 @@ async fn drive(
             }
         }
         peer.flush();
+        if let Some(session) = peer.opened.take() {
+            workspace.keep(&session);
+        }
     }
 }

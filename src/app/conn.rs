@@ -157,19 +157,34 @@ pub(super) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
 }
 
 /// `initialize` was answered: the sessions of this connection are opened.
-pub(super) fn on_ready(state: &mut State, conn: ConnId, info: AgentInfo, now: Instant, fx: &mut Vec<Effect>) {
+pub(super) fn on_ready(
+    state: &mut State,
+    conn: ConnId,
+    mut info: AgentInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     let Some(open_conn) =
         state.conns.get_mut(&conn).filter(|conn| matches!(conn.phase, ConnPhase::Starting { .. }))
     else {
         return;
     };
     open_conn.phase = ConnPhase::Ready;
+    let hint = info.last_session.take();
     open_conn.info = Some(info);
     let agent = open_conn.spec.name.clone();
     if open_conn.crashes.is_empty() && !agent.is_empty() {
         fx.push(Effect::SaveAgentChoice { folder: state.setup.folder.clone(), agent });
     }
-    for key in call::sessions_of(state, conn, false) {
+    let keys = call::sessions_of(state, conn, false);
+    if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
+        && session.id.is_none()
+        && !session.ledger.is_reopening
+    {
+        session.id = Some(id);
+        session.ledger.is_hinted = true;
+    }
+    for key in keys {
         tell_servers_left_out(state, key);
         open::open(state, key, now, fx);
     }

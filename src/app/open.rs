@@ -85,7 +85,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         call::flash(state, "This agent cannot copy sessions.", fx);
         return;
     };
-    let place = source.place.clone();
+    let (place, turns) = (source.place.clone(), source.turn_count);
     let mut copy = super::Session {
         transcript: source.transcript.clone(),
         turn_count: source.turn_count,
@@ -108,7 +108,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         },
     );
     turn::settle(state, forked, now);
-    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place), fx);
+    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
 
 /// Asks the agent for its sessions; the picker is filled when they come.
@@ -247,7 +247,7 @@ fn call_open(
 }
 
 /// The agent cannot take up the conversation: a new one, and plain words about it.
-fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Instant, fx: &mut Vec<Effect>) {
+pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Instant, fx: &mut Vec<Effect>) {
     let has_talked = state.sessions.get(&key).is_some_and(|session| session.turn_count > 0);
     if has_talked {
         let detail = format!(
@@ -278,6 +278,8 @@ pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
         session.plans.clear();
         session.ledger.unsent = None;
         session.ledger.wants_history = false;
+        session.ledger.is_hinted = false;
+        session.ledger.is_provisional = false;
         session.ledger.wanted.clear();
         session.ledger.subagents.clear();
     }
@@ -372,6 +374,8 @@ fn finish(
     };
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
+    session.ledger.is_hinted = false;
+    session.ledger.is_provisional = reply.is_provisional;
     session.phase = SessionPhase::Ready;
     choices::agree(session);
     let folder = session.place.cwd.clone();
@@ -399,12 +403,20 @@ fn on_open_failed(
     let known = state.conns.get(&conn);
     let needs_sign_in = words::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
     let caps = known.map(super::Conn::capabilities).unwrap_or_default();
-    let is_reopening = state.sessions.get(&key).is_some_and(|session| session.ledger.is_reopening);
+    let ledger = state.sessions.get(&key).map(|session| &session.ledger);
+    let (is_reopening, is_hinted) =
+        ledger.map_or((false, false), |ledger| (ledger.is_reopening, ledger.is_hinted));
     let text = words::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
         _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text),
         Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
+        Purpose::ResumeSession(_) if is_hinted => {
+            let title = "The session that was here last has expired. A new one begins.";
+            call::notice(state, key, Severity::Info, title, Some(text));
+            forget_agent(state, key);
+            create(state, key, now, fx);
+        }
         Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
             let why = format!("It could not take it up again: {text}");
             begin_anew(state, key, &why, now, fx);

@@ -198,6 +198,10 @@ pub struct Ledger {
     pub queued_since_cancel: usize,
     /// Whether the session was opened from the agent's list and its history has not come yet.
     pub wants_history: bool,
+    /// Whether the id was found in the folder, where the agent keeps that of its last session.
+    pub is_hinted: bool,
+    /// Whether the agent may not hold the session after all; the next prompt shows it.
+    pub is_provisional: bool,
     /// The session that this one is being copied from.
     pub copied_from: Option<SessionKey>,
     /// A prompt that the agent refused for want of a sign-in; sent again without a new item.

@@ -281,13 +281,27 @@ pub(super) fn on_reply(
             let words =
                 format!("The agent does not know this session any more: {}", words::error_text(&error));
             end(state, key, Ending::Failed(words), now, fx);
+            if state.sessions.get(&key).is_some_and(|session| session.ledger.is_provisional) {
+                // It was opened again a moment ago, and is not there after all: the prompt goes to a new one.
+                open::begin_anew(state, key, "It could not take the session up again.", now, fx);
+                if let Some(session) = state.sessions.get_mut(&key) {
+                    session.ledger.unsent = Some(text);
+                }
+                return;
+            }
             give_back(state, key, text, fx);
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.ledger.is_reopening = true;
             }
             open::open(state, key, now, fx);
         }
-        Err(error) => end(state, key, Ending::Failed(words::error_text(&error)), now, fx),
+        Err(error) => {
+            let was_sent = !matches!(error, CallError::NotSent { .. });
+            end(state, key, Ending::Failed(words::error_text(&error)), now, fx);
+            if !was_sent {
+                give_back(state, key, text, fx);
+            }
+        }
     }
 }
 
@@ -353,6 +367,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
             if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
         }
     };
+    session.ledger.is_provisional &= item.is_some();
     let is_good = item.is_none();
     // An agent that ends its turn well is done with its calls, also with those that it never reported on.
     let status = if is_good { ToolStatus::Completed } else { ToolStatus::Cancelled };
@@ -375,7 +390,9 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         return;
     }
     fx.push(Effect::ReadGit { session: key, folder });
-    if is_good {
+    if was_cancelled && may_go_on && dies_on_cancel(state, key) {
+        reopen(state, key, typed_since > 0, now, fx);
+    } else if is_good {
         send_next(state, key, now, fx);
     } else if was_cancelled && may_go_on && typed_since > 0 {
         send_latest(state, key, typed_since, now, fx);
@@ -385,6 +402,19 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
             _ => format!("{waiting} queued prompts wait. Enter on an empty prompt sends the next."),
         };
         call::flash(state, text, fx);
+    }
+}
+
+fn dies_on_cancel(state: &State, key: SessionKey) -> bool {
+    state.conn_of(key).is_some_and(|conn| conn.capabilities().dies_on_cancel)
+}
+
+/// One agent drops a session whose turn was cancelled: it is taken up again before the next prompt.
+fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.is_reopening = true;
+        session.ledger.sends_when_ready = has_new;
+        open::open(state, key, now, fx);
     }
 }
 

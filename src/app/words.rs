@@ -13,6 +13,7 @@ pub fn error_text(error: &CallError) -> String {
         CallError::Malformed { error } => {
             format!("The agent's answer could not be read: {error}. The log shows it as it came.")
         }
+        CallError::NotSent { error } => error.clone(),
         CallError::TimedOut(seconds) => {
             format!("The agent did not answer within {seconds} s. Wait and try again, or restart it.")
         }

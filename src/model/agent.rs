@@ -21,6 +21,10 @@ pub struct AgentInfo {
     pub quirks: Vec<String>,
     /// Slash commands told at the handshake (one dialect does).
     pub commands: Vec<super::SlashCommand>,
+    /// The system that the agent is taken for, if it is one that differs from the protocol.
+    pub profile: Option<super::Profile>,
+    /// The session that the agent had last in this folder, if it keeps that there.
+    pub last_session: Option<super::SessionId>,
 }
 
 /// Capabilities; all off unless the agent advertises them. Source: ACP v1 initialization.
@@ -58,6 +62,10 @@ pub struct AgentCapabilities {
     /// A quirk, no capability: a missing file is to be read as an empty one, because the agent takes any
     /// error for the end of its work.
     pub missing_file_reads_empty: bool,
+    /// A quirk: after a cancelled turn the session is gone and is to be opened again.
+    pub dies_on_cancel: bool,
+    /// A quirk: how many seconds the agent waits for an answer to a permission request.
+    pub permission_limit_secs: Option<u32>,
 }
 
 /// A way to sign in. Source: ACP v1 authentication.

@@ -78,8 +78,8 @@ pub enum Call {
     LoadSession(SessionId, SessionPlace),
     /// `session/resume`.
     ResumeSession(SessionId, SessionPlace),
-    /// `session/fork` (unstable).
-    ForkSession(SessionId, SessionPlace),
+    /// `session/fork` (unstable), with the number of turns that the session has had.
+    ForkSession(SessionId, SessionPlace, u32),
     /// `session/list`.
     ListSessions {
         /// Only those of this folder.
@@ -152,6 +152,8 @@ pub struct SessionReply {
     pub models: Option<Models>,
     /// Options; empty if it has none.
     pub options: Vec<ConfigOption>,
+    /// Whether the agent said so little that the session may not be there: the first prompt shows it.
+    pub is_provisional: bool,
 }
 
 /// A row of the agent's list.
@@ -192,6 +194,11 @@ pub enum CallError {
     /// The agent's answer could not be read.
     Malformed {
         /// What was wrong with it.
+        error: String,
+    },
+    /// It was not sent, because the agent cannot take it.
+    NotSent {
+        /// Why, with what to do next.
         error: String,
     },
     /// No answer within this many seconds.

@@ -103,6 +103,7 @@ pub(super) fn error_words(error: &CallError) -> String {
         CallError::Malformed { error } => {
             format!("Its answer was not understood: {}.", text::one_line(error))
         }
+        CallError::NotSent { error } => error.clone(),
         CallError::TimedOut(seconds) => format!("It did not answer within {seconds} s."),
         CallError::Lost => "The connection ended before it answered.".to_owned(),
     }

@@ -7,12 +7,97 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, Call, ConfigValue, McpServer, SessionId, SessionPlace};
+use crate::model::{
+    AgentCapabilities, Call, CallError, ConfigValue, ContentBlock, McpServer, SessionId, SessionPlace,
+    WireSpec,
+};
 
-use super::content;
+use super::quirks::{Quirk, Quirks};
 use super::value::json as to_json;
+use super::{content, oxide};
+
+/// Most bytes of text in a prompt for agents that set themselves that limit.
+const SHORT_PROMPT_BYTES: usize = 102_400;
+/// Most bytes of params for agents that read short lines; the envelope needs the rest of 4 MiB.
+const SHORT_LINE_BYTES: usize = (4 << 20) - 1024;
+
+/// Method and params of a call in the words of one agent; see [`super::Codec::call_in_form`].
+pub(super) fn encode_form(
+    call: &Call,
+    form: u8,
+    can: &AgentCapabilities,
+    quirks: &Quirks,
+    wire: &WireSpec,
+) -> Result<Option<(&'static str, String)>, CallError> {
+    if let Call::Prompt(_, blocks) = call
+        && quirks.has(Quirk::ShortPrompts)
+    {
+        check_size(prompt_bytes(blocks), SHORT_PROMPT_BYTES)?;
+    }
+    let found = match call {
+        _ if quirks.has(Quirk::OwnMethods) => {
+            let own = oxide::call(call, form, wire).map(|(method, params)| (method, params.to_string()));
+            own.or_else(|| (form == 0).then(|| encode(call, can)))
+        }
+        Call::ResumeSession(id, place) if quirks.has(Quirk::OldResume) && form == 0 => {
+            let params = json!({"sessionId": id.as_str(), "cwd": place.cwd.to_string_lossy()});
+            Some(("unstable_resumeSession", params.to_string()))
+        }
+        Call::ResumeSession(..) if quirks.has(Quirk::OldResume) && form == 1 => Some(encode(call, can)),
+        Call::SetMode(id, mode) if quirks.has(Quirk::OldSetMode) && form == 1 => {
+            let params = json!({"sessionId": id.as_str(), "mode": mode.as_str()});
+            Some(("session/set_mode", params.to_string()))
+        }
+        _ if form > 0 => None,
+        _ if quirks.has(Quirk::TypedServers) => {
+            let (method, params) = encode(call, can);
+            Some((method, with_types(params)))
+        }
+        _ => Some(encode(call, can)),
+    };
+    if let Some((_, params)) = &found
+        && quirks.has(Quirk::ShortLines)
+    {
+        check_size(params.len(), SHORT_LINE_BYTES)?;
+    }
+    Ok(found)
+}
+
+/// What an agent counts of a prompt: the text, and the names and addresses of links.
+fn prompt_bytes(blocks: &[ContentBlock]) -> usize {
+    let parts = blocks.iter().map(|block| match block {
+        ContentBlock::Text(text) => text.len(),
+        ContentBlock::ResourceLink(link) => link.uri.len() + link.name.len() + "[Resource:  ()]".len(),
+        _ => 0,
+    });
+    // They are joined with line ends.
+    parts.sum::<usize>() + blocks.len().saturating_sub(1)
+}
+
+fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), CallError> {
+    if bytes <= limit_bytes {
+        return Ok(());
+    }
+    let error = format!(
+        "The prompt has {} KiB, and this agent takes at most {}. Shorten it, or write the text into a file and \
+         name the file.",
+        bytes.div_ceil(1024),
+        limit_bytes / 1024
+    );
+    Err(CallError::NotSent { error })
+}
+
+/// Stdio servers have no type in the protocol; one system wants it.
+fn with_types(params: String) -> String {
+    let Ok(Value::Object(mut object)) = serde_json::from_str(&params) else { return params };
+    let Some(Value::Array(servers)) = object.get_mut("mcpServers") else { return params };
+    for server in servers.iter_mut().filter_map(Value::as_object_mut) {
+        server.entry("type").or_insert_with(|| "stdio".into());
+    }
+    Value::Object(object).to_string()
+}
 
 /// Method and params of a call.
 pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, String) {
@@ -40,7 +125,7 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
                 .mcp_servers(servers(place, can));
             (names.session_resume, to_json(&request))
         }
-        Call::ForkSession(id, place) => {
+        Call::ForkSession(id, place, _) => {
             let request = schema::ForkSessionRequest::new(session(id), lossless(&place.cwd))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));

@@ -8,28 +8,35 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks};
+use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile};
 
 use super::quirks::{Quirk, Quirks};
 use super::replies::malformed;
 use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed};
-use super::{auth, options};
+use super::{auth, options, oxide, strict};
 
 /// The newest version of the protocol that parlor speaks.
 const VERSION: u16 = 1;
+
+/// How long the agent with a limit waits for an answer to a permission request.
+const PATIENCE_SECS: u32 = 30;
 
 /// Markers of `sessionCapabilities` that parlor reads: objects by the protocol, truth values in places.
 const SESSION_MARKERS: &[&str] =
     &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
 
 /// Method and params of a form of `initialize`; see [`super::Codec::initialize`].
-pub(super) fn encode(attempt: u8, offered: Callbacks) -> Option<(&'static str, String)> {
-    let capabilities = match attempt {
+pub(super) fn encode(attempt: u8, offered: Callbacks, quirks: &Quirks) -> Option<(&'static str, String)> {
+    // What the agent is known to speak comes first, and the other forms after it.
+    let order = if quirks.has(Quirk::OwnMethods) { [2, 0, 1] } else { [0, 1, 2] };
+    let capabilities = match order.get(usize::from(attempt))? {
         0 => with_unstable(stable(offered)),
+        _ if quirks.is_strict() => return None,
         1 => stable(offered),
-        _ => return None,
+        _ => return Some(oxide::initialize()),
     };
-    let info = schema::Implementation::new("parlor", env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
+    let name = if quirks.has(Quirk::WantsName) { "banjo-parlor" } else { "parlor" };
+    let info = schema::Implementation::new(name, env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
     let request = schema::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(info);
@@ -71,7 +78,14 @@ fn with_unstable(stable: schema::ClientCapabilities) -> schema::ClientCapabiliti
 
 /// Reads the answer.
 pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
+    if quirks.is_strict() {
+        strict::initialize(result).map_err(|error| malformed(&error))?;
+    }
     let mut result = parse_object(result).ok_or_else(|| malformed("it holds no object"))?;
+    let is_own_protocol = !quirks.is_strict() && oxide::is_spoken_in(&result);
+    if is_own_protocol {
+        quirks.learn_profile(Profile::OpenOxide);
+    }
     let version = decode_version(result.get("protocolVersion"), quirks)?;
     let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
 
@@ -90,8 +104,19 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
             .get("slash_commands")
             .map(|commands| options::decode_commands(list(commands.clone()), &mut Vec::new()))
             .unwrap_or_default();
-        info.capabilities = decode_capabilities(capabilities);
+        info.capabilities = if is_own_protocol {
+            oxide::capabilities(&capabilities)
+        } else {
+            decode_capabilities(capabilities)
+        };
     }
+    let can = &mut info.capabilities;
+    can.can_list |= quirks.has(Quirk::HiddenList);
+    can.can_resume |=
+        quirks.has(Quirk::HiddenList) || quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
+    can.dies_on_cancel = quirks.has(Quirk::DiesOnCancel);
+    can.permission_limit_secs = quirks.has(Quirk::ShortPatience).then_some(PATIENCE_SECS);
+    info.profile = quirks.profile();
     let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
@@ -167,7 +192,7 @@ fn decode_capabilities(mut told: Object) -> AgentCapabilities {
         mcp_http: can.mcp_capabilities.http,
         mcp_sse: can.mcp_capabilities.sse,
         can_log_out: can.auth.logout.is_some(),
-        missing_file_reads_empty: false,
+        ..AgentCapabilities::default()
     }
 }
 

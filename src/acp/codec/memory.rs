@@ -6,7 +6,18 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{MessageId, PlanEntry, Role, SessionId, ToolCallId};
+use crate::model::{CallError, MessageId, PlanEntry, Reply, Role, RpcError, SessionId, ToolCallId};
+
+/// What a message told of a turn, beside its updates.
+#[derive(Debug)]
+pub(crate) enum TurnNews {
+    /// Something of it came.
+    Went(SessionId),
+    /// It ended; the same as an answer to the prompt.
+    Ended(SessionId, Result<Reply, CallError>),
+    /// It met an error, and may end without a word.
+    Failing(SessionId, RpcError),
+}
 
 /// The last of everything.
 #[derive(Debug, Default)]
@@ -15,6 +26,12 @@ pub(super) struct Memory {
     message: Option<MessageId>,
     tool: Option<ToolCallId>,
     made: u64,
+    /// The session that was prompted last.
+    pub(super) turn_session: Option<SessionId>,
+    /// What was told of turns and not yet taken.
+    pub(super) turn_news: Vec<TurnNews>,
+    /// Where the last text ended: its session, who spoke, its last letter.
+    pub(super) seam: Option<(SessionId, Role, char)>,
     /// Steps of the plan that one dialect tells step by step.
     pub(super) steps: Option<(SessionId, Vec<PlanEntry>)>,
     /// The last message between sessions: its role, and whether some of its content was told.
@@ -39,9 +56,9 @@ impl Memory {
         }
     }
 
-    /// The session that a message without one means: the last one that was named.
+    /// The session that a message without one means: the one with the last turn, else the last one named.
     pub(super) fn last_session(&self) -> Option<SessionId> {
-        self.session.clone()
+        self.turn_session.clone().or_else(|| self.session.clone())
     }
 
     /// Notes a session that was announced as a child.

@@ -1,15 +1,15 @@
-//! Quirks: facts about single agents and dialects, seeded by name and learned from evidence.
+//! Quirks: facts about single agents and dialects, seeded by a profile or a name and learned from evidence.
 //!
 //! Duty: the tables, and telling each quirk once. Not its duty: what to do about one (the decoders, `app`).
-//! Invariant: an official shape never teaches a quirk.
+//! Invariants: an official shape never teaches a quirk; a strict connection has none.
 
-use crate::model::{AgentEvent, AnomalyKind};
+use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
 
 use super::value::anomaly;
 
 /// What is odd about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quirk {
+pub(crate) enum Quirk {
     /// Takes any error for a missing file as fatal: the answer must be an empty text.
     MissingFileReadsEmpty,
     /// Tells the protocol version as a text.
@@ -28,6 +28,48 @@ pub(super) enum Quirk {
     FlatPermissions,
     /// Steps of a plan come one by one.
     SingleSteps,
+    /// Speaks a protocol of its own: `session/create`, `prompt/send`, `$/cancelRequest`.
+    OwnMethods,
+    /// Updates come as events, and `done` ends a turn.
+    Events,
+    /// Wants its first word to be waited for before `initialize`, and perhaps to hear that again.
+    SpeaksFirst,
+    /// Wants a `shutdown` request before its stdin closes.
+    Shutdown,
+    /// Ruins what it keeps when two of it work in one folder.
+    OnePerFolder,
+    /// Keeps the session's id in the folder for the next start.
+    KeepsSessionId,
+    /// Wants MCP servers of type stdio to say so.
+    TypedServers,
+    /// Trims white space off both ends of each chunk.
+    TrimmedChunks,
+    /// Takes prompts of at most 100 KiB.
+    ShortPrompts,
+    /// Answers notifications that it does not know with errors.
+    FewNotifications,
+    /// A session is gone after a cancelled turn.
+    DiesOnCancel,
+    /// `null` as the answer to a load or a resume may mean that there is no such session.
+    NullMeansGone,
+    /// Lists and resumes sessions without saying so.
+    HiddenList,
+    /// Tells more to a client whose name begins with `banjo-`.
+    WantsName,
+    /// Resumes by `unstable_resumeSession`, without saying so.
+    OldResume,
+    /// Takes `mode` where `modeId` is refused.
+    OldSetMode,
+    /// Waits 30 s for an answer to a permission request, then takes it as a no.
+    ShortPatience,
+    /// Reads lines of at most 4 MiB.
+    ShortLines,
+    /// Messages come with `Content-Length` headers.
+    HeaderFrames,
+    /// Messages come in arrays.
+    Arrays,
+    /// Says that it is ready on a line of its own.
+    ReadyLine,
 }
 
 impl Quirk {
@@ -45,6 +87,37 @@ impl Quirk {
             Self::BareToolContent => "Tool content comes as bare blocks.",
             Self::FlatPermissions => "Permission options are keyed by `id`, and are answered in that form.",
             Self::SingleSteps => "Steps of a plan come one by one.",
+            Self::OwnMethods => "The agent speaks a protocol of its own and is spoken to in it.",
+            Self::Events => "Updates come as events; a turn ends by `done` or by its answer.",
+            Self::SpeaksFirst => "The agent's first word is waited for, for at most 750 ms.",
+            Self::Shutdown => "The agent is asked to shut down before its input is closed.",
+            Self::OnePerFolder => "Only one of it may work in a folder.",
+            Self::KeepsSessionId => {
+                "The session's id is kept in .openoxide/sessions/.current for its next start."
+            }
+            Self::TypedServers => "MCP servers are sent with their type.",
+            Self::TrimmedChunks => {
+                "Chunks come without the white space at their ends; it is put back where it is likely."
+            }
+            Self::ShortPrompts => "Prompts may hold at most 100 KiB of text.",
+            Self::FewNotifications => {
+                "Requests of ours are not withdrawn, because the agent takes that for an error."
+            }
+            Self::DiesOnCancel => "A session is opened again after a cancelled turn.",
+            Self::NullMeansGone => "An empty answer to a load may mean that there is no such session.",
+            Self::HiddenList => "The agent lists and resumes sessions, though it does not say so.",
+            Self::WantsName => {
+                "parlor calls itself `banjo-parlor`, so that the agent tells its models and options."
+            }
+            Self::OldResume => "Sessions are resumed by `unstable_resumeSession`.",
+            Self::OldSetMode => "A mode is set under its old name where the new one is refused.",
+            Self::ShortPatience => {
+                "The agent waits 30 s for an answer to its question, then takes it as a no."
+            }
+            Self::ShortLines => "Messages to it may hold at most 4 MiB.",
+            Self::HeaderFrames => "Messages come with Content-Length headers.",
+            Self::Arrays => "Messages come in arrays.",
+            Self::ReadyLine => "The agent says when it is ready.",
         }
     }
 }
@@ -57,17 +130,76 @@ const BY_NAME: &[(&str, Quirk)] = &[
     ("@google/gemini-cli", Quirk::MissingFileReadsEmpty),
 ];
 
+/// Systems known by name, in the same places.
+const PROFILES: &[(&str, Profile)] = &[
+    ("openoxide", Profile::OpenOxide),
+    ("alex", Profile::Elephant),
+    ("elephant", Profile::Elephant),
+    ("elephant.ai", Profile::Elephant),
+    ("zeptoclaw", Profile::ZeptoClaw),
+    ("activecontext", Profile::ActiveContext),
+    ("banjo", Profile::Banjo),
+    ("banjo-duet", Profile::Banjo),
+    ("Banjo Duet", Profile::Banjo),
+];
+
+/// What is odd about a system from the start; its updates and requests teach the rest.
+fn of_profile(profile: Profile) -> &'static [Quirk] {
+    match profile {
+        Profile::Official => &[],
+        Profile::OpenOxide => &[
+            Quirk::OwnMethods,
+            Quirk::Events,
+            Quirk::SpeaksFirst,
+            Quirk::Shutdown,
+            Quirk::OnePerFolder,
+            Quirk::KeepsSessionId,
+        ],
+        Profile::Elephant => &[Quirk::TypedServers, Quirk::TrimmedChunks],
+        Profile::ZeptoClaw => &[Quirk::ShortPrompts, Quirk::FewNotifications],
+        Profile::ActiveContext => &[Quirk::DiesOnCancel, Quirk::NullMeansGone, Quirk::HiddenList],
+        Profile::Banjo => {
+            &[Quirk::WantsName, Quirk::OldResume, Quirk::OldSetMode, Quirk::ShortPatience, Quirk::ShortLines]
+        }
+    }
+}
+
+/// Quirks that only an agent can have that was known for what it is before it ran.
+const BEFORE_THE_START: &[Quirk] =
+    &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
+
+/// The profile of an agent by what the user says, or by its command.
+pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
+    if spec.wire.is_strict {
+        return None;
+    }
+    spec.wire.profile.or_else(|| {
+        let words = std::iter::once(&spec.command).chain(&spec.args);
+        words.flat_map(|word| [file_stem(word), without_version(word)]).find_map(profile_of_name)
+    })
+}
+
+fn profile_of_name(name: &str) -> Option<Profile> {
+    PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, profile)| *profile)
+}
+
 /// The quirks in force on a connection, in the order in which they were learned.
 #[derive(Debug, Default)]
 pub(super) struct Quirks {
     known: Vec<Quirk>,
+    profile: Option<Profile>,
+    is_strict: bool,
 }
 
 impl Quirks {
-    /// Those known by the command. Launchers such as `npx` carry the agent's name in an argument.
-    pub(super) fn of_command(command: &str, args: &[String]) -> Self {
-        let mut quirks = Self::default();
-        for word in std::iter::once(command).chain(args.iter().map(String::as_str)) {
+    /// Those known by the profile, or by the command. Launchers such as `npx` carry the agent's name in an
+    /// argument.
+    pub(super) fn of(spec: &AgentSpec) -> Self {
+        let mut quirks = Self { is_strict: spec.wire.is_strict, ..Self::default() };
+        if let Some(profile) = profile_of(spec) {
+            quirks.set_profile(profile);
+        }
+        for word in std::iter::once(&spec.command).chain(&spec.args) {
             quirks.seed(file_stem(word));
             quirks.seed(without_version(word));
         }
@@ -76,16 +208,45 @@ impl Quirks {
 
     /// Adds those known by this name.
     pub(super) fn seed(&mut self, name: &str) {
-        for (known, quirk) in BY_NAME {
-            if known.eq_ignore_ascii_case(name) && !self.has(*quirk) {
-                self.known.push(*quirk);
+        if let Some(profile) = profile_of_name(name) {
+            self.learn_profile(profile);
+        }
+        if self.profile != Some(Profile::Official) {
+            for (_, quirk) in BY_NAME.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                self.note(*quirk);
             }
         }
     }
 
+    /// Adds those of a system. The first one stays: an agent is not two systems.
+    fn set_profile(&mut self, profile: Profile) {
+        if !self.is_strict && self.profile.is_none() {
+            self.profile = Some(profile);
+            of_profile(profile).iter().for_each(|quirk| self.note(*quirk));
+        }
+    }
+
+    /// The same once the agent runs: what had to be done before its start is not in force.
+    pub(super) fn learn_profile(&mut self, profile: Profile) {
+        if self.profile.is_none() {
+            self.set_profile(profile);
+            self.known.retain(|quirk| !BEFORE_THE_START.contains(quirk));
+        }
+    }
+
+    /// The system that the agent is taken for.
+    pub(super) fn profile(&self) -> Option<Profile> {
+        self.profile
+    }
+
+    /// Whether nothing is to be mended.
+    pub(super) fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
     /// Notes a quirk; the first time it is told as an anomaly.
     pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if !self.has(quirk) {
+        if !self.has(quirk) && !self.is_strict {
             self.known.push(quirk);
             out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
         }
@@ -93,7 +254,7 @@ impl Quirks {
 
     /// Notes a quirk that shows in the list of [`Self::sentences`] only.
     pub(super) fn note(&mut self, quirk: Quirk) {
-        if !self.has(quirk) {
+        if !self.has(quirk) && !self.is_strict {
             self.known.push(quirk);
         }
     }
@@ -101,6 +262,12 @@ impl Quirks {
     /// Whether a quirk is in force.
     pub(super) fn has(&self, quirk: Quirk) -> bool {
         self.known.contains(&quirk)
+    }
+
+    /// All of them by name, for tests.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> Vec<String> {
+        self.known.iter().map(|quirk| format!("{quirk:?}")).collect()
     }
 
     /// All of them, for people.
@@ -139,9 +306,41 @@ mod tests {
             ("node", vec!["/opt/node/gemini.js"]),
         ] {
             let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
-            assert!(Quirks::of_command(command, &args).has(Quirk::MissingFileReadsEmpty), "{command}");
+            let spec = AgentSpec { command: command.to_owned(), args, ..AgentSpec::default() };
+            assert!(Quirks::of(&spec).has(Quirk::MissingFileReadsEmpty), "{command}");
         }
-        assert!(Quirks::of_command("claude", &[]).sentences().is_empty());
+        assert!(Quirks::of(&spec("claude")).sentences().is_empty());
+    }
+
+    fn spec(command: &str) -> AgentSpec {
+        AgentSpec { command: command.to_owned(), ..AgentSpec::default() }
+    }
+
+    #[test]
+    fn a_system_is_known_by_what_the_user_says_before_any_name() {
+        for (command, profile) in [
+            ("openoxide", Profile::OpenOxide),
+            ("/opt/bin/alex", Profile::Elephant),
+            ("zeptoclaw", Profile::ZeptoClaw),
+            ("banjo", Profile::Banjo),
+        ] {
+            assert_eq!(profile_of(&spec(command)), Some(profile), "{command}");
+        }
+        let args = ["-m", "activecontext"].map(str::to_owned).to_vec();
+        let python = AgentSpec { args, ..spec("python3") };
+        assert_eq!(profile_of(&python), Some(Profile::ActiveContext));
+        let mut named = spec("banjo");
+        named.wire.profile = Some(Profile::Official);
+        assert!(Quirks::of(&named).sentences().is_empty());
+        named.wire.profile = Some(Profile::ZeptoClaw);
+        let mut quirks = Quirks::of(&named);
+        assert!(quirks.has(Quirk::ShortPrompts) && !quirks.has(Quirk::WantsName));
+        quirks.seed("Banjo Duet");
+        assert_eq!(quirks.profile(), Some(Profile::ZeptoClaw), "what the user says stays");
+        named.wire.is_strict = true;
+        let mut strict = Quirks::of(&named);
+        strict.learn(Quirk::FlatUpdates, &mut Vec::new());
+        assert!(strict.sentences().is_empty() && strict.profile().is_none());
     }
 
     #[test]

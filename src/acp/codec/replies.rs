@@ -7,23 +7,32 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::model::{
-    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, StopReason, TurnUsage,
+    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, SessionReply, StopReason, TurnUsage,
 };
 
 use super::memory::Memory;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
-use super::options;
+use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
 };
+use super::{options, strict};
+
+/// Keys that hold why a turn ended.
+const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 /// Reads the result of `call`.
 pub(super) fn decode(
     call: &Call,
     result: &str,
     memory: &mut Memory,
+    quirks: &Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> Result<Reply, CallError> {
+    if quirks.is_strict() {
+        strict::reply(call, result).map_err(|error| malformed(&error))?;
+    }
+    let is_null = result.trim() == "null";
     let mut result = match parse(result) {
         Some(Value::Object(result)) => result,
         Some(Value::Array(items)) if matches!(call, Call::ListSessions { .. }) => {
@@ -40,9 +49,15 @@ pub(super) fn decode(
             reply.id = Some(memory.session(&name));
             Reply::Session(reply)
         }
+        Call::ResumeSession(..) if is_null && quirks.has(Quirk::NullMeansGone) => {
+            let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent holds no such session.");
+            return Err(error.into());
+        }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
             memory.session(id.as_str());
-            Reply::Session(options::decode_session(&mut result, out))
+            let reply = options::decode_session(&mut result, out);
+            let is_provisional = is_null && quirks.has(Quirk::NullMeansGone);
+            Reply::Session(SessionReply { is_provisional, ..reply })
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
         Call::Prompt(..) => decode_turn(&mut result)?,
@@ -96,13 +111,27 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     Reply::Sessions { sessions, next_cursor }
 }
 
-fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
-    let word = take_text(result, &["stopReason", "stop_reason", "reason"]).unwrap_or_default();
+/// Whether an answer to a prompt says why the turn ended.
+pub(super) fn names_stop_reason(result: &str) -> bool {
+    parse(result).and_then(|result| first_text(result.as_object()?, STOP_KEYS)).is_some()
+}
+
+/// Reads how a turn ended, from an answer to the prompt or from an event that says so.
+pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
+    let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);
     if name == "auth_required" {
         return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent wants you to sign in.").into());
     }
-    let reason = if name.is_empty() {
+    if name == "error" {
+        let text = first_text(result, &["message", "error"]);
+        let text = text.unwrap_or_else(|| "The agent ended the turn with an error.".to_owned());
+        return Err(RpcError::new(RpcError::INTERNAL, text).into());
+    }
+    let is_cancelled = result.get("cancelled").or_else(|| result.get("canceled")) == Some(&Value::Bool(true));
+    let reason = if is_cancelled {
+        StopReason::Cancelled
+    } else if name.is_empty() {
         StopReason::EndTurn
     } else {
         match typed::<schema::StopReason>(name.into()) {

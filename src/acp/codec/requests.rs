@@ -21,7 +21,7 @@ use super::updates::session_name;
 use super::value::{
     Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
 };
-use super::{AskForm, AskKind, elicitation, tools};
+use super::{AskForm, AskKind, elicitation, strict, tools};
 
 /// Reads a request.
 pub(super) fn decode(
@@ -40,6 +40,9 @@ pub(super) fn decode(
             RpcError::METHOD_NOT_FOUND,
             format!("{method} was not offered to this agent. Use your own means instead."),
         ));
+    }
+    if quirks.is_strict() {
+        strict::request(method, params.unwrap_or("{}")).map_err(|error| invalid(method, &error))?;
     }
     let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
         return Err(invalid(method, "params must be an object"));

@@ -21,10 +21,16 @@ pub(super) const GOLDEN: &[(&str, &str)] = &[
     ("dialects", include_str!("golden/dialects.json")),
     ("requests", include_str!("golden/requests.json")),
     ("replies", include_str!("golden/replies.json")),
+    ("openoxide", include_str!("golden/openoxide.json")),
+    ("elephant", include_str!("golden/elephant.json")),
+    ("zeptoclaw", include_str!("golden/zeptoclaw.json")),
+    ("activecontext", include_str!("golden/activecontext.json")),
+    ("banjo", include_str!("golden/banjo.json")),
+    ("strict", include_str!("golden/strict.json")),
 ];
 
 /// A case: what comes in, as one of `notify`, `ask`, `initialize`, or `reply` to a named call.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Deserialize)]
 pub(super) struct Case {
     /// What it shows.
     name: String,
@@ -37,7 +43,19 @@ pub(super) struct Case {
     /// Whether it is the result of `initialize`.
     #[serde(default)]
     initialize: bool,
+    /// Bare messages of one system that are no JSON-RPC.
+    #[serde(default)]
+    bare: bool,
+    /// Calls that are written: each named, in its form of this number.
+    #[serde(default)]
+    send: Vec<(String, u8)>,
+    /// The agent's command, by which its profile is known; and whether nothing is to be mended.
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    strict: bool,
     /// Params of each message, or results; several are read one after another.
+    #[serde(default)]
     json: Vec<Value>,
 }
 
@@ -56,9 +74,20 @@ pub(super) fn call_named(name: &str) -> Call {
         "new" => Call::NewSession(place),
         "load" => Call::LoadSession(session, place),
         "resume" => Call::ResumeSession(session, place),
-        "fork" => Call::ForkSession(session, place),
+        "fork" => Call::ForkSession(session, place, 2),
         "list" => Call::ListSessions { cwd: None, cursor: None },
         "prompt" => Call::Prompt(session, vec![ContentBlock::Text("hi".to_owned())]),
+        "long prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(102_401))]),
+        "endless prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(5 << 20))]),
+        "new with a server" => Call::NewSession(SessionPlace {
+            mcp_servers: vec![crate::model::McpServer::Stdio {
+                name: "files".to_owned(),
+                command: "/bin/mcp".into(),
+                args: Vec::new(),
+                env: Vec::new(),
+            }],
+            ..place
+        }),
         "set_option" => Call::SetOption(session, "o".to_owned(), crate::model::ConfigValue::Bool(true)),
         "set_mode" => Call::SetMode(session, "m".into()),
         "set_model" => Call::SetModel(session, "m".into()),
@@ -92,13 +121,40 @@ fn digest(value: &impl Debug) -> String {
 }
 
 impl Case {
+    /// A translator for this case's agent.
+    pub(super) fn codec(&self) -> Codec {
+        let command = self.agent.clone().unwrap_or_else(|| "agent".to_owned());
+        let mut spec = AgentSpec { command, ..AgentSpec::default() };
+        spec.wire.is_strict = self.strict;
+        Codec::new(&spec)
+    }
+
+    fn sent(&self, codec: &mut Codec, told: &mut String) {
+        for (name, form) in &self.send {
+            let sent = match name.as_str() {
+                "initialize" => Ok(codec.initialize(*form)),
+                "cancel" => Ok(codec.cancel(&SessionId::from("s1"), Some(4))),
+                "withdraw" => Ok(codec.withdraw(4)),
+                name => codec.call_in_form(&call_named(name), *form),
+            };
+            match sent {
+                Ok(Some((method, params))) => writeln!(told, "-> {method} {params}").unwrap(),
+                Ok(None) => writeln!(told, "-> no form {form} of {name}").unwrap(),
+                Err(error) => writeln!(told, "-> {}", digest(&error)).unwrap(),
+            }
+        }
+    }
+
     /// Reads the messages with a translator that is new, and tells what came out.
     pub(super) fn run(&self, codec: &mut Codec) -> String {
         let mut told = String::new();
         let mut out = Vec::new();
+        self.sent(codec, &mut told);
         for message in &self.json {
             let text = message.to_string();
-            let result = if self.initialize {
+            let result = if self.bare {
+                (!codec.bare_event(&text, &mut out)).then(|| "no message".to_owned())
+            } else if self.initialize {
                 Some(digest(&codec.on_initialize(&text)))
             } else if let Some(method) = &self.notify {
                 (!codec.notification(method, Some(&text), &mut out)).then(|| "unknown method".to_owned())
@@ -115,6 +171,14 @@ impl Case {
         for event in &out {
             writeln!(told, "{}", digest(event)).unwrap();
         }
+        for news in codec.take_turn_news() {
+            if !matches!(news, TurnNews::Went(_)) {
+                writeln!(told, "{}", digest(&news)).unwrap();
+            }
+        }
+        if self.agent.is_some() {
+            writeln!(told, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
+        }
         told
     }
 }
@@ -129,7 +193,7 @@ fn golden_files() {
         for (file, text) in GOLDEN {
             let mut told = String::new();
             for case in cases(text) {
-                write!(told, "=== {}\n{}\n", case.name, case.run(&mut codec())).unwrap();
+                write!(told, "=== {}\n{}\n", case.name, case.run(&mut case.codec())).unwrap();
             }
             insta::assert_snapshot!(*file, told);
         }

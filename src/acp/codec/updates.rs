@@ -15,9 +15,8 @@ use crate::model::{
     Severity, SubagentPatch, ToolCallId, Usage,
 };
 
-use super::content;
 use super::fast::push_text;
-use super::memory::Memory;
+use super::memory::{Memory, TurnNews};
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, TOOL_OUTPUT, UPDATE_KIND, UPDATES, official,
 };
@@ -25,10 +24,15 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{options, plans, tools};
+use super::{content, errors, options, oxide, plans, replies, seams, strict, tools};
 
 /// Reads one `session/update`.
 pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+    if quirks.is_strict()
+        && let Err(why) = strict::update(text)
+    {
+        return refuse(text, &why, memory, out);
+    }
     let Some(mut params) = parse_object(text) else {
         out.push(anomaly(AnomalyKind::BadMessage, "An update holds no object and was left out."));
         return;
@@ -56,6 +60,59 @@ pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: 
         return;
     };
     Update { session, memory, quirks, out }.decode(update, text);
+}
+
+/// Reads an event of one system under a method of its own, or without any. `false`: it is none.
+pub(super) fn decode_event(
+    method: &str,
+    params: Option<&str>,
+    memory: &mut Memory,
+    quirks: &mut Quirks,
+    out: &mut Vec<AgentEvent>,
+) -> bool {
+    if quirks.is_strict() {
+        return false;
+    }
+    let text = params.unwrap_or("{}");
+    let Some(mut params) = parse_object(text) else { return false };
+    let named = oxide::event_of_method(method);
+    let Some(name) = named.or_else(|| oxide::event_inside(&params)) else { return false };
+    quirks.learn(Quirk::Events, out);
+    let session = session_name(&params);
+    let is_inside = |value: &Value| value.get("type").is_some() || named.is_some();
+    let mut event = match take(&mut params, &["event", "update", "data"]) {
+        Some(Value::Object(event)) if is_inside(&Value::Object(event.clone())) => event,
+        // `event: "text_delta"` with its fields beside it, or under `data`
+        Some(Value::String(_)) => match take(&mut params, &["data"]) {
+            Some(Value::Object(data)) => data,
+            Some(Value::String(text)) => Object::from_iter([("text".to_owned(), text.into())]),
+            _ => params,
+        },
+        Some(other) => {
+            params.insert("data".to_owned(), other);
+            params
+        }
+        None => params,
+    };
+    event.retain(|key, _| !SESSION_ID.contains(&key.as_str()));
+    event.insert("type".to_owned(), name.into());
+    let session = session.or_else(|| session_name(&event)).map(|name| memory.session(&name));
+    let Some(session) = session.or_else(|| memory.last_session()) else {
+        out.push(anomaly(AnomalyKind::BadMessage, "An event belongs to no session and was left out."));
+        return true;
+    };
+    Update { session, memory, quirks, out }.decode(event, text);
+    true
+}
+
+/// A strict connection shows what it does not take, and says why.
+fn refuse(text: &str, why: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) {
+    out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
+    let name = parse_object(text).and_then(|params| session_name(&params));
+    if let Some(session) = name.map(|name| memory.session(&name)).or_else(|| memory.last_session()) {
+        let update = SessionUpdate::Unknown { name: "?".to_owned(), raw: raw_update(text) };
+        out.push(AgentEvent::Update(session, update));
+    }
 }
 
 /// The params themselves are the update.
@@ -89,9 +146,16 @@ struct Update<'a> {
 
 impl Update<'_> {
     fn decode(mut self, mut update: Object, text: &str) {
-        let spelled = UPDATE_KIND.iter().find_map(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
+        let key = UPDATE_KIND.iter().find(|key| update.get(**key).is_some_and(Value::is_string));
+        let spelled = key.and_then(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
         let name = official(UPDATES, &spelled);
-        if name != spelled && name != "?" {
+        if key != Some(&"sessionUpdate") && oxide::event_of_method(&spelled).is_some() {
+            self.quirks.learn(Quirk::Events, self.out);
+        }
+        if self.quirks.has(Quirk::Events) && self.turn_news(&name, &mut update) {
+            return;
+        }
+        if name != spelled && name != "?" && !self.quirks.has(Quirk::Events) {
             self.quirks.learn(Quirk::OwnUpdateNames, self.out);
         }
         if matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
@@ -106,6 +170,30 @@ impl Update<'_> {
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
             self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });
+        }
+    }
+
+    /// What an event tells of the turn; `true`: it tells nothing else.
+    fn turn_news(&mut self, name: &str, update: &mut Object) -> bool {
+        let session = self.session.clone();
+        match name {
+            "done" => {
+                let ended = replies::decode_turn(update);
+                self.memory.turn_news.push(TurnNews::Ended(session, ended));
+                true
+            }
+            "error" => {
+                update.shift_remove("type");
+                let error = errors::decode(&Value::Object(std::mem::take(update)).to_string());
+                let (severity, title) = (Severity::Error, error.message.clone());
+                self.push(SessionUpdate::Notice { severity, title, description: None });
+                self.memory.turn_news.push(TurnNews::Failing(session, error));
+                true
+            }
+            _ => {
+                self.memory.turn_news.push(TurnNews::Went(session));
+                false
+            }
         }
     }
 
@@ -199,7 +287,10 @@ impl Update<'_> {
         let mut unknown = 0;
         for block in blocks {
             match block {
-                ContentBlock::Text(text) => {
+                ContentBlock::Text(mut text) => {
+                    if self.quirks.has(Quirk::TrimmedChunks) {
+                        seams::mend(&mut self.memory.seam, &self.session, role, &mut text);
+                    }
                     push_text(self.session.clone(), role, message.cloned(), Cow::Owned(text), self.out);
                 }
                 block => {
@@ -212,6 +303,7 @@ impl Update<'_> {
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
+        self.memory.seam = None;
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }

@@ -4,12 +4,15 @@
 //! Not its duty: writing them, reading the answers.
 //! Invariant: a pending call leaves the table exactly once, by its answer, its deadline or the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Call, CallTag};
+use crate::model::{Call, CallTag, RpcError, SessionId};
+
+/// How long a turn that met an error may be silent before the error counts as its end.
+const FAILING_TIME: Duration = Duration::from_secs(30);
 
 /// How many late or double answers are remembered by name.
 const MAX_RETIRED: usize = 64;
@@ -65,6 +68,8 @@ pub enum Asked {
         tag: CallTag,
         /// The call; its answer cannot be read without it.
         call: Call,
+        /// In which of its forms it was written, from 0.
+        form: u8,
     },
 }
 
@@ -77,6 +82,12 @@ pub struct Pending {
     pub method: &'static str,
     /// When it is given up, and after how long.
     deadline: Option<(Instant, Duration)>,
+    /// Whether anything was told of its turn.
+    pub has_news: bool,
+    /// Whether its answer has come, and the end of its turn has not.
+    pub is_answered: bool,
+    /// The error that its turn met; it is the answer if no other comes in time.
+    pub failing: Option<RpcError>,
 }
 
 /// What a response belongs to.
@@ -86,6 +97,8 @@ pub enum Match {
     Waiting(Box<Pending>),
     /// A call that was answered or given up already.
     Retired(&'static str),
+    /// A prompt whose end was told already, in another way.
+    Told,
     /// Nothing that was ever asked.
     Never,
 }
@@ -98,20 +111,42 @@ pub struct Calls {
     // In the order of the ids, so that the end is told in the order of the calls.
     pending: BTreeMap<u64, Pending>,
     retired: BTreeMap<u64, &'static str>,
+    /// Prompts whose end was told by an event: their answer may still come, and says nothing new.
+    ended: BTreeSet<u64>,
 }
 
 impl Calls {
     /// An empty table.
     pub fn new(deadlines: Deadlines) -> Self {
-        Self { deadlines, last_id: 0, pending: BTreeMap::new(), retired: BTreeMap::new() }
+        Self {
+            deadlines,
+            last_id: 0,
+            pending: BTreeMap::new(),
+            retired: BTreeMap::new(),
+            ended: BTreeSet::new(),
+        }
     }
 
     /// Enters a call and gives it its id.
     pub fn add(&mut self, asked: Asked, method: &'static str, now: Instant) -> u64 {
-        self.last_id += 1;
+        self.next_id();
         let deadline = self.deadlines.of(&asked).map(|time| (now + time, time));
-        self.pending.insert(self.last_id, Pending { asked, method, deadline });
+        self.pending.insert(
+            self.last_id,
+            Pending { asked, method, deadline, has_news: false, is_answered: false, failing: None },
+        );
         self.last_id
+    }
+
+    /// An id for a request that is not kept here.
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// The id of the oldest call that waits.
+    pub fn first_id(&self) -> Option<u64> {
+        self.pending.keys().next().copied()
     }
 
     /// Takes the call that a response with this id answers.
@@ -120,6 +155,9 @@ impl Calls {
         if let Some(pending) = self.pending.remove(&id) {
             self.retire(id, pending.method);
             return Match::Waiting(Box::new(pending));
+        }
+        if self.ended.remove(&id) {
+            return Match::Told;
         }
         match self.retired.get(&id) {
             Some(method) => Match::Retired(method),
@@ -133,7 +171,51 @@ impl Calls {
         let id = *self.pending.first_key_value()?.0;
         match self.take((self.pending.len() == 1).then_some(id)) {
             Match::Waiting(pending) => Some(*pending),
-            Match::Retired(_) | Match::Never => None,
+            Match::Retired(_) | Match::Told | Match::Never => None,
+        }
+    }
+
+    /// Puts a call back that waits for more than its answer.
+    pub fn put_back(&mut self, id: u64, pending: Pending) {
+        self.retired.remove(&id);
+        self.pending.insert(id, pending);
+    }
+
+    /// The id of the prompt that runs in a session.
+    pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
+        self.pending.iter().find_map(|(id, pending)| match &pending.asked {
+            Asked::Call { call: Call::Prompt(own, _), .. } if own == session => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// Takes the prompt that runs in a session, because its end was told by an event.
+    pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
+        let id = self.find_prompt(session)?;
+        let pending = self.pending.remove(&id)?;
+        // An answer that was there already is no second one.
+        if !pending.is_answered {
+            self.ended.insert(id);
+        }
+        self.retire(id, pending.method);
+        Some(pending)
+    }
+
+    /// The turn in a session goes on: an error before was not its end.
+    pub fn note_news(&mut self, session: &SessionId) {
+        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+            pending.has_news = true;
+            pending.failing = None;
+            pending.deadline = None;
+        }
+    }
+
+    /// The turn in a session met an error; without more news it ends with it after a while.
+    pub fn note_failing(&mut self, session: &SessionId, error: RpcError, now: Instant) {
+        if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
+            pending.has_news = true;
+            pending.failing = Some(error);
+            pending.deadline = Some((now + FAILING_TIME, FAILING_TIME));
         }
     }
 

@@ -12,15 +12,16 @@ use tokio::time::Instant;
 use super::asks::{Asks, OpenAsk};
 use super::calls::{Asked, Calls, Deadlines, Match, Pending};
 use super::envelope::{self, Message};
+use super::manners::{Due, Manners};
 use super::pen::Pen;
 use crate::acp::Command;
-use crate::acp::codec::Codec;
+use crate::acp::codec::{Codec, Quirk, TurnNews};
 use crate::acp::frame::{Form, Frame, Piece};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
 use crate::model::{
     AgentCommand, AgentEvent, AgentSpec, Anomaly, AnomalyKind, Call, CallError, CallTag, CloseReason, Reply,
-    RpcError, SessionId,
+    RpcError, SessionId, SessionReply,
 };
 
 /// Source: JSON-RPC 2.0, error codes.
@@ -48,8 +49,13 @@ pub struct Peer {
     pen: Pen,
     is_stopping: bool,
     events: Vec<AgentEvent>,
-    has_told_headers: bool,
-    has_told_arrays: bool,
+    manners: Manners,
+    /// The session that the agent had last in its folder, if that is known.
+    pub last_session: Option<SessionId>,
+    /// The session that was opened last, for whoever keeps it.
+    pub opened: Option<SessionId>,
+    /// The `shutdown` request that was written.
+    shutdown: Option<u64>,
 }
 
 impl Peer {
@@ -65,8 +71,10 @@ impl Peer {
             waiting: VecDeque::new(),
             is_stopping: false,
             events: Vec::new(),
-            has_told_headers: false,
-            has_told_arrays: false,
+            manners: Manners::default(),
+            last_session: None,
+            opened: None,
+            shutdown: None,
         }
     }
 
@@ -74,7 +82,19 @@ impl Peer {
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.pen.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
-        if !self.initialize(0, now) {
+        if self.codec.has(Quirk::SpeaksFirst) {
+            self.manners.wait_for_word(now);
+        } else {
+            self.greet(now);
+        }
+    }
+
+    fn greet(&mut self, now: Instant) {
+        if self.initialize(0, now) {
+            if self.codec.has(Quirk::SpeaksFirst) {
+                self.manners.wait_for_answer(now);
+            }
+        } else {
             let error = "There is no form of initialize for this agent.".to_owned();
             self.fail(CallError::Malformed { error });
         }
@@ -106,17 +126,31 @@ impl Peer {
 
     /// Ends the link: every open request gets its answer first.
     pub fn stop(&mut self, force: bool) {
-        self.is_stopping = true;
+        let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
+        if is_first && !force && matches!(self.phase, Phase::Ready) && self.codec.has(Quirk::Shutdown) {
+            let id = self.calls.next_id();
+            self.pen.request(id, "shutdown", "{}");
+            self.shutdown = Some(id);
+            self.manners.wait_for_end(Instant::now());
+            return;
+        }
+        self.shutdown = None;
         self.pen.stop(force);
     }
 
     /// Takes in one piece of what was read.
     pub fn on_piece(&mut self, piece: Piece) {
+        if self.manners.on_word() == Some(Due::Greeting) {
+            self.greet(Instant::now());
+        }
         match piece {
             Piece::Frame(frame) => self.on_frame(&frame),
             Piece::Noise(bytes) => {
                 self.tap.record(Direction::FromAgent, &bytes);
+                if bytes.trim_ascii().eq_ignore_ascii_case(b"ready") {
+                    return self.codec.learn(Quirk::ReadyLine, &mut self.events);
+                }
                 let text = String::from_utf8_lossy(&bytes);
                 self.anomaly(AnomalyKind::Noise, format!("A line that is no message: {}", excerpt(&text)));
             }
@@ -134,8 +168,14 @@ impl Peer {
 
     /// Gives up the calls whose time is over.
     pub fn on_deadline(&mut self, now: Instant) {
+        match self.manners.take_due(now) {
+            Some(Due::Greeting) => self.greet(now),
+            Some(Due::Again) => self.greet_again(),
+            Some(Due::End) => self.stop(false),
+            None => {}
+        }
         for (pending, time) in self.calls.take_overdue(now) {
-            let error = CallError::TimedOut(time.as_secs());
+            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), CallError::Agent);
             match pending.asked {
                 Asked::Initialize { .. } => self.fail(error),
                 Asked::Call { tag, .. } => self.events.push(AgentEvent::Replied(tag, Err(error))),
@@ -146,6 +186,7 @@ impl Peer {
     /// The end: every call gets its reply, and `Closed` is told.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
+        self.manners.forget();
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` itself tells more than `Lost` would.
             if let Asked::Call { tag, .. } = pending.asked {
@@ -179,7 +220,7 @@ impl Peer {
 
     /// When the next call is given up.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.calls.next_deadline()
+        [self.calls.next_deadline(), self.manners.deadline()].into_iter().flatten().min()
     }
 
     /// Whether the agent leaves so much unread that it should not be read either.
@@ -205,11 +246,10 @@ impl Peer {
             self.anomaly(AnomalyKind::BadUtf8, text);
         }
         // Once each: these agents do it with every message.
-        if frame.form == Form::Header && !std::mem::replace(&mut self.has_told_headers, true) {
-            self.anomaly(AnomalyKind::Dialect, "Messages come with Content-Length headers.".to_owned());
-        }
-        if frame.form == Form::Array && !std::mem::replace(&mut self.has_told_arrays, true) {
-            self.anomaly(AnomalyKind::Dialect, "Messages come in arrays.".to_owned());
+        match frame.form {
+            Form::Header => self.codec.learn(Quirk::HeaderFrames, &mut self.events),
+            Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
+            Form::Line => {}
         }
         match envelope::read(text) {
             Ok(message) => self.on_message(message, text),
@@ -244,8 +284,16 @@ impl Peer {
                     self.on_request(id, &method, params);
                 }
             }
+            Message::Response { id, .. }
+                if self.shutdown.is_some() && envelope::id_number(id) == self.shutdown =>
+            {
+                self.stop(false);
+            }
             Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
-                Match::Waiting(pending) => self.on_outcome(*pending, outcome),
+                Match::Waiting(pending) => {
+                    self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
+                }
+                Match::Told => {}
                 Match::Retired(method) => {
                     let text =
                         format!("A second or late answer to {method} (id {}) was ignored.", excerpt(id));
@@ -257,14 +305,22 @@ impl Peer {
                 }
             },
             Message::LooseError(error) => self.on_loose_error(error),
-            Message::Odd(why) => self.bad_frame(why, text),
+            Message::Odd(why) => {
+                if self.codec.bare_event(text, &mut self.events) {
+                    self.on_turn_news();
+                } else {
+                    self.bad_frame(why, text);
+                }
+            }
         }
     }
 
     /// False when the method is unknown.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
-            return self.codec.notification(method, params, &mut self.events);
+            let is_known = self.codec.notification(method, params, &mut self.events);
+            self.on_turn_news();
+            return is_known;
         }
         if let Some(id) = params.and_then(envelope::withdrawn_id) {
             // Withdrawing what was answered a moment ago is no anomaly: the two crossed.
@@ -306,14 +362,50 @@ impl Peer {
         }
     }
 
-    fn on_outcome(&mut self, pending: Pending, outcome: Result<&str, &str>) {
-        let (tag, call) = match pending.asked {
+    /// What the agent told of turns beside its updates.
+    fn on_turn_news(&mut self) {
+        for news in self.codec.take_turn_news() {
+            match news {
+                TurnNews::Went(session) => self.calls.note_news(&session),
+                TurnNews::Failing(session, error) => {
+                    self.calls.note_failing(&session, error, Instant::now());
+                }
+                // The second of the two ends of a turn says nothing.
+                TurnNews::Ended(session, outcome) => {
+                    if let Some(Asked::Call { tag, .. }) = self.calls.end_prompt(&session).map(|it| it.asked)
+                    {
+                        self.events.push(AgentEvent::Replied(tag, outcome));
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_outcome(&mut self, id: u64, mut pending: Pending, outcome: Result<&str, &str>) {
+        let is_prompt = matches!(pending.asked, Asked::Call { call: Call::Prompt(..), .. });
+        if is_prompt && self.codec.is_only_receipt(outcome) && !pending.has_news {
+            // Nothing of the turn was told yet: it is a receipt, and `done` is to come.
+            pending.is_answered = true;
+            return self.calls.put_back(id, pending);
+        }
+        let (tag, call, form) = match pending.asked {
             Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
-            Asked::Call { tag, call } => (tag, call),
+            Asked::Call { tag, call, form } => (tag, call, form),
         };
+        if let Err(error) = outcome
+            && self.codec.has_other_form(&call, &self.codec.error(error))
+            && self.write_form(tag.clone(), call.clone(), form.saturating_add(1), Instant::now())
+        {
+            return;
+        }
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
             Err(error) => Err(CallError::Agent(self.codec.error(error))),
+        };
+        self.opened = match (&reply, call) {
+            (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
+            (Ok(Reply::Session(_)), Call::ResumeSession(id, _) | Call::LoadSession(id, _)) => Some(id),
+            _ => self.opened.take(),
         };
         self.events.push(AgentEvent::Replied(tag, reply));
     }
@@ -322,7 +414,8 @@ impl Peer {
         let now = Instant::now();
         let error = match outcome {
             Ok(result) => match self.codec.on_initialize(result) {
-                Ok(info) => {
+                Ok(mut info) => {
+                    info.last_session = self.last_session.take();
                     self.events.push(AgentEvent::Ready(Box::new(info)));
                     self.phase = Phase::Ready;
                     for command in std::mem::take(&mut self.waiting) {
@@ -366,7 +459,7 @@ impl Peer {
         };
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
-            self.on_outcome(pending, Err(error));
+            self.on_outcome(0, pending, Err(error));
         }
     }
 
@@ -376,6 +469,15 @@ impl Peer {
         let id = self.calls.add(Asked::Initialize { attempt }, method, now);
         self.pen.request(id, method, &params);
         true
+    }
+
+    /// Writes `initialize` once more, with the same id: whichever is heard is answered.
+    fn greet_again(&mut self) {
+        if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.codec.initialize(0))
+            && matches!(self.phase, Phase::Starting)
+        {
+            self.pen.request(id, method, &params);
+        }
     }
 
     /// The handshake failed for good.
@@ -404,19 +506,40 @@ impl Peer {
     }
 
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
-        let (method, params) = self.codec.call(&call);
-        let id = self.calls.add(Asked::Call { tag, call }, method, now);
-        self.pen.request(id, method, &params);
+        if !self.write_form(tag.clone(), call, 0, now) {
+            let error = "There is no form of this call for this agent.".to_owned();
+            self.events.push(AgentEvent::Replied(tag, Err(CallError::NotSent { error })));
+        }
+    }
+
+    /// Writes a call in one of its forms; false when there is no such form. What the agent cannot take is
+    /// answered here.
+    fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
+        match self.codec.call_in_form(&call, form) {
+            Ok(Some((method, params))) => {
+                let id = self.calls.add(Asked::Call { tag, call, form }, method, now);
+                self.pen.request(id, method, &params);
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.events.push(AgentEvent::Replied(tag, Err(error)));
+                true
+            }
+        }
     }
 
     fn write_cancel(&mut self, session: &SessionId) {
-        let (method, params) = self.codec.cancel(session);
-        self.pen.notify(method, &params);
+        if let Some((method, params)) = self.codec.cancel(session, self.calls.find_prompt(session)) {
+            self.pen.notify(method, &params);
+        }
     }
 
     fn cancel_call(&mut self, tag: &CallTag) {
         if let Some(id) = self.calls.find(tag) {
-            self.pen.notify("$/cancel_request", &format!("{{\"requestId\":{id}}}"));
+            if let Some((method, params)) = self.codec.withdraw(id) {
+                self.pen.notify(method, &params);
+            }
             return;
         }
         let is_it = |command: &AgentCommand| matches!(command, AgentCommand::Call(own, _) if own == tag);

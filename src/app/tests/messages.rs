@@ -263,6 +263,7 @@ fn modes_told_twice_stay_in_agreement() {
         modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
         models: None,
         options: vec![option("ask")],
+        is_provisional: false,
     })));
     desk.update(SessionUpdate::Mode("plan".into()));
     assert_eq!(desk.session().options, [option("plan")]);

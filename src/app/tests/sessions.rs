@@ -252,6 +252,7 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
         modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
         models: Some(Models { current: "big".into(), available: vec![model("big"), model("small")] }),
         options: vec![fast(false)],
+        is_provisional: false,
     })));
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));

@@ -367,7 +367,7 @@ fn call_words(call: &Call) -> String {
         Call::NewSession(_) => "new".into(),
         Call::LoadSession(id, _) => format!("load {id}"),
         Call::ResumeSession(id, _) => format!("resume {id}"),
-        Call::ForkSession(id, _) => format!("fork {id}"),
+        Call::ForkSession(id, ..) => format!("fork {id}"),
         Call::ListSessions { cursor, .. } => format!("list {cursor:?}"),
         Call::DeleteSession(id) => format!("delete {id}"),
         Call::CloseSession(id) => format!("close {id}"),

@@ -63,6 +63,13 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     } else {
         facts.push(("agent", conn.spec.name.clone()));
     }
+    let wire = &conn.spec.wire;
+    let profile = conn.info.as_ref().and_then(|info| info.profile).or(wire.profile);
+    match profile {
+        _ if wire.is_strict => facts.push(("dialect", "none: only the protocol's own forms".to_owned())),
+        Some(profile) => facts.push(("dialect", profile.name().to_owned())),
+        None => {}
+    }
     facts.push(("state", phase(scene, &conn.phase)));
     facts.push(("command", conn.spec.command_line()));
     if let Some(cwd) = &conn.spec.cwd {

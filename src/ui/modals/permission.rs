@@ -75,6 +75,9 @@ pub(super) fn draw(
         let is_selected = index == scene.state.ask_view.selected;
         sheet.foot.extend(choice(scene, index, &option.name, is_selected, cols));
     }
+    if let Some(left) = time_left(scene) {
+        sheet.foot.extend(words(scene, Role::TextDim, &left, cols));
+    }
     if request.options.is_empty() {
         sheet.foot =
             words(scene, Role::TextDim, "The agent offers no answer; it can only be cancelled.", cols);
@@ -89,6 +92,17 @@ pub(super) fn draw(
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.draw(scene, place, view, buf);
+}
+
+/// How long the agent still waits, if it does not wait for ever.
+fn time_left(scene: &Scene) -> Option<String> {
+    let ask = scene.session.asks.front()?;
+    let limit = scene.state.conns.get(&ask.conn)?.capabilities().permission_limit_secs?;
+    let waited = scene.look.now.saturating_duration_since(ask.since).as_secs();
+    Some(match u64::from(limit).checked_sub(waited).filter(|left| *left > 0) {
+        Some(left) => format!("The agent waits {left} s more, then takes it as a no."),
+        None => "The agent has taken it as a no by now. Your answer is sent all the same.".to_owned(),
+    })
 }
 
 /// Draws the question whether a file outside the session's folders may be touched.

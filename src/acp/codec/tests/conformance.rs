@@ -70,7 +70,7 @@ fn acp_v1_initialize_says_what_is_built() {
     let plain = check::<schema::InitializeRequest>(&plain);
     assert_eq!(plain["clientCapabilities"].get("_meta"), None);
     assert_eq!(plain["clientCapabilities"].get("plan"), None);
-    assert_eq!(codec.initialize(2), None);
+    assert_eq!(codec.initialize(3), None);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn acp_v1_every_call_is_the_official_type() {
     assert_eq!((method, check::<schema::LoadSessionRequest>(&text)), ("session/load", expected.clone()));
     let (method, text) = sent(&Call::ResumeSession(session.clone(), place()));
     assert_eq!((method, check::<schema::ResumeSessionRequest>(&text)), ("session/resume", expected.clone()));
-    let (method, text) = sent(&Call::ForkSession(session.clone(), place()));
+    let (method, text) = sent(&Call::ForkSession(session.clone(), place(), 1));
     assert_eq!((method, check::<schema::ForkSessionRequest>(&text)), ("session/fork", expected));
 
     let (method, text) = sent(&Call::ListSessions { cwd: Some("/w".into()), cursor: Some("c".to_owned()) });
@@ -116,7 +116,7 @@ fn acp_v1_every_call_is_the_official_type() {
     assert_eq!((method, check::<schema::DeleteSessionRequest>(&text)), ("session/delete", id.clone()));
     let (method, text) = sent(&Call::CloseSession(session.clone()));
     assert_eq!((method, check::<schema::CloseSessionRequest>(&text)), ("session/close", id.clone()));
-    let (method, text) = codec.cancel(&session);
+    let (method, text) = codec.cancel(&session, Some(3)).unwrap();
     assert_eq!((method, check::<schema::CancelNotification>(&text)), ("session/cancel", id));
 
     let (method, text) = sent(&Call::SetTitle(session.clone(), "T".to_owned()));

@@ -105,15 +105,9 @@ proptest! {
                 }
                 message
             });
-            let broken = Case {
-                name: case.name.clone(),
-                notify: case.notify.clone(),
-                ask: case.ask.clone(),
-                reply: case.reply.clone(),
-                initialize: case.initialize,
-                json: json.collect(),
-            };
-            let mut codec = codec();
+            // The calls that are written do not depend on what came in, and some are long.
+            let broken = Case { json: json.collect(), send: Vec::new(), ..case.clone() };
+            let mut codec = broken.codec();
             broken.run(&mut codec);
             // Whatever came in, the translator still reads what is right.
             let mut out = Vec::new();

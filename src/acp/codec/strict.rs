@@ -1,0 +1,102 @@
+//! The protocol to the letter, for whoever tests an agent.
+//!
+//! Duty: says whether a message is exactly what the official types take, and what they would lose of it.
+//! Not its duty: reading it (the decoders do that as always, and then have nothing to mend).
+//! Invariant: what passes here is read to the same values with and without this check.
+
+use agent_client_protocol_schema::v1 as schema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::model::Call;
+
+/// Checks an update.
+pub(super) fn update(params: &str) -> Result<(), String> {
+    check::<schema::SessionNotification>(params)
+}
+
+/// Checks the answer to `initialize`.
+pub(super) fn initialize(result: &str) -> Result<(), String> {
+    let is_number = serde_json::from_str::<Value>(result)
+        .is_ok_and(|result| result.get("protocolVersion").is_some_and(Value::is_u64));
+    if !is_number {
+        return Err("`protocolVersion` is no number".to_owned());
+    }
+    check::<schema::InitializeResponse>(result)
+}
+
+/// Checks a request.
+pub(super) fn request(method: &str, params: &str) -> Result<(), String> {
+    match method {
+        "session/request_permission" => check::<schema::RequestPermissionRequest>(params),
+        "fs/read_text_file" => check::<schema::ReadTextFileRequest>(params),
+        "fs/write_text_file" => check::<schema::WriteTextFileRequest>(params),
+        "terminal/create" => check::<schema::CreateTerminalRequest>(params),
+        "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => {
+            check::<schema::TerminalOutputRequest>(params)
+        }
+        "elicitation/create" => check::<schema::CreateElicitationRequest>(params),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the answer to a call. Where there is nothing to tell, `null` and `{}` are alike.
+pub(super) fn reply(call: &Call, result: &str) -> Result<(), String> {
+    match call {
+        Call::NewSession(_) => check::<schema::NewSessionResponse>(result),
+        Call::ForkSession(..) => check::<schema::ForkSessionResponse>(result),
+        Call::ListSessions { .. } => check::<schema::ListSessionsResponse>(result),
+        Call::Prompt(..) => check::<schema::PromptResponse>(result),
+        Call::SetOption(..) => check::<schema::SetSessionConfigOptionResponse>(result),
+        _ => Ok(()),
+    }
+}
+
+fn check<T: DeserializeOwned + Serialize>(text: &str) -> Result<(), String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let read: T = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+    let again = serde_json::to_value(&read).map_err(|error| error.to_string())?;
+    match lost(&value, &again, "") {
+        Some(place) => Err(format!("`{place}` holds items that the protocol does not allow")),
+        None => Ok(()),
+    }
+}
+
+/// Where a list is longer in what came than in what was read: the official decoders drop items in silence.
+fn lost(came: &Value, read: &Value, place: &str) -> Option<String> {
+    match (came, read) {
+        (Value::Array(came), Value::Array(read)) if came.len() != read.len() => Some(place.to_owned()),
+        (Value::Array(came), Value::Array(read)) => {
+            came.iter().zip(read).find_map(|(came, read)| lost(came, read, place))
+        }
+        (Value::Array(came), Value::Null) if !came.is_empty() => Some(place.to_owned()),
+        (Value::Object(came), Value::Object(read)) => {
+            came.iter().find_map(|(key, value)| match read.get(key) {
+                Some(read) => lost(value, read, key),
+                None => None,
+            })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_official_types_take_passes_and_what_they_lose_is_told() {
+        let plan = |entry: &str| {
+            format!(r#"{{"sessionId":"s","update":{{"sessionUpdate":"plan","entries":[{entry}]}}}}"#)
+        };
+        let right = plan(r#"{"content":"x","priority":"high","status":"pending"}"#);
+        assert_eq!(update(&right), Ok(()));
+        assert!(update(&plan(r#"{"content":"x","status":"pending"}"#)).unwrap_err().contains("entries"));
+        assert!(update(r#"{"sessionId":"s","sessionUpdate":"plan","entries":[]}"#).is_err());
+        assert!(initialize(r#"{"protocolVersion":"1"}"#).is_err());
+        assert_eq!(initialize(r#"{"protocolVersion":1}"#), Ok(()));
+        assert!(request("session/request_permission", r#"{"sessionId":"s"}"#).is_err());
+        assert!(reply(&Call::NewSession(crate::model::SessionPlace::default()), r#"{"id":"s"}"#).is_err());
+    }
+}
