@@ -1,44 +1,97 @@
 //! An agent that plays a script, for tests of habits that no well-behaved library has.
 //!
 //! A script is a text file; each line is a step:
-//! - `> WORD` reads lines until one contains WORD; its `id` becomes `$id`
-//! - `< TEXT` writes a line, with `$id` replaced by that id
+//! - `> WORD` reads messages until one contains WORD; its `id` becomes `$id`
+//! - `? WORD` the same, but ends with code 9 if the next message does not contain WORD
+//! - `= NAME` keeps `$id` under a name, for `$NAME`
+//! - `< TEXT` writes a line, with `$id` and kept names replaced
+//! - `~` from here on, messages go both ways with `Content-Length` headers
+//! - `. WORD` what follows is played only in the life of this number, counted in the file `lives` beside the script
 //! - `! CODE` ends with this exit code
 //! - `# …` and blank lines are for the reader
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::path::Path;
 
 fn id_of(line: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     message.get("id").map(ToString::to_string)
 }
 
-fn main() {
-    let Some(script) = std::env::args().nth(1).and_then(|file| std::fs::read_to_string(file).ok()) else {
-        std::process::exit(2);
+/// The next message: a line, or what stands behind a header.
+fn read(input: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    if input.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let Some(length) = line.strip_prefix("Content-Length:") else {
+        return Some(line.trim_end().to_owned());
     };
-    let mut input = std::io::stdin().lock().lines();
+    let length: usize = length.trim().parse().ok()?;
+    while line != "\r\n" && line != "\n" {
+        line.clear();
+        input.read_line(&mut line).ok()?;
+    }
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+/// Counts the lives of this script and gives the number of this one, from 1.
+fn count_life(script: &Path) -> usize {
+    let file = script.with_file_name("lives");
+    let lives = std::fs::read_to_string(&file).map_or(0, |text| text.len()) + 1;
+    let _ = std::fs::write(&file, "x".repeat(lives));
+    lives
+}
+
+fn main() {
+    let Some(file) = std::env::args().nth(1) else { std::process::exit(2) };
+    let Ok(script) = std::fs::read_to_string(&file) else { std::process::exit(2) };
+    let life = count_life(Path::new(&file)).to_string();
+    let mut input = std::io::stdin().lock();
     let mut output = std::io::stdout().lock();
-    let mut id = String::from("null");
+    let mut kept = BTreeMap::from([("id".to_owned(), "null".to_owned())]);
+    let (mut has_headers, mut is_played) = (false, true);
     for step in script.lines() {
-        match step.split_once(' ') {
-            Some((">", word)) => loop {
-                let Some(Ok(line)) = input.next() else { return };
-                if line.contains(word) {
-                    id = id_of(&line).unwrap_or(id);
+        let (kind, rest) = step.split_once(' ').unwrap_or((step, ""));
+        match kind {
+            "." => is_played = rest == life,
+            _ if !is_played => {}
+            ">" | "?" => loop {
+                let Some(message) = read(&mut input) else { return };
+                if message.contains(rest) {
+                    if let Some(id) = id_of(&message) {
+                        kept.insert("id".to_owned(), id);
+                    }
                     break;
                 }
+                if kind == "?" {
+                    eprintln!("wanted {rest}, got {message}");
+                    std::process::exit(9);
+                }
             },
-            Some(("<", text)) => {
-                let line = text.replace("$id", &id);
-                if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
+            "=" => {
+                kept.insert(rest.to_owned(), kept.get("id").cloned().unwrap_or_default());
+            }
+            "<" => {
+                let text = kept
+                    .iter()
+                    .fold(rest.to_owned(), |text, (name, id)| text.replace(&format!("${name}"), id));
+                let text = match has_headers {
+                    true => format!("Content-Length: {}\r\n\r\n{text}", text.len()),
+                    false => format!("{text}\n"),
+                };
+                if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() {
                     return;
                 }
             }
-            Some(("!", code)) => std::process::exit(code.trim().parse().unwrap_or(1)),
+            "~" => has_headers = true,
+            "!" => std::process::exit(rest.trim().parse().unwrap_or(1)),
             _ => {}
         }
     }
     // A script that ends keeps the pipe open, as an agent at rest does.
-    while let Some(Ok(_)) = input.next() {}
+    while read(&mut input).is_some() {}
 }

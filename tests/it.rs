@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod it {
+    mod dialects;
     mod habits;
     pub mod rig;
     mod sdk;

@@ -197,6 +197,7 @@ impl Codec {
     ) -> Result<Option<(&'static str, String)>, CallError> {
         if let Call::Prompt(session, _) = call {
             self.memory.turn_session = Some(session.clone());
+            self.memory.seam = None;
         }
         calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)
     }

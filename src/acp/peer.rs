@@ -15,6 +15,7 @@ mod manners;
 mod pen;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::sync::Arc;
 

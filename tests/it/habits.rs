@@ -46,7 +46,7 @@ struct Played {
     _folder: tempfile::TempDir,
 }
 
-fn scripted_agent() -> PathBuf {
+pub(super) fn scripted_agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }

@@ -113,6 +113,8 @@ pub struct Calls {
     retired: BTreeMap<u64, &'static str>,
     /// Prompts whose end was told by an event: their answer may still come, and says nothing new.
     ended: BTreeSet<u64>,
+    /// Sessions whose last turn ended by an answer: the event that says the same may follow.
+    answered: BTreeSet<SessionId>,
 }
 
 impl Calls {
@@ -124,6 +126,7 @@ impl Calls {
             pending: BTreeMap::new(),
             retired: BTreeMap::new(),
             ended: BTreeSet::new(),
+            answered: BTreeSet::new(),
         }
     }
 
@@ -189,9 +192,19 @@ impl Calls {
         })
     }
 
-    /// Takes the prompt that runs in a session, because its end was told by an event.
+    /// A turn in a session ended by its answer.
+    pub fn note_answered(&mut self, session: &SessionId) {
+        self.answered.insert(session.clone());
+    }
+
+    /// Takes the prompt that runs in a session, because its end was told by an event. The next prompt may have
+    /// been written between the two ends of the turn before: then the event is not about it.
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
+        let was_answered = self.answered.remove(session);
         let id = self.find_prompt(session)?;
+        if was_answered && self.pending.get(&id).is_some_and(|pending| !pending.has_news) {
+            return None;
+        }
         let pending = self.pending.remove(&id)?;
         // An answer that was there already is no second one.
         if !pending.is_answered {

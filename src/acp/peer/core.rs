@@ -14,6 +14,7 @@ use super::calls::{Asked, Calls, Deadlines, Match, Pending};
 use super::envelope::{self, Message};
 use super::manners::{Due, Manners};
 use super::pen::Pen;
+use super::words::{self, excerpt, is_about_form};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk, TurnNews};
 use crate::acp::frame::{Form, Frame, Piece};
@@ -23,10 +24,6 @@ use crate::model::{
     AgentCommand, AgentEvent, AgentSpec, Anomaly, AnomalyKind, Call, CallError, CallTag, CloseReason, Reply,
     RpcError, SessionId, SessionReply,
 };
-
-/// Source: JSON-RPC 2.0, error codes.
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
 
 /// How far the handshake is.
 #[derive(Debug)]
@@ -289,6 +286,12 @@ impl Peer {
             {
                 self.stop(false);
             }
+            // A bare event may have an id of its own, and nothing that an answer has.
+            Message::Response { outcome: Ok("null"), .. }
+                if self.codec.bare_event(text, &mut self.events) =>
+            {
+                self.on_turn_news();
+            }
             Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
                 Match::Waiting(pending) => {
                     self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
@@ -392,6 +395,11 @@ impl Peer {
             Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
             Asked::Call { tag, call, form } => (tag, call, form),
         };
+        if let Call::Prompt(session, _) = &call
+            && self.codec.has(Quirk::Events)
+        {
+            self.calls.note_answered(session);
+        }
         if let Err(error) = outcome
             && self.codec.has_other_form(&call, &self.codec.error(error))
             && self.write_form(tag.clone(), call.clone(), form.saturating_add(1), Instant::now())
@@ -444,8 +452,8 @@ impl Peer {
     /// An error without an id can only be told apart when one call waits.
     fn on_loose_error(&mut self, error: &str) {
         let rpc = self.codec.error(error);
-        let is_about_call =
-            matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
+        let is_about_call = matches!(rpc.code, words::PARSE_ERROR | words::INVALID_REQUEST)
+            || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
         let text = match &only {
             Some(pending) => {
@@ -568,23 +576,4 @@ impl Peer {
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {
         self.events.push(AgentEvent::Anomaly(Anomaly { kind, text }));
     }
-}
-
-/// Whether another form of `initialize` may help.
-fn is_about_form(error: &RpcError) -> bool {
-    matches!(
-        error.code,
-        PARSE_ERROR | INVALID_REQUEST | RpcError::METHOD_NOT_FOUND | RpcError::INVALID_PARAMS
-    ) || error.message.to_ascii_lowercase().contains("version")
-}
-
-/// The beginning of a text, in one line.
-fn excerpt(text: &str) -> String {
-    const MAX_CHARS: usize = 120;
-    let mut short: String =
-        text.chars().take(MAX_CHARS).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if text.chars().nth(MAX_CHARS).is_some() {
-        short.push('…');
-    }
-    short
 }

@@ -4,6 +4,7 @@ mod calls;
 mod input;
 mod life;
 mod pace;
+mod manners;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -168,8 +169,12 @@ fn options(tap: Tap) -> ConnectOptions {
 }
 
 fn start_with(limits: Limits, pipe_bytes: usize) -> (App, Agent) {
+    start_as(options(Tap::default()), limits, pipe_bytes)
+}
+
+fn start_as(options: ConnectOptions, limits: Limits, pipe_bytes: usize) -> (App, Agent) {
     let (transport, stream) = memory::pair(pipe_bytes);
-    let connection = connect_with(Box::new(transport), options(Tap::default()), limits);
+    let connection = connect_with(Box::new(transport), options, limits);
     let (input, output) = split(stream);
     let agent = Agent { lines: BufReader::new(input).lines(), output };
     (App { connection, events: VecDeque::new() }, agent)

@@ -1,0 +1,166 @@
+//! The manners of single systems: how they are greeted, how their turns end, how they are left.
+
+use super::*;
+use crate::model::{Profile, RpcError, StopReason};
+
+/// A connection to an agent of a profile, in a folder of its own.
+fn start(profile: Profile) -> (App, Agent, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
+    spec.wire.profile = Some(profile);
+    let options = ConnectOptions { spec, cwd: folder.path().to_owned(), ..options(Tap::default()) };
+    let (app, agent) = start_as(options, Limits::default(), 64 << 10);
+    (app, agent, folder)
+}
+
+/// One that is ready, with its own protocol.
+async fn oxide() -> (App, Agent, tempfile::TempDir) {
+    let (mut app, mut agent, folder) = start(Profile::OpenOxide);
+    agent.write("ready\n").await;
+    let hello = agent.hear().await;
+    assert_eq!(hello["params"]["protocolVersion"], json!("0.1"));
+    agent.say(json!({"id": 1, "result": {"protocolVersion": "0.1", "serverInfo": {"name": "x"}}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    assert!(matches!(app.next_regular().await, AgentEvent::Ready(_)));
+    (app, agent, folder)
+}
+
+fn event(name: &str) -> Value {
+    json!({"method": name, "params": {"session_id": "s1", "text": "x"}})
+}
+
+fn ended(reply: Result<Reply, CallError>) -> StopReason {
+    match reply {
+        Ok(Reply::TurnEnded { reason, .. }) => reason,
+        other => panic!("no end of a turn: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_first_is_greeted_also_when_it_is_silent() {
+    let (_app, mut agent, _folder) = start(Profile::OpenOxide);
+    // It says nothing: after a while it is greeted all the same, and once more when it stays silent.
+    let first = agent.hear().await;
+    let second = agent.hear().await;
+    assert_eq!((&first["method"], &first["id"]), (&json!("initialize"), &json!(1)));
+    assert_eq!(first, second);
+}
+
+#[tokio::test]
+async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
+    let (mut app, mut agent, _folder) = oxide().await;
+    app.prompt(1);
+    assert_eq!(agent.hear().await["method"], json!("prompt/send"));
+    agent.say(json!({"id": 2, "result": {}})).await;
+    agent.say(event("text_delta")).await;
+    assert_eq!(app.chunks(1).await, "x");
+    agent.say(event("done")).await;
+    assert_eq!(ended(app.reply().await.1), StopReason::EndTurn);
+    // The next turn: the answer ends it, and the event that follows says nothing about the one after.
+    app.prompt(2);
+    assert_eq!(agent.hear().await["id"], json!(3));
+    agent.say(event("text_delta")).await;
+    assert_eq!(app.chunks(1).await, "x");
+    agent.say(json!({"id": 3, "result": {"stop_reason": "max_tokens"}})).await;
+    assert_eq!(ended(app.reply().await.1), StopReason::MaxTokens);
+    app.prompt(3);
+    assert_eq!(agent.hear().await["id"], json!(4));
+    agent.say(event("done")).await;
+    agent.say(event("text_delta")).await;
+    assert_eq!(app.chunks(1).await, "x");
+    agent.say(event("done")).await;
+    assert_eq!(app.reply().await.0, 3);
+}
+
+#[tokio::test]
+async fn a_cancel_names_the_prompt_and_nothing_is_cancelled_without_one() {
+    let (app, mut agent, _folder) = oxide().await;
+    app.send(AgentCommand::Cancel(session()));
+    app.prompt(1);
+    assert_eq!(agent.hear().await["method"], json!("prompt/send"), "there was nothing to cancel");
+    app.send(AgentCommand::Cancel(session()));
+    let cancel = agent.hear().await;
+    assert_eq!((&cancel["method"], &cancel["params"]), (&json!("$/cancelRequest"), &json!({"id": 2})));
+}
+
+#[tokio::test]
+async fn shutdown_is_asked_for_and_its_answer_ends_the_wait() {
+    let (mut app, mut agent, _folder) = oxide().await;
+    app.connection.commands.stop(false);
+    let shutdown = agent.hear().await;
+    assert_eq!(shutdown["method"], json!("shutdown"));
+    agent.say(json!({"id": shutdown["id"], "result": null})).await;
+    assert_eq!(agent.hear_line().await, None, "then the input is closed");
+    drop(agent);
+    assert_eq!(app.rest().await.1, CloseReason::Stopped);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_shut_down_is_not_waited_for() {
+    let (_app, mut agent, _folder) = {
+        let (app, agent, folder) = oxide().await;
+        app.connection.commands.stop(false);
+        (app, agent, folder)
+    };
+    assert_eq!(agent.hear().await["method"], json!("shutdown"));
+    assert_eq!(agent.hear_line().await, None);
+}
+
+#[tokio::test]
+async fn the_id_of_the_last_session_is_found_in_the_folder() {
+    let (mut app, mut agent, folder) = start(Profile::OpenOxide);
+    std::fs::create_dir_all(folder.path().join(".openoxide/sessions")).unwrap();
+    std::fs::write(folder.path().join(".openoxide/sessions/.current"), "sess_old\n").unwrap();
+    drop((app, agent));
+    let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
+    spec.wire.profile = Some(Profile::OpenOxide);
+    let cwd = folder.path().to_owned();
+    (app, agent) =
+        start_as(ConnectOptions { spec, cwd, ..options(Tap::default()) }, Limits::default(), 64 << 10);
+    agent.hear().await;
+    agent.say(json!({"id": 1, "result": {"protocolVersion": "0.1", "serverInfo": {"name": "x"}}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    let AgentEvent::Ready(info) = app.next_regular().await else { panic!("not ready") };
+    assert_eq!(info.last_session, Some("sess_old".into()));
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_no_notifications_hears_of_no_withdrawal() {
+    let (mut app, mut agent, _folder) = start(Profile::ZeptoClaw);
+    agent.answer_initialize().await;
+    app.ready().await;
+    app.set_mode(1);
+    agent.hear().await;
+    app.send(AgentCommand::CancelCall(CallTag { number: 1, purpose: Purpose::SetMode(SessionKey(1)) }));
+    app.set_mode(2);
+    assert_eq!(agent.hear().await["method"], json!("session/set_mode"));
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_too_long_is_not_sent() {
+    let (mut app, mut agent, _folder) = start(Profile::ZeptoClaw);
+    agent.answer_initialize().await;
+    app.ready().await;
+    let blocks = vec![ContentBlock::Text("x".repeat(200_000))];
+    app.call(1, Purpose::Prompt(SessionKey(1)), Call::Prompt("s1".into(), blocks));
+    let (_, reply) = app.reply().await;
+    let Err(CallError::NotSent { error }) = reply else { panic!("{reply:?}") };
+    assert!(error.contains("196 KiB") && error.contains("at most 100"), "{error}");
+    app.prompt(2);
+    assert_eq!(agent.hear().await["params"]["prompt"][0]["text"], json!("hello"));
+}
+
+#[tokio::test]
+async fn an_old_form_is_tried_where_the_new_one_is_refused() {
+    let (mut app, mut agent, _folder) = start(Profile::Banjo);
+    agent.answer_initialize().await;
+    app.ready().await;
+    app.set_mode(1);
+    agent.hear().await;
+    agent.say(json!({"id": 2, "error": {"code": RpcError::INVALID_PARAMS, "message": "missing mode"}})).await;
+    assert_eq!(agent.hear().await["params"], json!({"sessionId": "s1", "mode": "ask"}));
+    agent.say(json!({"id": 3, "error": {"code": RpcError::INVALID_PARAMS, "message": "no such mode"}})).await;
+    let (number, reply) = app.reply().await;
+    assert_eq!(number, 1);
+    assert!(matches!(reply, Err(CallError::Agent(error)) if error.message == "no such mode"));
+}

@@ -1,0 +1,258 @@
+//! How each system says the same things.
+
+mod active;
+mod banjo;
+mod elephant;
+mod oxide;
+mod zepto;
+
+use parlor::model::Profile;
+
+pub use active::{ActiveContextCode, ActiveContextDocument};
+pub use banjo::{BanjoCode, BanjoDocument};
+pub use elephant::{ElephantCode, ElephantDocument};
+pub use oxide::{OpenOxide, OxideForm};
+pub use zepto::{ZeptoClawCode, ZeptoClawDocument};
+
+/// How a session is taken up again after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reopen {
+    Resumes,
+    Loads,
+    Not,
+}
+
+/// What a system can.
+#[derive(Debug, Clone, Copy)]
+pub struct Can {
+    pub thinks: bool,
+    pub tools: bool,
+    pub plans: bool,
+    pub asks: bool,
+    pub modes: bool,
+    pub models: bool,
+    pub options: bool,
+    pub lists: bool,
+    pub forks: bool,
+    pub commands: bool,
+    pub reopens: Reopen,
+    /// What it tells of the priority of its plans' steps.
+    pub priority: &'static str,
+}
+
+impl Can {
+    pub const NOTHING: Self = Self {
+        thinks: false,
+        tools: false,
+        plans: false,
+        asks: false,
+        modes: false,
+        models: false,
+        options: false,
+        lists: false,
+        forks: false,
+        commands: false,
+        reopens: Reopen::Not,
+        priority: "medium",
+    };
+}
+
+pub const MODES: &str = r#"{"currentModeId":"normal","availableModes":[{"id":"normal","name":"Normal"},{"id":"plan","name":"Plan"}]}"#;
+pub const MODELS: &str = r#"{"currentModelId":"small","availableModels":[{"modelId":"small","name":"Small"},{"modelId":"big","name":"Big"}]}"#;
+
+pub fn options(current: &str) -> String {
+    format!(
+        r#"[{{"id":"route","name":"Route","type":"select","currentValue":"{current}","options":[{{"value":"a","name":"A"}},{{"value":"b","name":"B"}}]}}]"#
+    )
+}
+
+/// A step that answers the last request.
+pub fn answer(result: &str) -> String {
+    format!("< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{result}}}\n")
+}
+
+/// A step that refuses the last request.
+pub fn refuse(code: i64, message: &str) -> String {
+    format!("< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{{\"code\":{code},\"message\":\"{message}\"}}}}\n")
+}
+
+/// A step that notifies.
+pub fn notify(method: &str, params: &str) -> String {
+    format!("< {{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}\n")
+}
+
+pub fn update(body: &str) -> String {
+    notify("session/update", &format!("{{\"sessionId\":\"s1\",\"update\":{body}}}"))
+}
+
+/// A step that reads the next message, which must hold this word.
+pub fn expect(word: &str) -> String {
+    format!("? {word}\n")
+}
+
+/// The way of speaking; what is not said here is the official way.
+pub trait Tongue {
+    fn can(&self) -> Can;
+
+    fn profile(&self) -> Option<Profile> {
+        None
+    }
+
+    fn initialize(&self) -> String {
+        let can = self.can();
+        let mut session = String::new();
+        let marks = [(can.lists, "list"), (can.forks, "fork"), (can.reopens == Reopen::Resumes, "resume")];
+        for (is_on, name) in marks {
+            if is_on {
+                let comma = if session.is_empty() { "" } else { "," };
+                session += &format!("{comma}\"{name}\":{{}}");
+            }
+        }
+        let loads = can.reopens == Reopen::Loads;
+        expect("\"initialize\"")
+            + &answer(&format!(
+                r#"{{"protocolVersion":1,"agentInfo":{{"name":"twin","version":"1"}},"agentCapabilities":{{"loadSession":{loads},"sessionCapabilities":{{{session}}}}}}}"#
+            ))
+    }
+
+    fn new_session(&self) -> String {
+        expect("\"session/new\"") + &answer(&self.opened("\"sessionId\":\"s1\"")) + &self.commands()
+    }
+
+    /// The answer to a call that opens a session.
+    fn opened(&self, id: &str) -> String {
+        let can = self.can();
+        let mut fields = vec![id.to_owned()];
+        if can.modes {
+            fields.push(format!("\"modes\":{MODES}"));
+        }
+        if can.models {
+            fields.push(format!("\"models\":{MODELS}"));
+        }
+        if can.options {
+            fields.push(format!("\"configOptions\":{}", options("a")));
+        }
+        format!("{{{}}}", fields.join(","))
+    }
+
+    fn commands(&self) -> String {
+        if !self.can().commands {
+            return String::new();
+        }
+        update(
+            r#"{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"review","description":"Review"}]}"#,
+        )
+    }
+
+    fn prompt(&self, _text: &str) -> String {
+        expect("\"session/prompt\"") + "= prompt\n"
+    }
+
+    fn say(&self, parts: &[&str]) -> String {
+        parts
+            .iter()
+            .map(|text| {
+                update(&format!(
+                    r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}"#
+                ))
+            })
+            .collect()
+    }
+
+    fn think(&self, text: &str) -> String {
+        update(&format!(
+            r#"{{"sessionUpdate":"agent_thought_chunk","content":{{"type":"text","text":"{text}"}}}}"#
+        ))
+    }
+
+    fn tool_begin(&self, id: &str) -> String {
+        update(&format!(
+            r#"{{"sessionUpdate":"tool_call","toolCallId":"{id}","title":"bash","name":"bash","kind":"execute","status":"in_progress","rawInput":{{"command":"ls"}}}}"#
+        ))
+    }
+
+    fn tool_end(&self, id: &str, output: &str) -> String {
+        update(&format!(
+            r#"{{"sessionUpdate":"tool_call_update","toolCallId":"{id}","status":"completed","content":[{{"type":"content","content":{{"type":"text","text":"{output}"}}}}]}}"#
+        ))
+    }
+
+    fn diff(&self, path: &str) -> String {
+        update(&format!(
+            r#"{{"sessionUpdate":"tool_call","toolCallId":"d1","title":"Edit {path}","kind":"edit","status":"completed","content":[{{"type":"diff","path":"{path}","oldText":"1","newText":"2"}}]}}"#
+        ))
+    }
+
+    fn plan(&self) -> String {
+        let priority = self.can().priority;
+        update(&format!(
+            r#"{{"sessionUpdate":"plan","entries":[{{"content":"Look","priority":"{priority}","status":"completed"}},{{"content":"Change","priority":"{priority}","status":"in_progress"}}]}}"#
+        ))
+    }
+
+    fn ask(&self, id: u32, tool: &str) -> String {
+        format!(
+            "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"session/request_permission\",\"params\":{{\"sessionId\":\"s1\",\
+             \"toolCall\":{{\"toolCallId\":\"{tool}\",\"title\":\"Write\",\"kind\":\"edit\"}},\"options\":[\
+             {{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}},{{\"optionId\":\"no\",\"name\":\"No\",\"kind\":\"reject_once\"}}]}}}}\n"
+        )
+    }
+
+    /// Waits for the cancel, and for the answer to the open permission.
+    fn cancel(&self) -> String {
+        let asked = if self.can().asks { "> cancelled\n" } else { "" };
+        format!("> \"session/cancel\"\n{asked}")
+    }
+
+    fn end(&self, reason: &str) -> String {
+        format!("< {{\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{{\"stopReason\":\"{reason}\"}}}}\n")
+    }
+
+    /// What follows a cancelled turn.
+    fn after_cancel(&self) -> String {
+        String::new()
+    }
+
+    fn mode(&self, mode: &str) -> String {
+        expect("\"session/set_mode\"")
+            + &answer("{}")
+            + &update(&format!(r#"{{"sessionUpdate":"current_mode_update","currentModeId":"{mode}"}}"#))
+    }
+
+    fn model(&self, _model: &str) -> String {
+        expect("\"session/set_model\"") + &answer("{}")
+    }
+
+    fn option(&self) -> String {
+        expect("\"session/set_config_option\"") + &answer(&format!("{{\"configOptions\":{}}}", options("b")))
+    }
+
+    fn list(&self) -> String {
+        expect("\"session/list\"")
+            + &answer(r#"{"sessions":[{"sessionId":"s1","cwd":"/w","title":"First"}]}"#)
+    }
+
+    fn reopen(&self) -> String {
+        match self.can().reopens {
+            Reopen::Resumes => expect("\"session/resume\"") + &answer("{}"),
+            Reopen::Loads => expect("\"session/load\"") + &answer("{}"),
+            Reopen::Not => self.new_session(),
+        }
+    }
+
+    /// A copy under another id; what follows is said there.
+    fn fork(&self, id: &str) -> String {
+        expect("\"session/fork\"") + &answer(&format!("{{\"sessionId\":\"{id}\"}}"))
+    }
+}
+
+/// The protocol as it is written, with what a system can.
+pub struct Official {
+    pub can: Can,
+}
+
+impl Tongue for Official {
+    fn can(&self) -> Can {
+        self.can
+    }
+}

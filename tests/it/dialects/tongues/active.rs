@@ -1,0 +1,151 @@
+//! `ActiveContext`: flat updates by its document; by its code a session that dies on cancel.
+
+use parlor::model::Profile;
+
+use super::{Can, MODELS, MODES, Reopen, Tongue, answer, expect, notify, refuse};
+
+const CAN: Can = Can {
+    thinks: true,
+    tools: true,
+    plans: true,
+    asks: true,
+    modes: true,
+    models: true,
+    commands: true,
+    reopens: Reopen::Loads,
+    priority: "high",
+    ..Can::NOTHING
+};
+
+const HELLO: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false}},"agentInfo":{"name":"activecontext","title":"ActiveContext","version":"0.1.0"},"authMethods":[]}"#;
+
+/// After a cancel and after a crash: not in memory, but on disk.
+fn taken_up_again(loaded: &str) -> String {
+    expect("\"session/resume\"") + &answer("null") + &expect("\"session/load\"") + &answer(loaded)
+}
+
+fn flat(body: &str) -> String {
+    notify("session/update", &format!("{{\"sessionId\":\"s1\",{body}}}"))
+}
+
+pub struct ActiveContextDocument;
+
+impl Tongue for ActiveContextDocument {
+    fn can(&self) -> Can {
+        CAN
+    }
+
+    fn initialize(&self) -> String {
+        expect("\"initialize\"") + &answer(HELLO)
+    }
+
+    fn opened(&self, id: &str) -> String {
+        format!("{{{id},\"modeState\":{MODES},\"models\":{MODELS}}}")
+    }
+
+    fn commands(&self) -> String {
+        flat(
+            r#""sessionUpdate":"available_commands_update","commands":[{"name":"review","description":"Review"}]"#,
+        )
+    }
+
+    fn say(&self, parts: &[&str]) -> String {
+        parts
+            .iter()
+            .map(|text| flat(&format!(r#""sessionUpdate":"agent_message_text_update","text":"{text}""#)))
+            .collect()
+    }
+
+    fn think(&self, text: &str) -> String {
+        flat(&format!(r#""sessionUpdate":"agent_thought_text_update","text":"{text}""#))
+    }
+
+    fn tool_begin(&self, id: &str) -> String {
+        flat(&format!(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"{id}","title":"bash","kind":"execute","status":"in_progress""#
+        ))
+    }
+
+    fn tool_end(&self, id: &str, output: &str) -> String {
+        flat(&format!(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"{id}","status":"completed","content":[{{"type":"text","text":"{output}"}}]"#
+        ))
+    }
+
+    fn diff(&self, path: &str) -> String {
+        flat(&format!(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"d1","title":"Edit {path}","kind":"edit","status":"completed","content":[{{"type":"diff","path":"{path}","oldText":"1","newText":"2"}}]"#
+        ))
+    }
+
+    fn plan(&self) -> String {
+        flat(
+            r#""sessionUpdate":"plan","entries":[{"content":"Look","priority":"high","status":"completed"},{"content":"Change","priority":"high","status":"in_progress"}]"#,
+        )
+    }
+
+    fn ask(&self, id: u32, tool: &str) -> String {
+        format!(
+            "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"session/request_permission\",\"params\":{{\"sessionId\":\"s1\",\
+             \"toolCall\":{{\"toolCallId\":\"{tool}\",\"title\":\"Write\",\"kind\":\"edit\"}},\"options\":[\
+             {{\"id\":\"yes\",\"kind\":\"allow_once\",\"label\":\"Yes\"}},{{\"id\":\"no\",\"kind\":\"reject_once\",\"label\":\"No\"}}]}}}}\n"
+        )
+    }
+
+    fn cancel(&self) -> String {
+        "> \"session/cancel\"\n> {\"outcome\":\"cancelled\"}\n".to_owned()
+    }
+
+    fn end(&self, reason: &str) -> String {
+        format!("< {{\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{{\"stop_reason\":\"{reason}\"}}}}\n")
+    }
+
+    fn after_cancel(&self) -> String {
+        taken_up_again("{}")
+    }
+
+    fn mode(&self, mode: &str) -> String {
+        expect("\"session/set_mode\"")
+            + &answer("{}")
+            + &flat(&format!(r#""sessionUpdate":"current_mode_update","modeId":"{mode}""#))
+    }
+
+    fn reopen(&self) -> String {
+        taken_up_again("{}")
+    }
+}
+
+pub struct ActiveContextCode {
+    /// Whether a load brings nothing back.
+    pub is_null: bool,
+}
+
+impl Tongue for ActiveContextCode {
+    fn can(&self) -> Can {
+        CAN
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        Some(Profile::ActiveContext)
+    }
+
+    fn initialize(&self) -> String {
+        expect("\"initialize\"") + &answer(HELLO)
+    }
+
+    fn after_cancel(&self) -> String {
+        if self.is_null {
+            // The answer says nothing, the next prompt does.
+            taken_up_again("null")
+                + &expect("\"session/prompt\"")
+                + &refuse(-32600, "Session not found: s1")
+                + &self.new_session()
+        } else {
+            taken_up_again("{}")
+        }
+    }
+
+    fn reopen(&self) -> String {
+        taken_up_again("{}")
+    }
+}

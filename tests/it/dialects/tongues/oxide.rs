@@ -1,0 +1,145 @@
+//! `OpenOxide`: a protocol of its own. Its page leaves the envelope of events open.
+
+use parlor::model::Profile;
+
+use super::{Can, Reopen, Tongue, answer, expect, notify, refuse};
+
+/// How events come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OxideForm {
+    /// Their name is the method.
+    Methods,
+    /// Inside of `session/update`.
+    Inside,
+    /// As bare objects, after a receipt for the prompt; it says first that it is ready.
+    Bare,
+    /// As methods with a prefix, and nobody told parlor which system it is.
+    Unknown,
+}
+
+pub struct OpenOxide {
+    pub form: OxideForm,
+}
+
+impl OpenOxide {
+    fn event(&self, name: &str, fields: &str) -> String {
+        let comma = if fields.is_empty() { "" } else { "," };
+        match self.form {
+            OxideForm::Methods => notify(name, &format!("{{\"session_id\":\"s1\"{comma}{fields}}}")),
+            OxideForm::Inside => notify(
+                "session/update",
+                &format!("{{\"session_id\":\"s1\",\"event\":{{\"type\":\"{name}\"{comma}{fields}}}}}"),
+            ),
+            // Without a session: that of the running turn.
+            OxideForm::Bare => format!("< {{\"type\":\"{name}\"{comma}{fields}}}\n"),
+            OxideForm::Unknown => {
+                notify(&format!("event/{name}"), &format!("{{\"session_id\":\"s1\"{comma}{fields}}}"))
+            }
+        }
+    }
+}
+
+impl Tongue for OpenOxide {
+    fn can(&self) -> Can {
+        Can {
+            tools: true,
+            plans: true,
+            commands: true,
+            // In a copy, events come without a session: they belong to the one that was prompted last.
+            forks: self.form == OxideForm::Bare,
+            reopens: Reopen::Resumes,
+            ..Can::NOTHING
+        }
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        (self.form != OxideForm::Unknown).then_some(Profile::OpenOxide)
+    }
+
+    fn initialize(&self) -> String {
+        let first = match self.form {
+            OxideForm::Bare => "< ready\n".to_owned(),
+            // It takes no other version than its own.
+            OxideForm::Unknown => {
+                let no = expect("\"protocolVersion\":1") + &refuse(-32602, "unsupported protocol version");
+                no.repeat(2)
+            }
+            OxideForm::Methods | OxideForm::Inside => String::new(),
+        };
+        let fork = self.can().forks;
+        first
+            + &expect("\"protocolVersion\":\"0.1\"")
+            + &answer(&format!(
+                r#"{{"protocolVersion":"0.1","serverInfo":{{"name":"oxide-core","version":"0.1.0"}},"capabilities":{{"file_read":true,"streaming":true,"session_fork":{fork},"slash_commands":[{{"command":"/review","description":"Review"}}]}}}}"#
+            ))
+    }
+
+    fn new_session(&self) -> String {
+        expect("\"session/create\"") + &answer(r#"{"session_id":"s1"}"#)
+    }
+
+    fn prompt(&self, _text: &str) -> String {
+        let receipt = if self.form == OxideForm::Bare { answer("{}") } else { String::new() };
+        expect("\"prompt/send\"") + "= prompt\n" + &receipt
+    }
+
+    fn say(&self, parts: &[&str]) -> String {
+        parts.iter().map(|text| self.event("text_delta", &format!("\"text\":\"{text}\""))).collect()
+    }
+
+    fn tool_begin(&self, id: &str) -> String {
+        self.event("tool_use", &format!(r#""id":"{id}","name":"bash","input":{{"command":"ls"}}"#))
+    }
+
+    fn tool_end(&self, _id: &str, output: &str) -> String {
+        self.event("tool_result", &format!("\"content\":\"{output}\""))
+    }
+
+    fn diff(&self, path: &str) -> String {
+        self.event(
+            "diff_block",
+            &format!(
+                r#""path":"{path}","unified_diff":"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-1\n+2\n ...""#
+            ),
+        )
+    }
+
+    fn plan(&self) -> String {
+        self.event("plan_step", "\"step\":\"Look\"") + &self.event("plan_step", "\"step\":\"Change\"")
+    }
+
+    fn cancel(&self) -> String {
+        // With the id of the prompt request.
+        "> \"$/cancelRequest\",\"params\":{\"id\":\n".to_owned()
+    }
+
+    fn end(&self, reason: &str) -> String {
+        match (self.form, reason) {
+            (_, "cancelled") => self.event("done", "\"cancelled\":true"),
+            // Both ends, in one order or the other.
+            (OxideForm::Methods, _) => {
+                self.event("done", "") + "< {\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{}}\n"
+            }
+            (OxideForm::Inside, _) => {
+                "< {\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":null}\n".to_owned()
+                    + &self.event("done", "")
+            }
+            (_, reason) => self.event("done", &format!("\"stop_reason\":\"{reason}\"")),
+        }
+    }
+
+    fn reopen(&self) -> String {
+        let resume = expect("\"session/resume\"");
+        match self.form {
+            // It takes only one of the two ids.
+            OxideForm::Inside => {
+                format!("{resume}{}{resume}{}", refuse(-32602, "unknown field sessionId"), answer("{}"))
+            }
+            _ => resume + &answer(r#"{"session_id":"s1"}"#),
+        }
+    }
+
+    fn fork(&self, id: &str) -> String {
+        expect("\"branch_at_turn\":") + &answer(&format!("{{\"session_id\":\"{id}\"}}"))
+    }
+}
