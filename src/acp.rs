@@ -32,8 +32,11 @@ pub fn connect(options: ConnectOptions) -> Connection {
 /// The same. `urgent` is notified when a batch waits that holds more than updates, and when no more batches fit: who
 /// takes updates at its own pace still answers a request at once and slows no agent down.
 pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connection {
-    let transport = transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone());
-    spawn(Box::new(transport), options, Limits::default(), urgent)
+    let transport: Box<dyn transport::Transport> = match &options.spec.remote {
+        Some(remote) => Box::new(transport::remote::RemoteAgent::new(remote.clone())),
+        None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
+    };
+    spawn(transport, options, Limits::default(), urgent)
 }
 
 /// The same over any transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.

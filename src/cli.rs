@@ -29,6 +29,7 @@ Examples:
   parlor -- gemini --acp              any program that speaks the protocol on stdin and stdout
   parlor --agent-command 'my-agent --acp'
                                       the same, as one line
+  parlor --connect https://host/acp   an agent on another machine; it gets no files and no terminals of this one
   parlor ./demo                       a folder that is named like a command
 
 Agents are those of the configuration, those found on this machine (see `parlor agents list`), and `demo`.
@@ -39,6 +40,9 @@ Files (`parlor config` prints where they lie here):
   data, logs      parlor's data folder; --data-dir or PARLOR_DATA_DIR names another
 
 Inside parlor, F1 shows the keys and Ctrl+P finds every command.";
+
+/// The words of [`crate::model::Carrier`]; a test keeps them the same.
+const CARRIERS: [&str; 5] = ["http", "websocket", "rpc-sse", "post", "post-sse"];
 
 /// A terminal client for any agent that speaks the Agent Client Protocol.
 #[derive(Debug, Clone, Parser)]
@@ -55,6 +59,22 @@ pub struct Cli {
     /// A program that speaks the protocol, with its arguments, as one line; quotes work as in a shell, nothing else does
     #[arg(long, value_name = "LINE", conflicts_with = "command")]
     pub agent_command: Option<String>,
+
+    /// An agent behind a URL: https, http, wss or ws
+    #[arg(long, value_name = "URL", conflicts_with_all = ["agent", "agent_command", "command"])]
+    pub connect: Option<String>,
+
+    /// With --connect: how the server is spoken to, instead of finding out
+    #[arg(long, value_name = "KIND", requires = "connect", value_parser = CARRIERS)]
+    pub transport: Option<String>,
+
+    /// With --connect: send the token that this variable of the environment holds
+    #[arg(long, value_name = "NAME", requires = "connect", conflicts_with = "token_file")]
+    pub token_env: Option<String>,
+
+    /// With --connect: send the token that this file holds
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    pub token_file: Option<PathBuf>,
 
     /// What holds for all commands.
     #[command(flatten)]

@@ -145,13 +145,20 @@ fn the_app_reads_no_clock_and_does_no_io() {
 #[test]
 fn the_environment_is_read_in_few_places() {
     // What a child inherits is asked where it is started; the demo agent is a program of its own.
-    let homes = ["config", "services/terminals/start", "acp/transport/stdio", "demo"];
+    let homes =
+        ["config", "services/terminals/start", "acp/transport/stdio", "acp/transport/remote/token", "demo"];
     assert_only_in(&["env::var", "env::vars"], &homes);
 }
 
 #[test]
 fn programs_are_started_in_few_places() {
-    let homes = ["services/process", "services/login", "services/editor", "acp/transport/stdio"];
+    let homes = [
+        "services/process",
+        "services/login",
+        "services/editor",
+        "acp/transport/stdio",
+        "acp/transport/remote/token",
+    ];
     assert_only_in(&["Command::new("], &homes);
 }
 

@@ -286,6 +286,16 @@ impl FrameReader {
     }
 }
 
+/// Sorts a message that came whole, from a carrier that keeps messages apart itself.
+pub fn sort_whole(bytes: &Bytes, out: &mut Vec<Piece>) {
+    let bytes = trim(bytes);
+    match bytes.first() {
+        Some(b'{') => out.push(Piece::Frame(Frame::new(bytes, Form::Line))),
+        Some(b'[') if array::split(&bytes, out) => {}
+        _ => push_noise(bytes, out),
+    }
+}
+
 fn push_noise(bytes: Bytes, out: &mut Vec<Piece>) {
     if !bytes.is_empty() {
         out.push(Piece::Noise(bytes));

@@ -142,6 +142,7 @@ async fn drive(
                         }
                     }
                 }
+                Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
             },

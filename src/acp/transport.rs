@@ -10,6 +10,7 @@ pub mod memory;
 mod process;
 mod pump;
 mod queue;
+pub mod remote;
 mod stderr;
 pub mod stdio;
 #[cfg(test)]
@@ -63,6 +64,8 @@ pub struct Link {
 pub enum In {
     /// What one read gave.
     Pieces(Vec<Piece>),
+    /// Something irregular on the way, in one sentence.
+    Note(String),
     /// The end; the last message.
     Closed(LinkEnd),
 }
@@ -81,6 +84,10 @@ pub enum LinkEnd {
     Eof,
     /// The stream broke.
     Io(String),
+    /// A server was not reached; trying again may help. Whole sentences.
+    Unreachable(String),
+    /// A server refused us; trying again would change nothing. Whole sentences.
+    Refused(String),
 }
 
 /// How far a link is to be ended.

@@ -32,9 +32,11 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         return;
     };
     let former = session.conn;
-    let is_same_program = former
-        .and_then(|conn| state.conns.get(&conn))
-        .is_some_and(|conn| conn.spec.command == spec.command && conn.spec.args == spec.args);
+    let is_same_program = former.and_then(|conn| state.conns.get(&conn)).is_some_and(|conn| {
+        let former = &conn.spec;
+        let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
+        former.command == spec.command && former.args == spec.args && url(former) == url(&spec)
+    });
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
         let is_shared = call::sessions_of(state, former, false).iter().any(|other| *other != key);
@@ -275,7 +277,10 @@ pub(super) fn on_closed(
     } else {
         let was_ready = before == ConnPhase::Ready;
         tell_end(state, conn, reason, &noise, now, fx);
-        let is_crash = matches!(reason, CloseReason::Exited { .. } | CloseReason::Lost { .. });
+        let is_crash = matches!(
+            reason,
+            CloseReason::Exited { .. } | CloseReason::Lost { .. } | CloseReason::Unreachable { .. }
+        );
         // A process that never got through its first handshake would fail again the same way.
         let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
         crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
@@ -320,7 +325,7 @@ fn tell_end(
             }
         }
         let hint = match reason {
-            CloseReason::NotStarted { .. } => cause.clone(),
+            CloseReason::NotStarted { .. } | CloseReason::Refused { .. } => cause.clone(),
             _ => format!("{cause} Restart it to go on."),
         };
         open::drop_replay(state, key);

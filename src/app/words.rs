@@ -84,7 +84,10 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
             format!("The program {command} could not be started: {error}.")
         }
         CloseReason::Exited { status, .. } => format!("The agent ended with {}.", exit_text(status)),
-        CloseReason::Lost { error } => format!("The connection to the agent broke: {error}."),
+        CloseReason::Lost { error } => {
+            format!("The connection to the agent broke: {}.", error.trim_end_matches('.'))
+        }
+        CloseReason::Unreachable { error } | CloseReason::Refused { error } => error.clone(),
         CloseReason::Stopped => "The agent was stopped.".to_owned(),
     }
 }

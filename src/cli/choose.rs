@@ -9,10 +9,11 @@ use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 
 use super::{Cli, Command};
+use crate::config::agents::remote::check_url;
 use crate::config::catalogue::{self, known};
 use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem};
-use crate::model::{AgentSpec, Callbacks};
+use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
 
 /// The name of the built-in agent.
 pub const DEMO: &str = "demo";
@@ -51,6 +52,9 @@ pub fn agent_from(
             bail!("the line of --agent-command is empty; write the command that starts the agent");
         };
         return from_words(command, args, config.callbacks).map(Some);
+    }
+    if let Some(url) = &cli.connect {
+        return from_url(cli, url, config).map(Some);
     }
     if let Some(name) = &cli.agent {
         return by_name(name, config, found, demo).map(Some);
@@ -138,6 +142,42 @@ fn by_name(
     let near = nearest(name, names.iter().copied().chain(catalogue::KNOWN.iter().map(|known| known.name)));
     let advice = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
     bail!("there is no agent `{name}`; {advice}`parlor agents list` shows all of them");
+}
+
+/// An agent behind a URL: one that is configured with this very URL, or a new one without callbacks.
+fn from_url(cli: &Cli, url: &str, config: &Config) -> anyhow::Result<AgentSpec> {
+    if let Err((what, fix)) = check_url(url, &["https", "http", "wss", "ws"]) {
+        bail!("the address {} {what}; {fix}", shown_url(url));
+    }
+    let token = match (&cli.token_env, &cli.token_file) {
+        (Some(name), _) => Some(TokenSource::Env(name.clone())),
+        (None, Some(path)) => {
+            let whole = std::path::absolute(path).context("cannot make the path of --token-file absolute")?;
+            Some(TokenSource::File(whole))
+        }
+        (None, None) => None,
+    };
+    let carrier = cli.transport.as_deref().and_then(Carrier::of_word);
+    let configured = config
+        .agents
+        .values()
+        .find(|spec| spec.remote.as_ref().is_some_and(|remote| remote.url == url))
+        .cloned();
+    let mut spec = configured.unwrap_or_else(|| {
+        let shown = shown_url(url);
+        let host = shown.split_once("://").map_or(shown.as_str(), |(_, rest)| rest);
+        AgentSpec {
+            name: host.split('/').next().unwrap_or(host).to_owned(),
+            callbacks: Callbacks::NONE,
+            remote: Some(Remote { url: url.to_owned(), ..Remote::default() }),
+            ..AgentSpec::default()
+        }
+    });
+    if let Some(remote) = &mut spec.remote {
+        remote.token = token.or(remote.token.take());
+        remote.carrier = carrier.or(remote.carrier);
+    }
+    Ok(spec)
 }
 
 /// A command given in words. A path is made absolute, for the agent may run in another folder.

@@ -3,6 +3,8 @@
 //! Duty: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]` as specs that can be started or passed on.
 //! Not its duty: known agents that are not configured (`catalogue`), starting anything (`acp`).
 
+pub mod remote;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,8 +17,24 @@ use crate::model::{AgentSpec, Callbacks, McpServer};
 
 /// Keys of the callback switches.
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
-const AGENT_KEYS: &[&str] =
-    &["command", "args", "env", "cwd", "title", "fs", "fs_read", "fs_write", "terminal"];
+const AGENT_KEYS: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "title",
+    "fs",
+    "fs_read",
+    "fs_write",
+    "terminal",
+    "url",
+    "transport",
+    "events_url",
+    "headers",
+    "token_env",
+    "token_file",
+    "token_command",
+];
 const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
 /// Callback switches of a table: `fs` sets both file callbacks, the finer ones win over it.
@@ -53,17 +71,32 @@ pub(super) fn read_agents(
         }
         let Some(table) = reader.table(&place, value) else { continue };
         reader.unknown_keys(table, &format!("[{place}]"), &[AGENT_KEYS, super::wire::KEYS].concat());
-        let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around) else {
-            continue;
-        };
-        let spec = AgentSpec {
-            name: name.to_owned(),
-            command,
-            args,
-            env: read_pairs(reader, &place, "env", table),
-            cwd: read_cwd(reader, &place, table, around),
-            callbacks: read_callbacks(reader, &place, table, config.callbacks),
-            wire: super::wire::read_wire(reader, &place, table),
+        let spec = if table.contains_key("url") {
+            let Some(remote) = remote::read(reader, &place, table, around) else { continue };
+            AgentSpec {
+                name: name.to_owned(),
+                // The general switches are for agents on this machine; here each is given by name.
+                callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
+                remote: Some(remote),
+                wire: super::wire::read_wire(reader, &place, table),
+                ..AgentSpec::default()
+            }
+        } else {
+            remote::tell_strays(reader, &place, table);
+            let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around)
+            else {
+                continue;
+            };
+            AgentSpec {
+                name: name.to_owned(),
+                command,
+                args,
+                env: read_pairs(reader, &place, "env", table),
+                cwd: read_cwd(reader, &place, table, around),
+                callbacks: read_callbacks(reader, &place, table, config.callbacks),
+                wire: super::wire::read_wire(reader, &place, table),
+                ..AgentSpec::default()
+            }
         };
         if let Some(title) = read_string(reader, &place, "title", table) {
             config.agent_titles.insert(name.to_owned(), title);
@@ -198,7 +231,7 @@ fn read_command(
         reader.problem(
             span,
             format!("`{place}` has no command"),
-            "write command = \"…\", the program to start",
+            "write command = \"…\", the program to start, or url = \"…\", where the agent is",
         );
         return None;
     };

@@ -10,7 +10,9 @@ use toml::Value;
 
 use super::keymap::actions;
 use super::{Config, Origin, Paths, Problem, fold};
-use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, WireSpec};
+use crate::model::{
+    AgentSpec, Callbacks, Carrier, FoldRules, McpServer, Remote, TokenSource, WireSpec, shown_url,
+};
 
 /// Everything in force. Each value carries its origin as a comment.
 pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
@@ -34,7 +36,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         None => out.line("# editor is not set: $VISUAL opens files, or $EDITOR"),
     }
     out.head("[callbacks]");
-    out.callbacks("callbacks", config.callbacks);
+    out.callbacks("callbacks", config.callbacks, false);
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
@@ -98,14 +100,43 @@ impl Out<'_> {
         if let Some(title) = self.config.agent_titles.get(name) {
             self.value(&format!("{place}.title"), "title", title.as_str());
         }
+        if let Some(remote) = &spec.remote {
+            self.remote(&place, remote);
+            self.callbacks(&place, spec.callbacks, true);
+            self.wire(&place, &spec.wire);
+            return;
+        }
         self.value(&format!("{place}.command"), "command", spec.command.as_str());
         self.value(&format!("{place}.args"), "args", spec.args.clone());
         if let Some(cwd) = &spec.cwd {
             self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
         }
-        self.callbacks(&place, spec.callbacks);
+        self.callbacks(&place, spec.callbacks, false);
         self.wire(&place, &spec.wire);
         self.pairs(&place, "env", &spec.env);
+    }
+
+    fn remote(&mut self, place: &str, remote: &Remote) {
+        // What stands behind the `?` may be a secret.
+        self.value(&format!("{place}.url"), "url", remote.shown_url());
+        let carrier = remote.carrier.map_or("auto", Carrier::word);
+        self.value(&format!("{place}.transport"), "transport", carrier);
+        if let Some(url) = &remote.events_url {
+            self.value(&format!("{place}.events_url"), "events_url", shown_url(url));
+        }
+        match &remote.token {
+            Some(TokenSource::Env(name)) => {
+                self.value(&format!("{place}.token_env"), "token_env", name.as_str());
+            }
+            Some(TokenSource::File(path)) => {
+                self.value(&format!("{place}.token_file"), "token_file", path.to_string_lossy().as_ref());
+            }
+            Some(TokenSource::Command(words)) => {
+                self.value(&format!("{place}.token_command"), "token_command", words.clone());
+            }
+            None => {}
+        }
+        self.pairs(place, "headers", &remote.headers);
     }
 
     /// Only what is said: nothing of it is needed for most agents.
@@ -166,7 +197,7 @@ impl Out<'_> {
         }
     }
 
-    fn callbacks(&mut self, place: &str, callbacks: Callbacks) {
+    fn callbacks(&mut self, place: &str, callbacks: Callbacks, is_remote: bool) {
         for (name, value) in [
             ("fs_read", callbacks.fs_read),
             ("fs_write", callbacks.fs_write),
@@ -180,7 +211,12 @@ impl Out<'_> {
                 names.push(format!("callbacks.{name}"));
                 names.extend(coarse.map(|coarse| format!("callbacks.{coarse}")));
             }
-            let origins = || names.iter().map(|name| self.config.origin(name));
+            let origin_of = |name: &String| match self.config.origin(name) {
+                // The general switches do not reach an agent behind a URL, but for the command line's.
+                Origin::File { .. } if is_remote && !name.starts_with(place) => Origin::Default,
+                origin => origin,
+            };
+            let origins = || names.iter().map(origin_of);
             let forced = origins().find(|origin| *origin == Origin::CommandLine);
             let set = || origins().find(|origin| *origin != Origin::Default);
             let origin = forced.or_else(set).unwrap_or_default();

@@ -75,6 +75,7 @@ fn a_whole_file_is_read() {
             cwd: Some("/home/ada".into()),
             callbacks: Callbacks { fs_read: true, fs_write: false, terminal: true },
             wire: crate::model::WireSpec::default(),
+            remote: None,
         }
     );
     assert_eq!(config.agent_titles.get("mine").map(String::as_str), Some("My agent"));

@@ -139,6 +139,16 @@ pub enum CloseReason {
         /// Why.
         error: String,
     },
+    /// The agent behind a URL could not be reached; trying again may help.
+    Unreachable {
+        /// What happened and what to do, in whole sentences.
+        error: String,
+    },
+    /// The server of an agent behind a URL refused us; trying again would change nothing.
+    Refused {
+        /// What happened and what to do, in whole sentences.
+        error: String,
+    },
     /// We stopped it.
     Stopped,
 }

@@ -62,6 +62,8 @@ pub enum AnomalyKind {
     UnknownMethod,
     /// A form that only a dialect has (header frames, an array, another name).
     Dialect,
+    /// Something about the way to an agent behind a URL: a stream that broke and was opened again.
+    Carrier,
 }
 
 impl From<RpcError> for CallError {

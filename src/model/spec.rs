@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::Remote;
+
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSpec {
@@ -19,11 +21,16 @@ pub struct AgentSpec {
     pub callbacks: Callbacks,
     /// How to speak to it.
     pub wire: WireSpec,
+    /// Where it is reached instead of being started; then command, arguments, variables and folder mean nothing.
+    pub remote: Option<Remote>,
 }
 
 impl AgentSpec {
-    /// The command line for people: words that need it are quoted.
+    /// The command line for people: words that need it are quoted. For an agent behind a URL, the URL.
     pub fn command_line(&self) -> String {
+        if let Some(remote) = &self.remote {
+            return remote.shown_url();
+        }
         let words = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
         shell_words::join(words)
     }
@@ -97,6 +104,11 @@ pub struct Callbacks {
     pub fs_write: bool,
     /// `terminal/*`.
     pub terminal: bool,
+}
+
+impl Callbacks {
+    /// None of them: what an agent gets that is not on this machine, unless the user trusts it by name.
+    pub const NONE: Self = Self { fs_read: false, fs_write: false, terminal: false };
 }
 
 impl Default for Callbacks {

@@ -163,6 +163,11 @@ impl Peer {
         }
     }
 
+    /// Tells what was irregular on the way to the agent.
+    pub fn on_note(&mut self, text: String) {
+        self.anomaly(AnomalyKind::Carrier, text);
+    }
+
     /// Gives up the calls whose time is over.
     pub fn on_deadline(&mut self, now: Instant) {
         match self.manners.take_due(now) {
@@ -202,6 +207,8 @@ impl Peer {
             LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
             LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
             LinkEnd::Io(error) => CloseReason::Lost { error },
+            LinkEnd::Unreachable(error) => CloseReason::Unreachable { error },
+            LinkEnd::Refused(error) => CloseReason::Refused { error },
         }
     }
 

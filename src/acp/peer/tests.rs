@@ -3,8 +3,8 @@
 mod calls;
 mod input;
 mod life;
-mod pace;
 mod manners;
+mod pace;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -45,6 +45,7 @@ async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
                 Piece::Noise(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Piece::Oversize { len_bytes, .. } => format!("oversize {len_bytes}"),
             })),
+            In::Note(text) => texts.push(text),
             In::Closed(end) => {
                 assert!(link.incoming.recv().await.is_none(), "closed is the last message");
                 return (texts, end);

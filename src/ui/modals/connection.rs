@@ -153,6 +153,8 @@ fn phase(scene: &Scene, phase: &ConnPhase) -> String {
         ConnPhase::Closed(CloseReason::NotStarted { error, .. }) => format!("could not be started: {error}"),
         ConnPhase::Closed(CloseReason::Exited { status, .. }) => exit(status),
         ConnPhase::Closed(CloseReason::Lost { error }) => format!("lost: {error}"),
+        ConnPhase::Closed(CloseReason::Unreachable { error }) => format!("not reached: {error}"),
+        ConnPhase::Closed(CloseReason::Refused { error }) => format!("refused: {error}"),
         ConnPhase::Closed(CloseReason::Stopped) => "stopped".to_owned(),
     }
 }

@@ -1,0 +1,188 @@
+//! An agent behind a URL.
+//!
+//! Duty: reach it, carry messages both ways, tell how it ended. [`route`] holds the five ways that servers
+//! have of doing so; which one a server speaks is named by the user, by the URL, or found out ([`probe`]).
+//! Not its duty: what a message means; connecting anew and reopening sessions, which the app does as after
+//! a crash.
+//! Invariants: those of every transport (`Closed` once and last; writing never waits for reading; stopping
+//! works whatever the other side does); token and headers reach the agent's own origin only, and no log.
+
+mod client;
+mod desk;
+mod events;
+mod http;
+mod letter;
+mod post;
+mod probe;
+mod route;
+mod socket;
+mod split;
+mod sse;
+#[cfg(test)]
+mod tests;
+mod token;
+mod trouble;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use self::desk::{Desk, Inlet, Told};
+use self::route::Route;
+use super::queue::{OutgoingFrames, queue};
+use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use crate::model::{CloseReason, Remote};
+
+pub use desk::Patience;
+
+/// An agent that is to be reached.
+#[derive(Debug)]
+pub struct RemoteAgent {
+    remote: Remote,
+    patience: Patience,
+}
+
+impl RemoteAgent {
+    /// The agent of a URL.
+    pub fn new(remote: Remote) -> Self {
+        Self { remote, patience: Patience::default() }
+    }
+
+    /// The same with another patience.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+}
+
+impl Transport for RemoteAgent {
+    fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
+        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        let (outgoing, frames) = queue();
+        let (stopper, signal) = Stopper::new();
+        let inlet = Inlet::new(sender.clone(), setup.tap, setup.max_frame_bytes);
+        tokio::spawn(async move {
+            let end = run(*self, inlet, frames, signal).await;
+            let _ = sender.send(In::Closed(end)).await;
+        });
+        Ok(Link { pid: None, incoming, outgoing, stopper })
+    }
+}
+
+/// Runs the connection to its end; nothing of it runs any more then.
+async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
+    let RemoteAgent { remote, patience } = agent;
+    let opening = route::client_for(&remote);
+    let client = tokio::select! {
+        client = opening => match client {
+            Ok(client) => client,
+            Err(trouble) => return trouble.into(),
+        },
+        () = signal.wanted() => return LinkEnd::Eof,
+    };
+    let (told, mut news) = mpsc::unbounded_channel();
+    let desk = Desk::new(client, inlet, patience, told);
+    let mut stopped = signal.clone();
+    let end = tokio::select! {
+        route = Route::open(desk.clone(), &remote) => match route {
+            Ok(route) => carry(route, frames, &mut news, &mut signal, patience).await,
+            Err(trouble) => trouble.into(),
+        },
+        () = stopped.wanted() => LinkEnd::Eof,
+    };
+    desk.close().await;
+    end
+}
+
+/// Carries messages until the end, and says goodbye if it is ours.
+async fn carry(
+    mut route: Route,
+    mut frames: OutgoingFrames,
+    news: &mut mpsc::UnboundedReceiver<Told>,
+    signal: &mut StopSignal,
+    patience: Patience,
+) -> LinkEnd {
+    let (mut polite, mut forced) = (signal.clone(), signal.clone());
+    let end = tokio::select! {
+        biased;
+        () = forced.forced() => return LinkEnd::Eof,
+        end = send_all(&mut route, &mut frames, news, patience) => end,
+        () = async { polite.wanted().await; sleep(patience.last_words).await } => LinkEnd::Eof,
+    };
+    if end == LinkEnd::Eof {
+        tokio::select! {
+            () = forced.forced() => {}
+            _ = timeout(patience.farewell, route.farewell()) => {}
+        }
+    }
+    end
+}
+
+/// Sends what there is to send, until there is no more or the connection ends.
+async fn send_all(
+    route: &mut Route,
+    frames: &mut OutgoingFrames,
+    news: &mut mpsc::UnboundedReceiver<Told>,
+    patience: Patience,
+) -> LinkEnd {
+    let mut batch: Vec<Bytes> = Vec::new();
+    let mut next_ping = Instant::now() + patience.ping;
+    loop {
+        tokio::select! {
+            biased;
+            told = news.recv() => match told {
+                Some(Told::Session(session)) => route.open_session(&session),
+                Some(Told::End(end)) => return end,
+                None => return LinkEnd::Eof,
+            },
+            count = frames.take(&mut batch) => {
+                if count == 0 {
+                    return LinkEnd::Eof;
+                }
+                for frame in batch.drain(..) {
+                    if let Err(end) = send(route, &frame, news).await {
+                        return end;
+                    }
+                    frames.written(1);
+                }
+            }
+            () = sleep_until(next_ping), if route.is_socket() => {
+                next_ping = Instant::now() + patience.ping;
+                if let Err(end) = route.ping().await {
+                    return end;
+                }
+            }
+        }
+    }
+}
+
+/// Sends one message, while the end of the connection may come.
+async fn send(
+    route: &mut Route,
+    frame: &Bytes,
+    news: &mut mpsc::UnboundedReceiver<Told>,
+) -> Result<(), LinkEnd> {
+    let mut sessions = Vec::new();
+    {
+        let sending = route.send(frame);
+        tokio::pin!(sending);
+        loop {
+            tokio::select! {
+                biased;
+                told = news.recv() => match told {
+                    Some(Told::Session(session)) => sessions.push(session),
+                    Some(Told::End(end)) => return Err(end),
+                    None => return Err(LinkEnd::Eof),
+                },
+                sent = &mut sending => {
+                    sent?;
+                    break;
+                }
+            }
+        }
+    }
+    for session in sessions {
+        route.open_session(&session);
+    }
+    Ok(())
+}

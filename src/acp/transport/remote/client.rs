@@ -1,0 +1,285 @@
+//! The HTTP client of one connection.
+//!
+//! Duty: TLS with the system's roots, proxies of the environment, cookies, the user's headers, the token;
+//! requests that fail say why in words for the user.
+//! Not its duty: what is sent (the carriers).
+//! Invariants: headers and token go to the origin of the agent's URL and nowhere else, so no redirect to
+//! another origin is followed; TLS certificates are always checked; a token that is refused is fetched once
+//! more from where it comes from.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
+use rustls::crypto::ring;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use super::token;
+use super::trouble::Trouble;
+use crate::model::{Remote, TokenSource};
+
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// A peer that is gone without a word is noticed by the system within about a minute.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_STEP: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TRIES: u32 = 3;
+/// A server may send us on within itself, but not for ever.
+const MOST_REDIRECTS: usize = 5;
+
+/// The HTTP client of one connection.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    /// The agent's URL, with `http` or `https`.
+    url: Url,
+    headers: HeaderMap,
+    source: Option<TokenSource>,
+    authorization: Mutex<Option<HeaderValue>>,
+}
+
+impl Client {
+    /// A client for an agent; fetches its token. `is_upgrade`: for connections that become web sockets.
+    pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, Trouble> {
+        let refused = |text: String| Trouble::Refused { text };
+        let url = http_url(remote).map_err(refused)?;
+        let headers = user_headers(remote).map_err(refused)?;
+        let authorization = match &remote.token {
+            Some(source) => Some(authorization(source).await.map_err(refused)?),
+            None => None,
+        };
+        let is_safe = url.scheme() == "https";
+        // Reads the system's certificates from disk.
+        let tls = tokio::task::spawn_blocking(move || tls(is_safe, is_upgrade)).await;
+        let tls =
+            tls.map_err(|error| error.to_string()).and_then(|tls| tls.map_err(|error| error.to_string()));
+        let tls = tls.map_err(|error| {
+            refused(format!(
+                "The system's trusted certificates cannot be used: {error}. Install ca-certificates."
+            ))
+        })?;
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")))
+            .cookie_store(true)
+            .referer(false)
+            .redirect(same_origin_only())
+            .connect_timeout(CONNECT_TIME)
+            .tcp_keepalive(KEEP_ALIVE)
+            .tcp_keepalive_interval(KEEP_ALIVE_STEP)
+            .tcp_keepalive_retries(KEEP_ALIVE_TRIES)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .http2_keep_alive_timeout(KEEP_ALIVE_STEP * KEEP_ALIVE_TRIES)
+            .http2_keep_alive_while_idle(true);
+        if is_upgrade {
+            builder = builder.http1_only();
+        }
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| {
+            refused(format!("No HTTP client could be made: {}.", super::trouble::innermost(&error)))
+        })?;
+        Ok(Arc::new(Self {
+            http,
+            url,
+            headers,
+            source: remote.token.clone(),
+            authorization: Mutex::new(authorization),
+        }))
+    }
+
+    /// The agent's URL, with `http` or `https`.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Begins a request to the agent's server. Of another origin nothing of the user's is sent along.
+    pub fn request(&self, method: Method, url: &Url) -> RequestBuilder {
+        let mut request = self.http.request(method, url.clone());
+        if url.origin() == self.url.origin() {
+            request = request.headers(self.headers.clone());
+            let authorization = self.authorization.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(value) = authorization.as_ref() {
+                request = request.header(AUTHORIZATION, value.clone());
+            }
+        }
+        request
+    }
+
+    /// Sends a request. A success, or a refusal that the caller `wants` to see, comes back as answer.
+    pub async fn send(
+        &self,
+        request: RequestBuilder,
+        wants: impl Fn(StatusCode) -> bool,
+    ) -> Result<Response, Trouble> {
+        let request = request.build().map_err(|error| Trouble::of_error(&error, self.url.as_str()))?;
+        let again = self.source.is_some().then(|| request.try_clone()).flatten();
+        let url = request.url().to_string();
+        let mut response = self.execute(request, &url).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(mut again) = again
+            && self.renew_token(&mut again).await
+        {
+            response = self.execute(again, &url).await?;
+        }
+        if response.status().is_success() || wants(response.status()) {
+            return Ok(response);
+        }
+        Err(Trouble::of_status(response, &url, self.token_origin()).await)
+    }
+
+    /// Where the token comes from, for people.
+    pub fn token_origin(&self) -> Option<String> {
+        self.source.as_ref().map(ToString::to_string)
+    }
+
+    async fn execute(&self, request: Request, url: &str) -> Result<Response, Trouble> {
+        self.http.execute(request).await.map_err(|error| Trouble::of_error(&error, url))
+    }
+
+    /// Fetches the token anew; whether it is another one now.
+    async fn renew_token(&self, request: &mut Request) -> bool {
+        let Some(source) = &self.source else { return false };
+        let Ok(fresh) = authorization(source).await else { return false };
+        if request.headers().get(AUTHORIZATION) == Some(&fresh) {
+            return false;
+        }
+        request.headers_mut().insert(AUTHORIZATION, fresh.clone());
+        *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh);
+        true
+    }
+}
+
+async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
+    let secret = token::fetch(source).await?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.reveal()))
+        .map_err(|_| format!("What {source} holds is no token."))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The URL as HTTP knows it, checked.
+pub fn http_url(remote: &Remote) -> Result<Url, String> {
+    let shown = remote.shown_url();
+    let wrong = |why: &str| format!("{shown} is no address of an agent: {why}.");
+    let mut url =
+        Url::parse(&remote.url).map_err(|error| wrong(&format!("{error}; write it as https://host/path")))?;
+    let scheme = match url.scheme() {
+        "http" | "ws" => "http",
+        "https" | "wss" => "https",
+        _ => return Err(wrong("it must begin with https://, http://, wss:// or ws://")),
+    };
+    // The scheme is part of how a URL is read, so it is changed in the text.
+    if scheme != url.scheme() {
+        let rest = url.as_str().split_once(':').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        url = Url::parse(&format!("{scheme}:{rest}")).map_err(|error| wrong(&error.to_string()))?;
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it holds a user or a password; use `headers` or a token instead"));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn user_headers(remote: &Remote) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &remote.headers {
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("`{name}` is no name of a header. Correct it under `headers`."))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| format!("The value of the header `{name}` holds characters that no header can."))?;
+        value.set_sensitive(true);
+        headers.append(key, value);
+    }
+    Ok(headers)
+}
+
+fn tls(is_safe: bool, is_upgrade: bool) -> Result<rustls::ClientConfig, rustls::Error> {
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    let mut config = if is_safe {
+        builder.with_platform_verifier()?.with_no_client_auth()
+    } else {
+        // Never used: a client stays with the origin of its URL.
+        builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if !is_upgrade {
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+    }
+    Ok(config)
+}
+
+/// Follows within the server only, and only where the message is sent again as it was.
+fn same_origin_only() -> Policy {
+    Policy::custom(|attempt| {
+        let is_same_message =
+            matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let is_same_origin =
+            attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        if is_same_message && is_same_origin && attempt.previous().len() <= MOST_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+/// Whether the server is on this machine, where no proxy is of use.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote(url: &str) -> Remote {
+        Remote { url: url.to_owned(), ..Remote::default() }
+    }
+
+    #[test]
+    fn addresses_become_those_of_http() {
+        for (url, expected) in [
+            ("ws://host:90/acp?a=1", "http://host:90/acp?a=1"),
+            ("wss://host", "https://host/"),
+            ("HTTPS://Host/x#y", "https://host/x"),
+        ] {
+            assert_eq!(http_url(&remote(url)).unwrap().as_str(), expected);
+        }
+        for url in ["host", "ftp://host", "https://me:secret@host/", ""] {
+            let error = http_url(&remote(url)).unwrap_err();
+            assert!(error.contains("no address") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn headers_and_token_go_to_the_agents_origin_only() {
+        let remote = Remote {
+            headers: vec![("X-Team".to_owned(), "blue".to_owned())],
+            token: Some(TokenSource::Env("CARGO_PKG_NAME".to_owned())),
+            ..remote("http://127.0.0.1:1/acp")
+        };
+        let client = Client::open(&remote, false).await.unwrap();
+        let headers = |url: &str| {
+            let url = Url::parse(url).unwrap();
+            client.request(Method::GET, &url).build().unwrap().headers().clone()
+        };
+        let own = headers("http://127.0.0.1:1/other");
+        assert_eq!(own.get("x-team").unwrap(), "blue");
+        assert_eq!(own.get(AUTHORIZATION).unwrap(), "Bearer parlor");
+        for other in ["http://127.0.0.1:2/acp", "https://127.0.0.1:1/acp", "http://localhost:1/acp"] {
+            assert!(headers(other).is_empty(), "{other}");
+        }
+        assert!(!format!("{client:?}").contains("Bearer"), "a debug text holds the token");
+    }
+
+    #[test]
+    fn the_systems_roots_can_be_read() {
+        assert_eq!(tls(true, false).unwrap().alpn_protocols.len(), 2);
+        assert_eq!(tls(false, true).unwrap().alpn_protocols, [b"http/1.1"]);
+    }
+}

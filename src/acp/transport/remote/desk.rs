@@ -1,0 +1,298 @@
+//! What all carriers of a connection share.
+//!
+//! Duty: the way in for what an agent says, the client, tasks that end with the connection, how long to be
+//! patient, and sending a POST with what follows from its failure.
+//! Not its duty: which requests there are (the carriers).
+//! Invariant: what is spawned here is gone when [`Desk::close`] returns, so nothing is told after the end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, Response, StatusCode, Url};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::client::Client;
+use super::letter::{self, Letter};
+use super::trouble::{Trouble, host_of};
+use crate::acp::frame::{Piece, sort_whole};
+use crate::acp::tap::{Direction, Tap};
+use crate::acp::transport::{In, LinkEnd};
+
+/// How patient a connection is.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// From a request to the head of its answer, where no turn is waited for.
+    pub answer: Duration,
+    /// A stream whose keep-alive is not known yet may be silent for so long.
+    pub idle: Duration,
+    /// First pause before a stream is opened or a POST is sent again; it doubles.
+    pub least_pause: Duration,
+    /// Longest such pause.
+    pub most_pause: Duration,
+    /// So long is tried again before the connection counts as lost.
+    pub give_up: Duration,
+    /// What is still to be said has so much time once the connection is to end.
+    pub last_words: Duration,
+    /// And so much the goodbye to the server.
+    pub farewell: Duration,
+    /// Between two pings of a web socket.
+    pub ping: Duration,
+    /// A message waits so long for the head start of the one before it, where each has a request of its own.
+    pub head_start: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(30),
+            // Three times the keep-alive of the protocol's own server.
+            idle: Duration::from_secs(45),
+            least_pause: Duration::from_millis(250),
+            most_pause: Duration::from_secs(15),
+            give_up: Duration::from_secs(120),
+            last_words: Duration::from_secs(2),
+            farewell: Duration::from_secs(1),
+            ping: Duration::from_secs(30),
+            head_start: Duration::from_millis(100),
+        }
+    }
+}
+
+/// What a task tells the connection.
+#[derive(Debug)]
+pub enum Told {
+    /// The connection is over.
+    End(LinkEnd),
+    /// A session began whose stream is to be opened.
+    Session(String),
+}
+
+/// Nobody listens any more.
+#[derive(Debug)]
+pub struct Unheard;
+
+/// The way in for what an agent says.
+#[derive(Debug, Clone)]
+pub struct Inlet {
+    sender: mpsc::Sender<In>,
+    tap: Tap,
+    /// Longest message, in bytes.
+    pub max_bytes: usize,
+}
+
+impl Inlet {
+    /// A way in that ends at a link's channel.
+    pub fn new(sender: mpsc::Sender<In>, tap: Tap, max_bytes: usize) -> Self {
+        Self { sender, tap, max_bytes }
+    }
+
+    /// Hands pieces on.
+    pub async fn pieces(&self, pieces: Vec<Piece>) -> Result<(), Unheard> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        self.sender.send(In::Pieces(pieces)).await.map_err(|_| Unheard)
+    }
+
+    /// Hands a whole message on.
+    pub async fn message(&self, bytes: &Bytes) -> Result<(), Unheard> {
+        let mut pieces = Vec::new();
+        sort_whole(bytes, &mut pieces);
+        self.pieces(pieces).await
+    }
+
+    /// Tells something irregular.
+    pub async fn note(&self, text: String) -> Result<(), Unheard> {
+        self.trace(&text);
+        self.sender.send(In::Note(text)).await.map_err(|_| Unheard)
+    }
+
+    /// Writes something of interest into the log.
+    pub fn trace(&self, text: &str) {
+        self.tap.record(Direction::Stderr, format!("parlor: {text}").as_bytes());
+    }
+}
+
+/// What all carriers of a connection share; a clone is the same.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    /// The HTTP client.
+    pub client: Arc<Client>,
+    /// The way in.
+    pub inlet: Inlet,
+    /// How patient we are.
+    pub patience: Patience,
+    /// Where tasks tell what concerns the whole connection.
+    pub told: mpsc::UnboundedSender<Told>,
+    tasks: Arc<Mutex<JoinSet<()>>>,
+}
+
+/// How a POST went.
+#[derive(Debug)]
+pub enum Posted {
+    /// The server has it; the answer may say more.
+    Done(Response),
+    /// It failed; whoever waits for the answer was told.
+    Failed,
+    /// The server does not know what the request names.
+    NotFound,
+}
+
+impl Desk {
+    /// A desk without tasks.
+    pub fn new(
+        client: Arc<Client>,
+        inlet: Inlet,
+        patience: Patience,
+        told: mpsc::UnboundedSender<Told>,
+    ) -> Self {
+        Self { client, inlet, patience, told, tasks: Arc::default() }
+    }
+
+    /// The same desk with another client.
+    #[must_use]
+    pub fn with_client(&self, client: Arc<Client>) -> Self {
+        Self { client, ..self.clone() }
+    }
+
+    /// Runs a task until it ends or the connection does.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Ends all tasks.
+    pub async fn close(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+    }
+
+    /// Tells the end of the connection.
+    pub fn end(&self, end: LinkEnd) {
+        let _ = self.told.send(Told::End(end));
+    }
+
+    /// Sends a message by POST, again and again while it surely did not arrive. An error ends the connection.
+    pub async fn post(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        frame: &Bytes,
+        letter: &Letter,
+    ) -> Result<Posted, LinkEnd> {
+        let start = Instant::now();
+        let mut pause = self.patience.least_pause;
+        loop {
+            let sending = self.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
+            let trouble = match timeout(self.patience.answer, sending).await {
+                Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND => {
+                    return Ok(Posted::NotFound);
+                }
+                Ok(Ok(response)) => return Ok(Posted::Done(response)),
+                Ok(Err(trouble)) => trouble,
+                Err(_) => {
+                    let text = format!(
+                        "{} did not answer within {} s. Check the network, or try again.",
+                        host_of(url.as_str()),
+                        self.patience.answer.as_secs()
+                    );
+                    Trouble::Network { text, is_unsent: false }
+                }
+            };
+            if !matches!(trouble, Trouble::Network { is_unsent: true, .. }) {
+                self.undelivered(letter, trouble.text()).await?;
+                return Ok(Posted::Failed);
+            }
+            if start.elapsed() >= self.patience.give_up {
+                return Err(LinkEnd::Unreachable(trouble.text().to_owned()));
+            }
+            if pause == self.patience.least_pause {
+                self.inlet.note(format!("A message waits to be sent. {}", trouble.text())).await?;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(self.patience.most_pause);
+        }
+    }
+
+    /// Sends a message by POST, once.
+    pub async fn post_once(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        frame: &Bytes,
+        wants: impl Fn(StatusCode) -> bool,
+    ) -> Result<Response, Trouble> {
+        let request = self
+            .client
+            .request(Method::POST, url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .headers(headers.clone())
+            .body(frame.clone());
+        self.client.send(request, wants).await
+    }
+
+    /// A message could not be delivered: whoever waits for its answer gets an error instead.
+    pub async fn undelivered(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
+        match (&letter.id, letter.kind) {
+            (Some(id), letter::Kind::Request) => self.inlet.message(&letter::failure(id, text)).await,
+            _ => {
+                let what = if letter.method.is_empty() { "An answer" } else { letter.method.as_str() };
+                self.inlet.note(format!("{what} was not delivered. {text}")).await
+            }
+        }
+    }
+}
+
+impl From<Unheard> for LinkEnd {
+    fn from(_: Unheard) -> Self {
+        Self::Eof
+    }
+}
+
+impl From<Trouble> for LinkEnd {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Network { text, .. } => Self::Unreachable(text),
+            Trouble::Refused { text } => Self::Refused(text),
+        }
+    }
+}
+
+/// Whether an answer is of a media type.
+pub fn is_of_type(response: &Response, wanted: &str) -> bool {
+    let given =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
+}
+
+/// Whether an answer is an event stream.
+pub fn is_events(response: &Response) -> bool {
+    is_of_type(response, "text/event-stream")
+}
+
+/// The whole body of an answer, up to a limit.
+pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Trouble> {
+    let url = response.url().to_string();
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > max_bytes => {
+                let text = format!(
+                    "The answer of {} is over the limit of {} MiB. Ask for less.",
+                    host_of(&url),
+                    max_bytes >> 20
+                );
+                return Err(Trouble::Refused { text });
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(body.into()),
+            Err(error) => return Err(Trouble::of_error(&error, &url)),
+        }
+    }
+}

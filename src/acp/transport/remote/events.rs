@@ -1,0 +1,269 @@
+//! Event streams: reading one, and keeping one open.
+//!
+//! Duty: what a stream says goes to the peer in its order; a stream that breaks, ends or falls silent is
+//! opened again, after pauses that grow; one that the server does not know ends.
+//! Not its duty: what the end of a stream means for the connection (the carriers).
+//! Invariants: what a stream says waits for the peer, and so the server waits for us; a stream that is opened
+//! again goes on with the last id that the server gave.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, StatusCode, Url};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::desk::{Desk, Inlet, is_events};
+use super::letter;
+use super::sse::{SseItem, SseReader};
+use super::trouble::{Trouble, host_of, innermost};
+use crate::acp::frame::Piece;
+
+/// Shorter silences do not count as broken, however often a server shows that it lives.
+const LEAST_IDLE: Duration = Duration::from_secs(10);
+
+/// A stream that lived so long was a good one: the next pause is short again.
+const GOOD_LIFE: Duration = Duration::from_secs(10);
+
+/// Sees each message before it is handed on.
+pub type Hook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How reading one body came to its end.
+#[derive(Debug)]
+pub enum BodyEnd {
+    /// The server ended it.
+    Ended,
+    /// It broke.
+    Broken(String),
+    /// Too long nothing came.
+    Silent,
+    /// Nobody listens any more.
+    Unheard,
+}
+
+/// How long a stream may be silent: three times what the server's own keep-alive shows.
+#[derive(Debug)]
+struct Silence {
+    limit: Option<Duration>,
+    least: Duration,
+    last_comment: Option<Instant>,
+}
+
+impl Silence {
+    fn on_comment(&mut self) {
+        let now = Instant::now();
+        if let Some(last) = self.last_comment.replace(now) {
+            self.limit = Some(((now - last) * 3).max(self.least));
+        }
+    }
+
+    fn on_event(&mut self) {
+        // A server may send its comments only when there is nothing else to send.
+        self.last_comment = None;
+    }
+}
+
+/// Reads event streams of one kind.
+pub struct EventReader {
+    sse: SseReader,
+    inlet: Inlet,
+    hook: Hook,
+    silence: Silence,
+    /// Whether the stream said anything since it was opened.
+    has_spoken: bool,
+}
+
+impl EventReader {
+    /// A reader; `idle` is how long the server may be silent before it has shown its keep-alive.
+    pub fn new(inlet: Inlet, hook: Hook, idle: Option<Duration>) -> Self {
+        let least = idle.map_or(LEAST_IDLE, |idle| idle.min(LEAST_IDLE));
+        let silence = Silence { limit: idle, least, last_comment: None };
+        Self { sse: SseReader::new(inlet.max_bytes), inlet, hook, silence, has_spoken: false }
+    }
+
+    /// Reads a body to its end.
+    pub async fn read(&mut self, response: &mut Response) -> BodyEnd {
+        self.sse.restart();
+        self.silence.last_comment = None;
+        self.has_spoken = false;
+        let mut items = Vec::new();
+        loop {
+            let chunk = match self.silence.limit {
+                Some(limit) => match timeout(limit, response.chunk()).await {
+                    Ok(chunk) => chunk,
+                    Err(_) => return BodyEnd::Silent,
+                },
+                None => response.chunk().await,
+            };
+            match chunk {
+                Ok(Some(bytes)) => self.sse.feed(&bytes, &mut items),
+                Ok(None) => return BodyEnd::Ended,
+                Err(error) => return BodyEnd::Broken(innermost(&error)),
+            }
+            if self.hand_on(&mut items).await.is_err() {
+                return BodyEnd::Unheard;
+            }
+        }
+    }
+
+    async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::desk::Unheard> {
+        let mut pieces = Vec::new();
+        for item in items.drain(..) {
+            if item == SseItem::Comment {
+                self.silence.on_comment();
+            } else {
+                self.silence.on_event();
+                self.has_spoken = true;
+            }
+            letter::sort_event(item, &mut pieces);
+        }
+        for piece in &pieces {
+            if let Piece::Frame(frame) = piece {
+                (self.hook)(frame.text());
+            }
+        }
+        self.inlet.pieces(pieces).await
+    }
+}
+
+/// Whether a stream is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// It is about to be.
+    Waiting,
+    /// It was at least once.
+    Open,
+    /// It is not, and will not be.
+    Closed,
+}
+
+/// Why a stream is not kept open any more.
+#[derive(Debug)]
+pub enum StreamEnd {
+    /// The server does not know it (any more).
+    Gone,
+    /// The server has no such streams; its status.
+    None(u16),
+    /// The server refuses it for good.
+    Refused(Trouble),
+    /// It could not be opened for too long.
+    Lost(Trouble),
+    /// Nobody listens any more.
+    Unheard,
+}
+
+/// A stream that is kept open.
+pub struct EventStream {
+    /// What all share.
+    pub desk: Desk,
+    /// Where it is.
+    pub url: Url,
+    /// Headers of its own.
+    pub headers: HeaderMap,
+    /// What it is called, for people.
+    pub name: &'static str,
+    /// Reads it.
+    pub reader: EventReader,
+    /// Tells whether it is open.
+    pub opening: watch::Sender<Opening>,
+    /// Whether the very first attempt decides.
+    pub is_first_final: bool,
+}
+
+impl EventStream {
+    /// Keeps the stream open until it cannot be.
+    pub async fn run(mut self) -> StreamEnd {
+        let end = self.keep_open().await;
+        self.opening.send_replace(Opening::Closed);
+        end
+    }
+
+    async fn keep_open(&mut self) -> StreamEnd {
+        let patience = self.desk.patience;
+        let mut pause = patience.least_pause;
+        let mut failing_since: Option<Instant> = None;
+        loop {
+            let opened_at = Instant::now();
+            // Some servers end their streams every few minutes.
+            let mut is_usual = false;
+            let trouble = match self.open().await {
+                Ok(mut response) => {
+                    if self.opening.send_replace(Opening::Open) == Opening::Open {
+                        self.desk.inlet.trace(&format!("The {} is open again.", self.name));
+                    }
+                    let end = self.reader.read(&mut response).await;
+                    let was_good = self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE;
+                    if was_good {
+                        pause = patience.least_pause;
+                        failing_since = None;
+                    }
+                    let host = host_of(self.url.as_str());
+                    is_usual = matches!(end, BodyEnd::Ended);
+                    let text = match end {
+                        BodyEnd::Unheard => return StreamEnd::Unheard,
+                        BodyEnd::Ended => format!("{host} ended the {}.", self.name),
+                        BodyEnd::Silent => format!("{host} fell silent on the {}.", self.name),
+                        BodyEnd::Broken(error) => format!("The {} from {host} broke: {error}.", self.name),
+                    };
+                    Trouble::Network { text, is_unsent: false }
+                }
+                Err(Ok(end)) => return end,
+                Err(Err(trouble)) => trouble,
+            };
+            let is_first = *self.opening.borrow() == Opening::Waiting;
+            if is_first && self.is_first_final {
+                return StreamEnd::Lost(trouble);
+            }
+            let is_news = failing_since.is_none();
+            let since = *failing_since.get_or_insert(opened_at);
+            if since.elapsed() >= patience.give_up {
+                return StreamEnd::Lost(trouble);
+            }
+            let text = format!("{} It is opened again.", trouble.text());
+            if is_usual {
+                self.desk.inlet.trace(&text);
+            } else if is_news && self.desk.inlet.note(text).await.is_err() {
+                return StreamEnd::Unheard;
+            }
+            let wished = self.reader.sse.retry().unwrap_or_default().min(patience.most_pause);
+            sleep(pause.max(wished)).await;
+            pause = (pause * 2).min(patience.most_pause);
+        }
+    }
+
+    /// Opens the stream once: the answer, the end of all attempts, or trouble that may pass.
+    async fn open(&self) -> Result<Response, Result<StreamEnd, Trouble>> {
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = self.reader.sse.last_id()
+            && let Ok(value) = HeaderValue::from_str(id)
+        {
+            headers.insert(HeaderName::from_static("last-event-id"), value);
+        }
+        let request = self.desk.client.request(Method::GET, &self.url).headers(headers);
+        let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 409 | 410 | 501);
+        let answer = timeout(self.desk.patience.answer, self.desk.client.send(request, wants)).await;
+        let host = host_of(self.url.as_str());
+        let response = match answer {
+            Ok(Ok(response)) => response,
+            Ok(Err(trouble @ Trouble::Network { .. })) => return Err(Err(trouble)),
+            Ok(Err(trouble)) => return Err(Ok(StreamEnd::Refused(trouble))),
+            Err(_) => {
+                let text = format!("{host} did not open the {} in time.", self.name);
+                return Err(Err(Trouble::Network { text, is_unsent: false }));
+            }
+        };
+        match response.status().as_u16() {
+            404 | 410 => Err(Ok(StreamEnd::Gone)),
+            // The server has not noticed yet that the last one broke.
+            409 => {
+                let text = format!("{host} takes the {} for open.", self.name);
+                Err(Err(Trouble::Network { text, is_unsent: false }))
+            }
+            status @ (400 | 405 | 406 | 501) => Err(Ok(StreamEnd::None(status))),
+            status if !is_events(&response) => Err(Ok(StreamEnd::None(status))),
+            _ => Ok(response),
+        }
+    }
+}

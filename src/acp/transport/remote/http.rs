@@ -1,0 +1,231 @@
+//! The protocol's own HTTP transport.
+//!
+//! Duty: one POST for each message of ours; an event stream for the connection and one for each session,
+//! opened before the session's first message and right after it was made; goodbye by DELETE.
+//! Not its duty: the first POST, by which the server is known (`probe`).
+//! Invariants: messages arrive in the order in which they were written; an answer is taken from any stream.
+//! Source: the protocol's RFD "streamable HTTP and web socket transport"; where servers differ from it (one
+//! stream only, answers in the POST, other status codes), both are taken.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::desk::{Desk, Posted, Told, body, is_events};
+use super::events::{BodyEnd, EventReader, EventStream, Hook, Opening, StreamEnd};
+use super::letter::{self, Kind, Letter};
+use super::trouble::host_of;
+use crate::acp::transport::LinkEnd;
+
+/// The header that names the connection.
+pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-version");
+
+/// Servers refuse longer bodies.
+pub const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// More requests of an agent without answer are not kept in mind.
+const MOST_ASKED: usize = 16_384;
+
+/// What the streams and the way out know of each other.
+#[derive(Debug, Default)]
+struct Threads {
+    /// The session of each open request of the agent, by the request's id.
+    asked: HashMap<String, String>,
+    /// Our requests whose answers name a new session.
+    creating: HashSet<String>,
+}
+
+/// A connection over the protocol's own HTTP transport.
+#[derive(Debug)]
+pub struct Streamable {
+    desk: Desk,
+    url: Url,
+    headers: HeaderMap,
+    threads: Arc<Mutex<Threads>>,
+    sessions: HashMap<String, watch::Receiver<Opening>>,
+}
+
+impl Streamable {
+    /// A connection that the server has given this id. `version` is the protocol version it answered with.
+    pub fn start(desk: Desk, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONNECTION_ID, connection);
+        if let Some(version) = version {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
+        }
+        let this = Self { desk, url, headers, threads: Arc::default(), sessions: HashMap::new() };
+        let (stream, _) = this.stream(this.headers.clone(), "connection's event stream");
+        let (desk, host) = (this.desk.clone(), host_of(this.url.as_str()));
+        this.desk.spawn(async move {
+            match stream.run().await {
+                StreamEnd::Gone => desk.end(forgotten(&host)),
+                StreamEnd::None(status) => {
+                    let text = format!("{host} gives no event stream ({status}). Correct the address, or name another `transport`.");
+                    desk.end(LinkEnd::Refused(text));
+                }
+                StreamEnd::Refused(trouble) => desk.end(trouble.into()),
+                StreamEnd::Lost(trouble) => desk.end(LinkEnd::Io(trouble.text().to_owned())),
+                StreamEnd::Unheard => {}
+            }
+        });
+        this
+    }
+
+    /// Sends a message.
+    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+        let text = String::from_utf8_lossy(frame);
+        let Some(letter) = letter::read(&text) else { return Ok(()) };
+        if frame.len() > MAX_BODY_BYTES {
+            let text = format!(
+                "The message has {} MiB, and {} takes at most {} MiB. Send less at once.",
+                frame.len() >> 20,
+                host_of(self.url.as_str()),
+                MAX_BODY_BYTES >> 20
+            );
+            return Ok(self.desk.undelivered(&letter, &text).await?);
+        }
+        let mut headers = self.headers.clone();
+        if let Some(session) = self.session_of(&letter) {
+            self.stream_of(&session, &letter.method).await;
+            if let Ok(value) = HeaderValue::from_str(&session) {
+                headers.insert(SESSION_ID, value);
+            }
+        }
+        if letter.kind == Kind::Request && matches!(letter.method.as_str(), "session/new" | "session/fork") {
+            self.threads().creating.extend(letter.id.clone());
+        }
+        match self.desk.post(&self.url, &headers, frame, &letter).await? {
+            Posted::Failed => Ok(()),
+            Posted::NotFound => Err(forgotten(&host_of(self.url.as_str()))),
+            Posted::Done(response) => {
+                self.take(response);
+                Ok(())
+            }
+        }
+    }
+
+    /// Opens the stream of a session that has just begun.
+    pub fn open_session(&mut self, session: &str) {
+        if self.sessions.contains_key(session) {
+            return;
+        }
+        let Ok(value) = HeaderValue::from_str(session) else { return };
+        let mut headers = self.headers.clone();
+        headers.insert(SESSION_ID, value);
+        let (stream, opening) = self.stream(headers, "session's event stream");
+        self.sessions.insert(session.to_owned(), opening);
+        let desk = self.desk.clone();
+        self.desk.spawn(async move {
+            match stream.run().await {
+                // A session that has ended, or a server with one stream for all of them.
+                StreamEnd::Gone | StreamEnd::None(_) => {
+                    desk.inlet.trace("The server gives this session no event stream of its own.");
+                }
+                StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => {
+                    let _ = desk.inlet.note(trouble.text().to_owned()).await;
+                }
+                StreamEnd::Unheard => {}
+            }
+        });
+    }
+
+    /// Says goodbye.
+    pub async fn farewell(&mut self) {
+        let request = self.desk.client.request(Method::DELETE, &self.url).headers(self.headers.clone());
+        // Whatever it answers, the connection is over.
+        let _ = self.desk.client.send(request, |_| true).await;
+    }
+
+    /// The session that a message belongs to.
+    fn session_of(&self, letter: &Letter) -> Option<String> {
+        match letter.kind {
+            Kind::Response => letter.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
+            // Such messages concern the connection, whatever they name.
+            _ if letter.method.starts_with("$/") => None,
+            _ => letter.session.clone(),
+        }
+    }
+
+    /// Sees to it that a session's stream is open before something is said in the session.
+    async fn stream_of(&mut self, session: &str, method: &str) {
+        let is_closed =
+            self.sessions.get(session).is_some_and(|opening| *opening.borrow() == Opening::Closed);
+        if is_closed && matches!(method, "session/load" | "session/resume") {
+            self.sessions.remove(session);
+        }
+        self.open_session(session);
+        if let Some(opening) = self.sessions.get_mut(session) {
+            // A server that is slow to open it must not hold up a cancel for ever.
+            let _ = timeout(self.desk.patience.answer / 3, opening.wait_for(|now| *now != Opening::Waiting))
+                .await;
+        }
+    }
+
+    fn stream(&self, headers: HeaderMap, name: &'static str) -> (EventStream, watch::Receiver<Opening>) {
+        let (opening, receiver) = watch::channel(Opening::Waiting);
+        let reader = EventReader::new(self.desk.inlet.clone(), self.hook(), Some(self.desk.patience.idle));
+        let (desk, url) = (self.desk.clone(), self.url.clone());
+        (EventStream { desk, url, headers, name, reader, opening, is_first_final: false }, receiver)
+    }
+
+    /// Learns from what comes in which sessions there are and which request belongs to which.
+    fn hook(&self) -> Hook {
+        let (threads, told) = (Arc::clone(&self.threads), self.desk.told.clone());
+        Arc::new(move |text| {
+            // Most messages are updates, and concern neither.
+            if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
+                return;
+            }
+            let Some(Letter { kind, id: Some(id), session: Some(session), .. }) = letter::read(text) else {
+                return;
+            };
+            let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
+            match kind {
+                Kind::Request if threads.asked.len() < MOST_ASKED => {
+                    threads.asked.insert(id, session);
+                }
+                Kind::Response if threads.creating.remove(&id) => {
+                    let _ = told.send(Told::Session(session));
+                }
+                _ => {}
+            }
+        })
+    }
+
+    /// What a server says in its answer to a POST, though it should say it on a stream.
+    pub fn take(&self, mut response: Response) {
+        let (desk, hook) = (self.desk.clone(), self.hook());
+        if response.content_length() == Some(0) {
+            return;
+        }
+        self.desk.spawn(async move {
+            if is_events(&response) {
+                let mut reader = EventReader::new(desk.inlet.clone(), hook, None);
+                if let BodyEnd::Broken(error) = reader.read(&mut response).await {
+                    let _ = desk.inlet.note(format!("An answer broke off: {error}.")).await;
+                }
+            } else if let Ok(body) = body(response, desk.inlet.max_bytes).await
+                && body.trim_ascii_start().starts_with(b"{")
+            {
+                hook(&String::from_utf8_lossy(&body));
+                let _ = desk.inlet.message(&body).await;
+            }
+        });
+    }
+
+    fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The server knows nothing of the connection: it was started anew, or has thrown it away.
+fn forgotten(host: &str) -> LinkEnd {
+    LinkEnd::Io(format!("{host} does not know this connection any more; perhaps it was restarted"))
+}

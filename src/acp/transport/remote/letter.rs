@@ -1,0 +1,228 @@
+//! What a carrier has to know of a message: whom it concerns.
+//!
+//! Duty: id, kind, method and session of a message, read without its contents; events of an event stream as
+//! messages; the answer that a carrier gives itself when a request cannot be delivered.
+//! Not its duty: what a message means (`peer`, `codec`).
+//! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::sse::SseItem;
+use crate::acp::frame::{Piece, sort_whole};
+use crate::model::RpcError;
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Wants an answer.
+    Request,
+    /// Wants none.
+    Notification,
+    /// Is one.
+    Response,
+}
+
+/// Whom a message concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// What it is.
+    pub kind: Kind,
+    /// Its id as JSON, unless there is none.
+    pub id: Option<String>,
+    /// Its method; empty for a response.
+    pub method: String,
+    /// The session that its params or its result name.
+    pub session: Option<String>,
+    /// Whether it is a response with an error.
+    pub is_error: bool,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Scope {
+    #[serde(rename = "sessionId")]
+    session: Option<String>,
+}
+
+/// Reads a message; `None` if it is none.
+pub fn read(text: &str) -> Option<Letter> {
+    let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
+    let id = envelope.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
+    let is_error = envelope.error.is_some_and(|error| error.get() != "null");
+    let kind = match (&envelope.method, &id) {
+        (Some(_), Some(_)) => Kind::Request,
+        (Some(_), None) => Kind::Notification,
+        (None, _) if is_error || envelope.result.is_some() || id.is_some() => Kind::Response,
+        (None, _) => return None,
+    };
+    let scope = envelope.params.or(envelope.result);
+    let session = scope.and_then(|scope| serde_json::from_str::<Scope>(scope.get()).ok()?.session);
+    Some(Letter {
+        kind,
+        id,
+        method: envelope.method.map(Cow::into_owned).unwrap_or_default(),
+        session,
+        is_error,
+    })
+}
+
+/// The bytes of all texts in a prompt.
+pub fn prompt_text_bytes(text: &str) -> usize {
+    #[derive(Deserialize)]
+    struct Request {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        prompt: Vec<Block>,
+    }
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(default)]
+        text: String,
+    }
+    let request: Option<Request> = serde_json::from_str(text).ok();
+    request.map_or(0, |request| request.params.prompt.iter().map(|block| block.text.len()).sum())
+}
+
+/// The name under which an agent introduces itself in an answer to `initialize`.
+pub fn agent_name(text: &str) -> Option<String> {
+    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
+    let result = answer.get("result")?;
+    let info = result.get("agentInfo").or_else(|| result.get("serverInfo"))?;
+    info.get("name")?.as_str().map(str::to_owned)
+}
+
+/// The answer to a request of ours that could not be delivered.
+pub fn failure(id: &str, text: &str) -> Bytes {
+    failure_with(id, RpcError::INTERNAL, text)
+}
+
+fn failure_with(id: &str, code: i64, text: &str) -> Bytes {
+    let text = serde_json::Value::from(text);
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{text}}}}}").into()
+}
+
+/// An answer without an id is the answer to the request in whose POST it came.
+pub fn with_id(text: &str, id: &str) -> Option<Bytes> {
+    let mut answer: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    answer.insert("id".to_owned(), serde_json::from_str(id).ok()?);
+    serde_json::to_vec(&answer).ok().map(Bytes::from)
+}
+
+/// Sorts what an event stream gave.
+///
+/// One dialect tells the kind of an event by the event's own name, with data that is no JSON-RPC message:
+/// such an event becomes a notification of that name.
+pub fn sort_event(item: SseItem, out: &mut Vec<Piece>) {
+    match item {
+        SseItem::Comment => {}
+        SseItem::Oversize { len_bytes, head } => out.push(Piece::Oversize { len_bytes, head }),
+        SseItem::Event { name: None, data } => sort_whole(&data, out),
+        SseItem::Event { name: Some(name), data } => {
+            let text = String::from_utf8_lossy(&data);
+            if read(&text).is_some() || text.trim_start().starts_with('[') {
+                return sort_whole(&data, out);
+            }
+            sort_whole(&named(&name, &text), out);
+        }
+    }
+}
+
+fn named(name: &str, text: &str) -> Bytes {
+    let value = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(object @ serde_json::Value::Object(_)) => object,
+        Ok(serde_json::Value::String(text)) => serde_json::json!({ "text": text }),
+        Ok(value) => serde_json::json!({ "value": value }),
+        Err(_) => serde_json::json!({ "text": text }),
+    };
+    serde_json::json!({ "jsonrpc": "2.0", "method": name, "params": value }).to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_whom_they_concern() {
+        let read = |text| read(text).map(|letter| (letter.kind, letter.id, letter.method, letter.session));
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            read(r#"{"id":1,"method":"session/prompt","params":{"sessionId":"a","prompt":[]}}"#),
+            Some((Kind::Request, some("1"), "session/prompt".to_owned(), some("a")))
+        );
+        assert_eq!(
+            read(r#"{"method":"session/cancel","params":{"sessionId":"b\u0041"}}"#),
+            Some((Kind::Notification, None, "session/cancel".to_owned(), some("bA")))
+        );
+        assert_eq!(
+            read(r#"{"id":"x","result":{"sessionId":"c"}}"#),
+            Some((Kind::Response, some("\"x\""), String::new(), some("c")))
+        );
+        assert_eq!(
+            read(r#"{"id":null,"error":{"code":1}}"#),
+            Some((Kind::Response, None, String::new(), None))
+        );
+        assert_eq!(read(r#"{"type":"done"}"#), None);
+        assert_eq!(read("hello"), None);
+    }
+
+    fn sorted(name: Option<&str>, data: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        sort_event(SseItem::Event { name: name.map(str::to_owned), data: data.to_owned().into() }, &mut out);
+        out.into_iter()
+            .map(|piece| match piece {
+                Piece::Frame(frame) => frame.text().to_owned(),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn named_events_become_messages_of_that_name() {
+        for (data, params) in [
+            ("{\"text\":\"hi\"}", "{\"text\":\"hi\"}"),
+            ("plain", "{\"text\":\"plain\"}"),
+            ("\"quoted\"", "{\"text\":\"quoted\"}"),
+            ("7", "{\"value\":7}"),
+        ] {
+            let expected = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"text_delta\",\"params\":{params}}}");
+            assert_eq!(sorted(Some("text_delta"), data), [expected]);
+        }
+        let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(sorted(Some("response"), message), [message]);
+        assert_eq!(sorted(None, message), [message]);
+    }
+
+    #[test]
+    fn answers_of_our_own_are_answers() {
+        let letter = read(std::str::from_utf8(&failure("3", "no \"luck\"")).unwrap()).unwrap();
+        assert_eq!((letter.kind, letter.id, letter.is_error), (Kind::Response, Some("3".to_owned()), true));
+        let given = with_id(r#"{"error":{"code":1},"id":null}"#, "4").unwrap();
+        assert_eq!(read(std::str::from_utf8(&given).unwrap()).unwrap().id, Some("4".to_owned()));
+    }
+
+    #[test]
+    fn texts_of_a_prompt_are_counted() {
+        let text = r#"{"params":{"prompt":[{"type":"text","text":"ab"},{"type":"resource_link","uri":"x"},{"text":"ü"}]}}"#;
+        assert_eq!(prompt_text_bytes(text), 4);
+        assert_eq!(prompt_text_bytes("{}"), 0);
+    }
+}

@@ -1,0 +1,120 @@
+//! The carrier that is in force on a connection.
+
+use bytes::Bytes;
+
+use super::client::Client;
+use super::desk::Desk;
+use super::http::Streamable;
+use super::post::Post;
+use super::probe::{Probe, with_path};
+use super::socket::Socket;
+use super::split::{Places, Split};
+use super::trouble::Trouble;
+use crate::acp::transport::LinkEnd;
+use crate::model::{Carrier, Remote};
+
+/// A carrier.
+#[derive(Debug)]
+pub enum Route {
+    /// Not known yet.
+    Probe(Box<Probe>),
+    /// The protocol's own HTTP transport.
+    Streamable(Streamable),
+    /// A web socket.
+    Socket(Box<Socket>),
+    /// POST and one event stream.
+    Split(Split),
+    /// The answer in the POST.
+    Post(Post),
+}
+
+impl Route {
+    /// The carrier that a URL or the configuration names; else one that finds out.
+    pub async fn open(desk: Desk, remote: &Remote) -> Result<Self, Trouble> {
+        let url = desk.client.url().clone();
+        Ok(match carrier_of(remote) {
+            Some(Carrier::WebSocket) => {
+                let (url, is_bare) = with_path(&url);
+                match Socket::open(desk.clone(), &url).await {
+                    Err(Trouble::Refused { .. }) if is_bare => {
+                        let socket = Socket::open(desk.clone(), desk.client.url()).await?;
+                        Self::Socket(Box::new(socket))
+                    }
+                    socket => Self::Socket(Box::new(socket?)),
+                }
+            }
+            Some(carrier @ Carrier::RpcSse) => {
+                Self::Split(Split::start(desk, Places::with_client_id(&url, remote), carrier))
+            }
+            Some(carrier @ Carrier::PostSse) => {
+                Self::Split(Split::start(desk, Places::at_one_url(&url, remote), carrier))
+            }
+            Some(Carrier::Post) => Self::Post(Post::new(desk, with_path(&url).0)),
+            Some(Carrier::StreamableHttp) | None => Self::Probe(Box::new(Probe::new(desk, remote.clone()))),
+        })
+    }
+
+    /// Sends a message. An error ends the connection.
+    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+        match self {
+            Self::Probe(probe) => {
+                if let Some(route) = probe.send(frame).await? {
+                    *self = route;
+                }
+                Ok(())
+            }
+            Self::Streamable(route) => route.send(frame).await,
+            Self::Socket(route) => route.send(frame).await,
+            Self::Split(route) => route.send(frame).await,
+            Self::Post(route) => route.send(frame).await,
+        }
+    }
+
+    /// A session began whose stream is to be opened, if there are such.
+    pub fn open_session(&mut self, session: &str) {
+        if let Self::Streamable(route) = self {
+            route.open_session(session);
+        }
+    }
+
+    /// Whether pings are of use.
+    pub fn is_socket(&self) -> bool {
+        matches!(self, Self::Socket(_))
+    }
+
+    /// Shows that the way is in use.
+    pub async fn ping(&mut self) -> Result<(), LinkEnd> {
+        match self {
+            Self::Socket(route) => route.ping().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Says goodbye to the server.
+    pub async fn farewell(&mut self) {
+        match self {
+            Self::Streamable(route) => route.farewell().await,
+            Self::Socket(route) => route.farewell().await,
+            Self::Probe(_) | Self::Split(_) | Self::Post(_) => {}
+        }
+    }
+}
+
+/// The carrier that the configuration or the URL itself names.
+pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
+    let url = remote.url.to_ascii_lowercase();
+    let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let by_url = if url.starts_with("ws://") || url.starts_with("wss://") {
+        Some(Carrier::WebSocket)
+    } else if path.ends_with("/acp/rpc") || path.ends_with("/acp/sse") {
+        Some(Carrier::RpcSse)
+    } else {
+        None
+    };
+    remote.carrier.or(by_url)
+}
+
+/// A client that fits the carrier.
+pub async fn client_for(remote: &Remote) -> Result<std::sync::Arc<Client>, Trouble> {
+    Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
+}

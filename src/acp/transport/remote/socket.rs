@@ -1,0 +1,139 @@
+//! A web socket: one message per text frame.
+//!
+//! Duty: the handshake over a connection that the HTTP client has opened (so TLS, proxies, cookies and the
+//! token are one thing for all carriers), frames both ways, pings that keep the way open.
+//! Not its duty: whether the other side lives: an agent that reads nothing during a turn answers no ping, so
+//! the system's keep-alive decides that.
+//! Invariants: writing never waits for reading; a message is one frame.
+//! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no
+//! subprotocol, binary frames are ignored.
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use reqwest::header::{
+    CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use reqwest::{Method, StatusCode, Upgraded, Url};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use super::desk::Desk;
+use super::letter;
+use super::trouble::{Trouble, host_of};
+use crate::acp::transport::LinkEnd;
+
+/// Servers close the socket on longer messages.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+type Stream = WebSocketStream<Upgraded>;
+
+/// An open web socket.
+#[derive(Debug)]
+pub struct Socket {
+    desk: Desk,
+    host: String,
+    sink: SplitSink<Stream, Message>,
+}
+
+impl Socket {
+    /// Opens a web socket. The desk's client must be one for upgrades.
+    pub async fn open(desk: Desk, url: &Url) -> Result<Self, Trouble> {
+        let host = host_of(url.as_str());
+        let key = generate_key();
+        let request = desk
+            .client
+            .request(Method::GET, url)
+            .header(CONNECTION, HeaderValue::from_static("Upgrade"))
+            .header(UPGRADE, HeaderValue::from_static("websocket"))
+            .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
+            .header(SEC_WEBSOCKET_KEY, key.as_str());
+        let refused = |text: String| Trouble::Refused { text };
+        let answer = desk.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
+        let Ok(answer) = timeout(desk.patience.answer, answer).await else {
+            let text =
+                format!("{host} did not open the web socket in time. Check the network, or try again.");
+            return Err(Trouble::Network { text, is_unsent: false });
+        };
+        let response = answer?;
+        let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
+            == Some(derive_accept_key(key.as_bytes()).as_bytes());
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_kept {
+            return Err(refused(format!(
+                "{host} opens no web socket at {}. Correct the address, or begin it with http:// or https://.",
+                crate::model::shown_url(url.as_str())
+            )));
+        }
+        let stream = response.upgrade().await.map_err(|error| Trouble::of_error(&error, url.as_str()))?;
+        let max = Some(desk.inlet.max_bytes);
+        let config = WebSocketConfig::default().max_message_size(max).max_frame_size(max);
+        let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
+        let (sink, stream) = stream.split();
+        let reader = read(desk.clone(), stream, host.clone());
+        desk.spawn(reader);
+        Ok(Self { desk, host, sink })
+    }
+
+    /// Sends a message.
+    pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
+        if frame.len() > MAX_MESSAGE_BYTES
+            && let Some(letter) = letter::read(&String::from_utf8_lossy(frame))
+        {
+            let text = format!(
+                "The message has {} MiB, and a web socket takes at most {} MiB. Send less at once.",
+                frame.len() >> 20,
+                MAX_MESSAGE_BYTES >> 20
+            );
+            return Ok(self.desk.undelivered(&letter, &text).await?);
+        }
+        let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
+        self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
+    }
+
+    /// Shows whatever lies on the way that the socket is in use.
+    pub async fn ping(&mut self) -> Result<(), LinkEnd> {
+        self.sink.send(Message::Ping(Bytes::new())).await.map_err(|error| broken(&self.host, &error))
+    }
+
+    /// Says goodbye.
+    pub async fn farewell(&mut self) {
+        let _ = self.sink.send(Message::Close(None)).await;
+    }
+}
+
+async fn read(desk: Desk, mut stream: SplitStream<Stream>, host: String) {
+    let end = loop {
+        match stream.next().await {
+            Some(Ok(Message::Text(text))) => {
+                if desk.inlet.message(&Bytes::from(text)).await.is_err() {
+                    return;
+                }
+            }
+            Some(Ok(Message::Binary(bytes))) => {
+                desk.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
+            }
+            Some(Ok(Message::Close(frame))) => {
+                let why = frame.map(|frame| format!("{} {}", u16::from(frame.code), frame.reason));
+                let why: String =
+                    why.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
+                let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
+                break LinkEnd::Io(format!("{host} closed the web socket{why}"));
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => break broken(&host, &error),
+            None => break LinkEnd::Io(format!("{host} ended the web socket")),
+        }
+    };
+    desk.end(end);
+}
+
+fn broken(host: &str, error: &Error) -> LinkEnd {
+    LinkEnd::Io(match error {
+        Error::Capacity(_) => format!("{host} sent a message over the limit on the web socket"),
+        error => format!("the web socket to {host} broke: {}", super::trouble::innermost(error)),
+    })
+}

@@ -1,0 +1,203 @@
+//! Reads server-sent events.
+//!
+//! Duty: cut the bytes of an event stream into events: `data` lines joined, the name of the event, its id,
+//! the server's wish for a pause before a new try; comments tell that the server lives. Bytes go in by
+//! [`SseReader::feed`] as they were read, events come out in their order.
+//! Not its duty: what an event holds (`letter`), opening a stream again (`stream`).
+//! Invariants: what comes out does not depend on how the bytes were split; an event over the limit is
+//! skipped and told; no more than one event of the limit is held; an event cut off by the end is no event.
+//! Source: HTML Living Standard 9.2, event streams; the protocol's HTTP transport uses `data` and comments.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+/// Names and ids beyond this many bytes are left out.
+const MAX_FIELD_BYTES: usize = 1 << 10;
+
+/// Of an event over the limit so much is kept.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// A longer pause than this is not kept, however much the server wishes it.
+const MAX_RETRY: Duration = Duration::from_secs(60);
+
+/// What the stream was cut into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SseItem {
+    /// An event with data.
+    Event {
+        /// Its name, unless it is the usual `message`.
+        name: Option<String>,
+        /// Its `data` lines, joined by line feeds.
+        data: Bytes,
+    },
+    /// A comment: the server lives.
+    Comment,
+    /// An event over the limit; it was skipped.
+    Oversize {
+        /// Length of its data, at least.
+        len_bytes: u64,
+        /// How it began.
+        head: Bytes,
+    },
+}
+
+/// Cuts an event stream into events.
+#[derive(Debug)]
+pub struct SseReader {
+    max_bytes: usize,
+    /// The line that is not complete yet.
+    line: BytesMut,
+    /// How much of a line over the limit was thrown away.
+    cut_bytes: u64,
+    data: BytesMut,
+    has_data: bool,
+    /// Bytes of an event over the limit, counted from its beginning.
+    oversize_bytes: Option<u64>,
+    name: Option<String>,
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    /// The last byte was a carriage return: a line feed right behind it belongs to it.
+    is_after_return: bool,
+    is_at_start: bool,
+}
+
+impl SseReader {
+    /// A reader at the start of a stream, for events of at most `max_bytes` of data.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            line: BytesMut::new(),
+            cut_bytes: 0,
+            data: BytesMut::new(),
+            has_data: false,
+            oversize_bytes: None,
+            name: None,
+            last_id: None,
+            retry: None,
+            is_after_return: false,
+            is_at_start: true,
+        }
+    }
+
+    /// The last id that the server gave, to be sent back as `Last-Event-ID`.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// The pause that the server wishes before a stream is opened again.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// A new stream begins: what the old one left unfinished is gone, id and pause stay.
+    pub fn restart(&mut self) {
+        let (last_id, retry) = (self.last_id.take(), self.retry);
+        *self = Self { last_id, retry, ..Self::new(self.max_bytes) };
+    }
+
+    /// Takes bytes in and appends what is complete.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseItem>) {
+        let mut rest = bytes;
+        if std::mem::take(&mut self.is_after_return) && rest.first() == Some(&b'\n') {
+            rest.advance(1);
+        }
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+            let (part, behind) = rest.split_at(at);
+            self.keep(part);
+            let is_return = behind.first() == Some(&b'\r');
+            rest = behind.get(1..).unwrap_or_default();
+            if is_return {
+                if rest.is_empty() {
+                    self.is_after_return = true;
+                } else if rest.first() == Some(&b'\n') {
+                    rest.advance(1);
+                }
+            }
+            self.on_line(out);
+        }
+        self.keep(rest);
+    }
+
+    /// Appends to the open line, up to the limit.
+    fn keep(&mut self, part: &[u8]) {
+        // The name of the field and its colon come on top of the data.
+        let room = (self.max_bytes + MAX_FIELD_BYTES).saturating_sub(self.line.len());
+        let kept = part.get(..room.min(part.len())).unwrap_or_default();
+        self.line.extend_from_slice(kept);
+        self.cut_bytes += (part.len() - kept.len()) as u64;
+    }
+
+    fn on_line(&mut self, out: &mut Vec<SseItem>) {
+        let line = self.line.split().freeze();
+        let cut_bytes = std::mem::take(&mut self.cut_bytes);
+        let mut line = line.as_ref();
+        if std::mem::take(&mut self.is_at_start) {
+            line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        }
+        if line.is_empty() {
+            self.dispatch(out);
+            return;
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(0) => return out.push(SseItem::Comment),
+            Some(colon) => {
+                let (field, value) = line.split_at(colon);
+                let value = value.get(1..).unwrap_or_default();
+                (field, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, [].as_slice()),
+        };
+        match field {
+            b"data" => self.on_data(value, cut_bytes),
+            b"event" if value.len() <= MAX_FIELD_BYTES => {
+                self.name = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            b"id" if value.len() <= MAX_FIELD_BYTES && !value.contains(&0) => {
+                self.last_id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());
+            }
+            b"retry" => {
+                let text = std::str::from_utf8(value).unwrap_or_default();
+                if let Ok(pause) = text.parse() {
+                    self.retry = Some(Duration::from_millis(pause).min(MAX_RETRY));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_data(&mut self, value: &[u8], cut_bytes: u64) {
+        let len_bytes = value.len() as u64 + cut_bytes;
+        if let Some(count) = &mut self.oversize_bytes {
+            *count += len_bytes + 1;
+            return;
+        }
+        if self.has_data {
+            self.data.extend_from_slice(b"\n");
+        }
+        self.has_data = true;
+        if cut_bytes > 0 || self.data.len() + value.len() > self.max_bytes {
+            self.oversize_bytes = Some(self.data.len() as u64 + len_bytes);
+            let room = HEAD_BYTES.saturating_sub(self.data.len()).min(value.len());
+            self.data.extend_from_slice(value.get(..room).unwrap_or_default());
+            self.data.truncate(HEAD_BYTES);
+            return;
+        }
+        self.data.extend_from_slice(value);
+    }
+
+    fn dispatch(&mut self, out: &mut Vec<SseItem>) {
+        let data = self.data.split().freeze();
+        let name = self.name.take().filter(|name| !name.is_empty() && name != "message");
+        self.has_data = false;
+        if let Some(len_bytes) = self.oversize_bytes.take() {
+            // A copy, so that the memory of the whole is given back.
+            out.push(SseItem::Oversize { len_bytes, head: Bytes::copy_from_slice(&data) });
+        } else if !data.trim_ascii().is_empty() {
+            out.push(SseItem::Event { name, data });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

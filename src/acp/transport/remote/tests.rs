@@ -1,0 +1,146 @@
+//! Tests of the remote transports, against scripted servers on this machine.
+
+mod found;
+mod http;
+mod post;
+mod refused;
+mod server;
+mod socket;
+mod split;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use self::server::Server;
+use super::{Patience, RemoteAgent};
+use crate::acp::frame::{DEFAULT_FRAME_BYTES, Piece};
+use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::transport::{In, Link, LinkEnd, Setup, Transport};
+use crate::model::{Carrier, Remote};
+
+/// Longer than anything here takes.
+const HANG: Duration = Duration::from_secs(30);
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+const INITIALIZED: &str =
+    r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"test","version":"1"}}}"#;
+
+/// As patient as with real servers, but for the pauses between attempts.
+fn patience() -> Patience {
+    Patience {
+        least_pause: Duration::from_millis(5),
+        most_pause: Duration::from_millis(20),
+        ..Patience::default()
+    }
+}
+
+/// A client's side of a connection.
+struct Peer {
+    link: Link,
+    tap: Tap,
+}
+
+impl Peer {
+    /// Connects to an agent behind a URL.
+    fn connect(remote: Remote) -> Self {
+        Self::patiently(remote, patience())
+    }
+
+    fn patiently(remote: Remote, patience: Patience) -> Self {
+        let tap = Tap::default();
+        let setup = Setup { max_frame_bytes: DEFAULT_FRAME_BYTES, tap: tap.clone(), stderr_log: None };
+        let agent = RemoteAgent::new(remote).with_patience(patience);
+        let link = Box::new(agent).start(setup).expect("a remote agent always starts");
+        Self { link, tap }
+    }
+
+    /// Connects to a path of a scripted server and sends `initialize`.
+    fn to(server: &Server, path: &str, carrier: Option<Carrier>) -> Self {
+        let peer = Self::connect(Remote { carrier, ..at(server, path) });
+        peer.say(INITIALIZE);
+        peer
+    }
+
+    fn say(&self, text: &str) {
+        self.link.outgoing.send(Bytes::copy_from_slice(text.as_bytes()));
+    }
+
+    /// The next message; notes are passed over.
+    async fn hear(&mut self) -> String {
+        loop {
+            match self.next().await {
+                In::Pieces(pieces) => {
+                    let [piece] = pieces.as_slice() else { panic!("one message at a time: {pieces:?}") };
+                    match piece {
+                        Piece::Frame(frame) => return frame.text().to_owned(),
+                        other => panic!("no message: {other:?}"),
+                    }
+                }
+                In::Note(_) => {}
+                In::Closed(end) => panic!("it ended: {end:?}"),
+            }
+        }
+    }
+
+    /// The next note; nothing else may come before it.
+    async fn note(&mut self) -> String {
+        match self.next().await {
+            In::Note(text) => text,
+            other => panic!("no note: {other:?}"),
+        }
+    }
+
+    /// The end; notes are passed over.
+    async fn end(&mut self) -> LinkEnd {
+        loop {
+            match self.next().await {
+                In::Closed(end) => {
+                    assert!(self.link.incoming.recv().await.is_none(), "closed is the last message");
+                    return end;
+                }
+                In::Note(_) => {}
+                In::Pieces(pieces) => panic!("not the end: {pieces:?}"),
+            }
+        }
+    }
+
+    /// Stops as the peer does: nothing more is said.
+    fn stop(&mut self, force: bool) {
+        let (nothing, _) = crate::acp::transport::queue::queue();
+        drop(std::mem::replace(&mut self.link.outgoing, nothing));
+        self.link.stopper.stop(force);
+    }
+
+    async fn next(&mut self) -> In {
+        timeout(HANG, self.link.incoming.recv()).await.expect("no hang").expect("closed comes first")
+    }
+
+    /// All that the log holds of what parlor tells itself.
+    fn log(&self) -> String {
+        let filter = TapFilter { to_agent: false, from_agent: false, ..TapFilter::default() };
+        let lines = self.tap.snapshot(&filter);
+        assert!(lines.iter().all(|line| line.direction == Direction::Stderr));
+        lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A path of a scripted server as an agent's address.
+fn at(server: &Server, path: &str) -> Remote {
+    Remote { url: server.url(path), ..Remote::default() }
+}
+
+fn request(id: u64, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
+fn answer(id: u64, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+fn update(session: &str, number: u64) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","n":{number}}}}}"#
+    )
+}

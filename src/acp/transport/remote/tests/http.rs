@@ -1,0 +1,257 @@
+//! The protocol's own HTTP transport.
+
+use std::time::Duration;
+
+use super::server::{Events, Server};
+use super::{INITIALIZE, INITIALIZED, Patience, Peer, answer, at, patience, request, update};
+use crate::acp::transport::LinkEnd;
+
+/// A connection with its stream open.
+async fn connected(server: &mut Server) -> (Peer, Events) {
+    connected_with(server, patience()).await
+}
+
+async fn connected_with(server: &mut Server, patience: Patience) -> (Peer, Events) {
+    let mut peer = Peer::patiently(at(server, "/acp"), patience);
+    peer.say(INITIALIZE);
+    let post = server.expect("POST", "/acp").await;
+    assert!(post.says("initialize") && post.header("acp-connection-id").is_none());
+    assert_eq!(post.header("content-type"), Some("application/json"));
+    let headers =
+        [("content-type", "application/json"), ("acp-connection-id", "c1"), ("set-cookie", "node=7; Path=/")];
+    post.answer(200, &headers, INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    let get = server.expect("GET", "/acp").await;
+    assert_eq!(get.header("accept"), Some("text/event-stream"));
+    assert_eq!((get.header("acp-connection-id"), get.header("acp-session-id")), (Some("c1"), None));
+    assert_eq!(get.header("cookie"), Some("node=7"), "the server finds its way by cookies");
+    (peer, get.events().await)
+}
+
+/// The same with a session and its stream.
+async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
+    let (mut peer, mut connection) = connected(server).await;
+    peer.say(&request(2, "session/new", r#"{"cwd":"/","mcpServers":[]}"#));
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("acp-connection-id"), Some("c1"));
+    assert_eq!(post.header("acp-protocol-version"), Some("1"));
+    post.answer(202, &[], "").await;
+    connection.say(&answer(2, r#"{"sessionId":"s1"}"#)).await;
+    assert_eq!(peer.hear().await, answer(2, r#"{"sessionId":"s1"}"#));
+    // Opened by itself, before anything is said in the session.
+    let get = server.expect("GET", "/acp").await;
+    assert_eq!((get.header("acp-connection-id"), get.header("acp-session-id")), (Some("c1"), Some("s1")));
+    let session = get.events().await;
+    (peer, connection, session)
+}
+
+#[tokio::test]
+async fn a_session_with_a_turn_and_a_request_of_the_agent() {
+    let mut server = Server::start().await;
+    let (mut peer, mut connection, mut session) = in_session(&mut server).await;
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("acp-session-id"), Some("s1"));
+    post.answer(202, &[], "").await;
+    let ask = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
+    session.say(&update("s1", 1)).await;
+    assert_eq!(peer.hear().await, update("s1", 1));
+    session.say(&ask).await;
+    assert_eq!(peer.hear().await, ask);
+    // The answer names the session of the request.
+    peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("acp-session-id"), Some("s1"));
+    post.answer(202, &[], "").await;
+    // What concerns the connection names none.
+    peer.say(r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3,"sessionId":"s1"}}"#);
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("acp-session-id"), None);
+    post.answer(202, &[], "").await;
+    // An answer counts on whichever stream it comes.
+    connection.say(&answer(3, r#"{"stopReason":"end_turn"}"#)).await;
+    assert_eq!(peer.hear().await, answer(3, r#"{"stopReason":"end_turn"}"#));
+}
+
+#[tokio::test]
+async fn a_session_that_is_loaded_has_its_stream_before() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection) = connected(&mut server).await;
+    peer.say(&request(2, "session/load", r#"{"sessionId":"old","cwd":"/","mcpServers":[]}"#));
+    let get = server.expect("GET", "/acp").await;
+    assert_eq!(get.header("acp-session-id"), Some("old"));
+    let mut session = get.events().await;
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("acp-session-id"), Some("old"));
+    post.answer(202, &[], "").await;
+    session.say(&update("old", 1)).await;
+    assert_eq!(peer.hear().await, update("old", 1));
+    session.say(&answer(2, "{}")).await;
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+}
+
+#[tokio::test]
+async fn a_server_with_one_stream_only_is_taken_as_it_is() {
+    let mut server = Server::start().await;
+    let (mut peer, mut connection) = connected(&mut server).await;
+    peer.say(&request(2, "session/new", "{}"));
+    server.expect("POST", "/acp").await.answer(202, &[], "").await;
+    connection.say(&answer(2, r#"{"sessionId":"s1"}"#)).await;
+    peer.hear().await;
+    server.expect("GET", "/acp").await.answer(405, &[], "").await;
+    for id in [3, 4] {
+        peer.say(&request(id, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+        // It is not asked for again.
+        server.expect("POST", "/acp").await.answer(200, &[], "").await;
+        connection.say(&answer(id, "{}")).await;
+        assert_eq!(peer.hear().await, answer(id, "{}"));
+    }
+}
+
+#[tokio::test]
+async fn answers_in_the_post_are_taken_too() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection) = connected(&mut server).await;
+    peer.say(&request(2, "session/new", "{}"));
+    server.expect("POST", "/acp").await.json(&answer(2, r#"{"sessionId":"s1"}"#)).await;
+    assert_eq!(peer.hear().await, answer(2, r#"{"sessionId":"s1"}"#));
+    assert_eq!(server.next().await.header("acp-session-id"), Some("s1"));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_is_opened_again_and_told() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = in_session(&mut server).await;
+    session.raw("id: 41\nretry: 1\n\ndata: {\"half\":").await;
+    drop(session);
+    // The server has not noticed yet, and is then busy for a moment.
+    for status in [409, 503] {
+        let get = server.expect("GET", "/acp").await;
+        assert_eq!(get.header("acp-session-id"), Some("s1"));
+        assert_eq!(get.header("last-event-id"), Some("41"));
+        get.answer(status, &[], "").await;
+    }
+    let mut session = server.expect("GET", "/acp").await.events().await;
+    session.say(&update("s1", 2)).await;
+    assert_eq!(peer.hear().await, update("s1", 2));
+    assert!(peer.log().contains("session's event stream"), "{}", peer.log());
+}
+
+#[tokio::test]
+async fn events_may_come_in_any_pieces() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = in_session(&mut server).await;
+    let text = format!(": keep-alive\r\n\r\nid: 1\r\ndata: {}\r\n\r\n", update("ü", 1));
+    let middle = text.find('ü').unwrap();
+    for part in [&text[..5], &text[5..middle - 3], &text[middle - 3..text.len() - 1], &text[text.len() - 1..]]
+    {
+        session.raw(part).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(peer.hear().await, update("ü", 1));
+}
+
+#[tokio::test]
+async fn a_silent_stream_counts_as_broken() {
+    let mut server = Server::start().await;
+    let impatient = Patience { idle: Duration::from_millis(100), ..patience() };
+    let (mut peer, connection) = connected_with(&mut server, impatient).await;
+    // The socket stays, and nothing comes any more.
+    let mut second = server.expect("GET", "/acp").await.events().await;
+    assert!(peer.note().await.contains("fell silent on the connection's event stream"));
+    second.say(&update("s", 1)).await;
+    assert_eq!(peer.hear().await, update("s", 1));
+    drop(connection);
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_the_connection_ends_it() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection) = connected(&mut server).await;
+    peer.say(&request(2, "session/new", "{}"));
+    server.expect("POST", "/acp").await.answer(404, &[], "").await;
+    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    assert!(error.contains("does not know this connection any more"), "{error}");
+
+    // The same is found out by the stream, if that is first.
+    let (mut peer, connection) = connected(&mut server).await;
+    drop(connection);
+    server.expect("GET", "/acp").await.answer(404, &[], "").await;
+    assert!(matches!(peer.end().await, LinkEnd::Io(_)));
+}
+
+#[tokio::test]
+async fn a_server_that_stays_away_is_given_up() {
+    let mut server = Server::start().await;
+    let impatient = Patience { give_up: Duration::from_millis(100), ..patience() };
+    let (mut peer, connection) = connected_with(&mut server, impatient).await;
+    drop(connection);
+    let end = loop {
+        tokio::select! {
+            end = peer.end() => break end,
+            exchange = server.next() => drop(exchange),
+        }
+    };
+    assert!(matches!(end, LinkEnd::Io(_)), "{end:?}");
+}
+
+#[tokio::test]
+async fn a_refused_request_gets_an_error_and_the_connection_stays() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, _session) = in_session(&mut server).await;
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    server.expect("POST", "/acp").await.answer(413, &[], "").await;
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":3") && heard.contains("(413)"), "{heard}");
+    let big = "x".repeat(17 << 20);
+    peer.say(&request(4, "session/prompt", &format!(r#"{{"sessionId":"s1","prompt":["{big}"]}}"#)));
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":4") && heard.contains("at most 16 MiB"), "{heard}");
+    peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
+    server.expect("POST", "/acp").await.answer(400, &[], r#"{"error":"bad"}"#).await;
+    let note = peer.note().await;
+    assert!(note.contains("session/cancel was not delivered") && note.contains("bad"), "{note}");
+}
+
+#[tokio::test]
+async fn the_end_is_said_to_the_server() {
+    let mut server = Server::start().await;
+    let (mut peer, connection, session) = in_session(&mut server).await;
+    peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
+    peer.stop(false);
+    // What was said before is still sent.
+    let post = server.expect("POST", "/acp").await;
+    assert!(post.says("session/cancel"));
+    post.answer(202, &[], "").await;
+    let delete = server.expect("DELETE", "/acp").await;
+    assert_eq!(delete.header("acp-connection-id"), Some("c1"));
+    delete.answer(202, &[], "").await;
+    assert_eq!(peer.end().await, LinkEnd::Eof);
+    connection.gone().await;
+    session.gone().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_does_not_hold_up_the_end() {
+    let mut server = Server::start().await;
+    let hasty =
+        Patience { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..patience() };
+    let (mut peer, _connection) = connected_with(&mut server, hasty).await;
+    peer.say(&request(2, "session/new", "{}"));
+    let held = server.expect("POST", "/acp").await;
+    peer.stop(false);
+    assert_eq!(peer.end().await, LinkEnd::Eof);
+    drop(held);
+
+    let (mut peer, _connection) = connected(&mut server).await;
+    peer.say(&request(2, "session/new", "{}"));
+    let held = loop {
+        let exchange = server.next().await;
+        if exchange.method == "POST" {
+            break exchange;
+        }
+    };
+    peer.stop(true);
+    assert_eq!(peer.end().await, LinkEnd::Eof);
+    drop(held);
+}

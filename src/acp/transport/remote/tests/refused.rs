@@ -1,0 +1,138 @@
+//! Refusals, and what is said about them.
+
+use super::server::Server;
+use super::{INITIALIZE, INITIALIZED, Peer, at, request};
+use crate::acp::transport::LinkEnd;
+use crate::model::{Remote, TokenSource};
+
+/// Cargo sets this variable for every test.
+fn with_token(remote: Remote) -> Remote {
+    Remote { token: Some(TokenSource::Env("CARGO_PKG_NAME".to_owned())), ..remote }
+}
+
+async fn refusal(peer: &mut Peer) -> String {
+    match peer.end().await {
+        LinkEnd::Refused(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_wanted_or_not_accepted() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/acp", None);
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("authorization"), None);
+    post.answer(401, &[], "").await;
+    assert!(refusal(&mut peer).await.contains("wants a token (401)"));
+
+    let mut peer = Peer::connect(with_token(at(&server, "/acp")));
+    peer.say(INITIALIZE);
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("authorization"), Some("Bearer parlor"));
+    post.answer(401, &[], "").await;
+    let error = refusal(&mut peer).await;
+    assert!(error.contains("does not accept the token from the variable CARGO_PKG_NAME"), "{error}");
+
+    let mut peer = Peer::connect(with_token(at(&server, "/acp")));
+    peer.say(INITIALIZE);
+    server.expect("POST", "/acp").await.answer(403, &[], "").await;
+    assert!(refusal(&mut peer).await.contains("does not allow this (403)"));
+}
+
+#[tokio::test]
+async fn a_renewed_token_is_fetched_once_the_old_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "old").unwrap();
+    let mut server = Server::start().await;
+    let remote = Remote { token: Some(TokenSource::File(file.clone())), ..at(&server, "/acp") };
+    let mut peer = Peer::connect(remote);
+    peer.say(INITIALIZE);
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("authorization"), Some("Bearer old"));
+    std::fs::write(&file, "new\n").unwrap();
+    post.answer(401, &[], "").await;
+    let post = server.expect("POST", "/acp").await;
+    assert_eq!(post.header("authorization"), Some("Bearer new"));
+    post.json(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    peer.say(&request(2, "session/new", "{}"));
+    assert_eq!(server.next().await.header("authorization"), Some("Bearer new"));
+}
+
+#[tokio::test]
+async fn a_missing_token_is_told_before_anything_is_sent() {
+    let server = Server::start().await;
+    let token = Some(TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()));
+    let mut peer = Peer::connect(Remote { token, ..at(&server, "/acp") });
+    assert!(refusal(&mut peer).await.contains("NO_SUCH_VARIABLE_ANYWHERE is not set"));
+}
+
+#[tokio::test]
+async fn no_redirect_to_another_server_is_followed() {
+    let mut server = Server::start().await;
+    let mut other = Server::start().await;
+    let mut peer = Peer::connect(with_token(at(&server, "/acp")));
+    peer.say(INITIALIZE);
+    let location = other.url("/acp?key=hush");
+    server.expect("POST", "/acp").await.answer(307, &[("location", &location)], "").await;
+    let error = refusal(&mut peer).await;
+    assert!(error.contains(&format!("sends parlor on to {} (307)", other.url("/acp"))), "{error}");
+    assert!(!error.contains("hush"), "{error}");
+    tokio::select! {
+        biased;
+        _ = other.next() => panic!("the other server was asked"),
+        () = tokio::task::yield_now() => {}
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_server_is_followed_with_the_message() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::connect(with_token(at(&server, "/acp")));
+    peer.say(INITIALIZE);
+    server.expect("POST", "/acp").await.answer(308, &[("location", "/acp/")], "").await;
+    let post = server.expect("POST", "/acp/").await;
+    assert!(post.says("initialize"));
+    assert_eq!(post.header("authorization"), Some("Bearer parlor"));
+    post.json(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_may_come_back() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    for scheme in ["http", "ws"] {
+        let mut peer =
+            Peer::connect(Remote { url: format!("{scheme}://{address}/acp"), ..Remote::default() });
+        peer.say(INITIALIZE);
+        let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+        assert!(error.contains(&format!("Nothing answers at {address}")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told() {
+    let mut server = Server::start().await;
+    let url = server.url("/acp").replace("http://", "https://");
+    let mut peer = Peer::connect(Remote { url, ..Remote::default() });
+    peer.say(INITIALIZE);
+    tokio::select! {
+        error = refusal(&mut peer) => assert!(error.contains("does not speak TLS"), "{error}"),
+        _ = server.next() => panic!("that was no request"),
+    }
+}
+
+#[tokio::test]
+async fn the_log_holds_no_token() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::connect(with_token(at(&server, "/acp?key=hush")));
+    peer.say(INITIALIZE);
+    server.expect("POST", "/acp?key=hush").await.json(INITIALIZED).await;
+    peer.hear().await;
+    let log = peer.log();
+    assert!(!log.contains("Bearer") && !log.contains("hush"), "{log}");
+}

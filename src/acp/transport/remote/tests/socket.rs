@@ -1,0 +1,165 @@
+//! Web sockets.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::server::{Exchange, Server};
+use super::{HANG, INITIALIZE, INITIALIZED, Patience, Peer, answer, patience, request};
+use crate::acp::transport::LinkEnd;
+use crate::model::{Remote, TokenSource};
+
+/// The server's side of a web socket.
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+}
+
+impl Exchange {
+    /// Answers with a web socket.
+    pub async fn socket(mut self) -> Socket {
+        assert_eq!((self.method.as_str(), self.header("upgrade")), ("GET", Some("websocket")));
+        let key = derive_accept_key(self.header("sec-websocket-key").unwrap().as_bytes());
+        let head = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {key}\r\n\r\n"
+        );
+        self.stream.write_all(head.as_bytes()).await.unwrap();
+        Socket { stream: WebSocketStream::from_raw_socket(self.stream, Role::Server, None).await }
+    }
+}
+
+impl Server {
+    /// The next request, which must be a GET.
+    pub async fn expect_get(&mut self) -> Exchange {
+        let exchange = self.next().await;
+        assert_eq!(exchange.method, "GET", "{}", exchange.body);
+        exchange
+    }
+}
+
+impl Socket {
+    pub async fn hear(&mut self) -> String {
+        loop {
+            match timeout(HANG, self.stream.next()).await.expect("no hang").unwrap().unwrap() {
+                Message::Text(text) => return text.to_string(),
+                Message::Ping(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    pub async fn say(&mut self, text: &str) {
+        self.stream.send(Message::text(text)).await.unwrap();
+    }
+}
+
+async fn connected(server: &mut Server, patience: Patience) -> (Peer, Socket) {
+    let remote = Remote {
+        url: server.socket_url(""),
+        token: Some(TokenSource::Env("CARGO_PKG_NAME".to_owned())),
+        ..Remote::default()
+    };
+    let mut peer = Peer::patiently(remote, patience);
+    peer.say(INITIALIZE);
+    let get = server.expect("GET", "/acp").await;
+    assert_eq!(get.header("authorization"), Some("Bearer parlor"));
+    assert_eq!(get.header("sec-websocket-version"), Some("13"));
+    let mut socket = get.socket().await;
+    assert_eq!(socket.hear().await, INITIALIZE);
+    socket.say(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    (peer, socket)
+}
+
+#[tokio::test]
+async fn messages_go_both_ways_and_the_end_is_said() {
+    let mut server = Server::start().await;
+    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    socket.stream.send(Message::binary(b"noise".to_vec())).await.unwrap();
+    for id in 2..5 {
+        peer.say(&request(id, "session/list", "{}"));
+        assert_eq!(socket.hear().await, request(id, "session/list", "{}"));
+        socket.say(&answer(id, "{}")).await;
+        assert_eq!(peer.hear().await, answer(id, "{}"));
+    }
+    assert!(peer.log().contains("binary frame of 5 bytes"), "{}", peer.log());
+    peer.stop(false);
+    assert!(matches!(socket.stream.next().await, Some(Ok(Message::Close(_)))));
+    assert_eq!(peer.end().await, LinkEnd::Eof);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_deaf_during_a_turn_is_not_given_up() {
+    let mut server = Server::start().await;
+    let eager = Patience { ping: Duration::from_millis(10), ..patience() };
+    let (mut peer, mut socket) = connected(&mut server, eager).await;
+    peer.say(&request(2, "session/prompt", "{}"));
+    assert!(socket.hear().await.contains("session/prompt"));
+    // It reads nothing while it works: no cancel, no ping.
+    peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{}}"#);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    socket.say(&answer(2, r#"{"stopReason":"end_turn"}"#)).await;
+    assert!(peer.hear().await.contains("end_turn"));
+    assert!(socket.hear().await.contains("session/cancel"));
+}
+
+#[tokio::test]
+async fn how_a_socket_ended_is_told() {
+    let mut server = Server::start().await;
+    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    let frame = CloseFrame { code: CloseCode::Policy, reason: "another\u{7} client came".into() };
+    socket.stream.send(Message::Close(Some(frame))).await.unwrap();
+    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    assert!(error.contains("closed the web socket (1008 another client came)"), "{error}");
+
+    let (mut peer, socket) = connected(&mut server, patience()).await;
+    drop(socket);
+    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    assert!(error.contains("web socket"), "{error}");
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_not_sent() {
+    let mut server = Server::start().await;
+    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(16 << 20))));
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":2") && heard.contains("at most 16 MiB"), "{heard}");
+    peer.say(&request(3, "session/list", "{}"));
+    assert!(socket.hear().await.contains("\"id\":3"));
+}
+
+#[tokio::test]
+async fn a_server_without_web_sockets_is_told() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::connect(Remote { url: server.socket_url("/acp"), ..Remote::default() });
+    peer.say(INITIALIZE);
+    server.expect("GET", "/acp").await.answer(200, &[], "hello").await;
+    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    assert!(error.contains("opens no web socket at"), "{error}");
+}
+
+#[tokio::test]
+async fn a_writer_does_not_wait_for_a_reader() {
+    let mut server = Server::start().await;
+    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    // Nobody takes what comes in, and still all is written.
+    for number in 0..20 {
+        socket.say(&super::update("s", number)).await;
+    }
+    for id in 2..50 {
+        peer.say(&request(id, "session/list", "{}"));
+        assert_eq!(socket.hear().await, request(id, "session/list", "{}"));
+    }
+    for number in 0..20 {
+        assert_eq!(peer.hear().await, super::update("s", number));
+    }
+}

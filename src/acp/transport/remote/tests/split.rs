@@ -1,0 +1,98 @@
+//! POST for what we say, one event stream for what the agent says.
+
+use super::server::{Events, Server};
+use super::{INITIALIZED, Peer, answer, at, request, update};
+use crate::acp::transport::LinkEnd;
+use crate::model::{Carrier, Remote};
+
+/// A connection with client ids: its stream, and the query that both paths share.
+async fn connected(server: &mut Server) -> (Peer, Events, String) {
+    let mut peer = Peer::to(server, "/acp/rpc", None);
+    // The stream is there before anything is said.
+    let get = server.next().await;
+    assert_eq!(get.method, "GET");
+    let query = get.target.strip_prefix("/acp/sse?").unwrap().to_owned();
+    assert!(query.starts_with("client_id="));
+    let mut events = get.events().await;
+    let post = server.expect("POST", &format!("/acp/rpc?{query}")).await;
+    assert!(post.says("initialize"));
+    post.answer(202, &[], "").await;
+    events.say(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    (peer, events, query)
+}
+
+#[tokio::test]
+async fn a_turn_by_client_id() {
+    let mut server = Server::start().await;
+    let (mut peer, mut events, query) = connected(&mut server).await;
+    peer.say(&request(2, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#));
+    server.expect("POST", &format!("/acp/rpc?{query}")).await.answer(202, &[], "").await;
+    events.raw(": ping\n\n").await;
+    events.say(&update("s", 1)).await;
+    assert_eq!(peer.hear().await, update("s", 1));
+    peer.say(&answer(9, "{}"));
+    server.expect("POST", &format!("/acp/rpc?{query}")).await.answer(204, &[], "").await;
+    events.say(&answer(2, "{}")).await;
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+    peer.stop(false);
+    assert_eq!(peer.end().await, LinkEnd::Eof);
+    events.gone().await;
+}
+
+#[tokio::test]
+async fn a_dropped_stream_is_opened_with_the_same_id() {
+    let mut server = Server::start().await;
+    let (mut peer, events, query) = connected(&mut server).await;
+    drop(events);
+    let mut events = server.expect("GET", &format!("/acp/sse?{query}")).await.events().await;
+    events.say(&update("s", 2)).await;
+    assert_eq!(peer.hear().await, update("s", 2));
+    drop(events);
+    server.expect("GET", &format!("/acp/sse?{query}")).await.answer(404, &[], "").await;
+    assert!(matches!(peer.end().await, LinkEnd::Io(_)));
+}
+
+#[tokio::test]
+async fn a_message_over_the_servers_limit_is_not_sent() {
+    let mut server = Server::start().await;
+    let (mut peer, _events, _) = connected(&mut server).await;
+    peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(4 << 20))));
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":2") && heard.contains("at most 4 MiB"), "{heard}");
+}
+
+#[tokio::test]
+async fn a_stream_that_never_opens_is_told() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/acp/sse", None);
+    server.next().await.answer(404, &[], "").await;
+    let LinkEnd::Refused(error) = peer.end().await else { panic!() };
+    assert!(error.contains("There is no event stream at") && !error.contains("client_id"), "{error}");
+}
+
+#[tokio::test]
+async fn one_url_for_both_with_named_events() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/agent", Some(Carrier::PostSse));
+    let mut events = server.expect("GET", "/agent").await.events().await;
+    server.expect("POST", "/agent").await.answer(202, &[], "").await;
+    events.say(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    events.raw("event: text_delta\ndata: {\"text\":\"hi\"}\n\n").await;
+    assert_eq!(peer.hear().await, r#"{"jsonrpc":"2.0","method":"text_delta","params":{"text":"hi"}}"#);
+}
+
+#[tokio::test]
+async fn the_stream_can_be_elsewhere() {
+    let mut server = Server::start().await;
+    let remote = Remote {
+        carrier: Some(Carrier::PostSse),
+        events_url: Some(server.url("/events")),
+        ..at(&server, "/prompt")
+    };
+    let peer = Peer::connect(remote);
+    peer.say(super::INITIALIZE);
+    let _events = server.expect("GET", "/events").await.events().await;
+    server.expect("POST", "/prompt").await.answer(202, &[], "").await;
+}

@@ -1,0 +1,169 @@
+//! Fetches the token for a server from where the user keeps it.
+//!
+//! Duty: a variable, a file, or the first line that a program writes; asked anew for every connection, and
+//! again when a server refuses the old one. Not its duty: sending it (`client`).
+//! Invariant: no text that leaves here for the screen or a log holds the token, and a [`Secret`] prints as
+//! nothing.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::model::TokenSource;
+
+/// Longer texts are no tokens.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// A program may ask for a touch of a key.
+const PROGRAM_TIME: Duration = Duration::from_secs(60);
+
+/// A token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    /// The token itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Takes a text as token. The error says what is wrong with it, without it.
+    fn new(text: &str, source: &TokenSource) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(format!("There is no token: {source} is empty. Put the token there."));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "What {source} holds is no token: it has spaces, line ends or letters beyond ASCII. Put the bare token there."
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Fetches a token. The error is for the user, in whole sentences.
+pub async fn fetch(source: &TokenSource) -> Result<Secret, String> {
+    let text = match source {
+        TokenSource::Env(name) => std::env::var(name).map_err(|_| {
+            format!("There is no token: the variable {name} is not set. Set it before parlor starts.")
+        })?,
+        TokenSource::File(path) => from_file(path).await.map_err(|error| {
+            format!("There is no token: the file {} cannot be read ({error}).", path.display())
+        })?,
+        TokenSource::Command(words) => from_program(words).await?,
+    };
+    Secret::new(&text, source)
+}
+
+async fn from_file(path: &Path) -> std::io::Result<String> {
+    let path = path.to_owned();
+    let read = move || {
+        let mut text = String::new();
+        std::fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
+}
+
+async fn from_program(words: &[String]) -> Result<String, String> {
+    let Some((program, args)) = words.split_first() else {
+        return Err("There is no token: `token_command` is empty.".to_owned());
+    };
+    let failed = |why: &str| format!("There is no token: the command {program} {why}.");
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| failed(&format!("could not be started ({error})")))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let work = async {
+        let read = |pipe| async move {
+            match pipe {
+                Some(pipe) => read_some(pipe).await.unwrap_or_default(),
+                None => String::new(),
+            }
+        };
+        let complaints = async {
+            match stderr {
+                Some(pipe) => read_some(pipe).await.unwrap_or_default(),
+                None => String::new(),
+            }
+        };
+        let (text, complaints) = tokio::join!(read(stdout), complaints);
+        (text, complaints, child.wait().await)
+    };
+    let Ok((text, complaints, status)) = timeout(PROGRAM_TIME, work).await else {
+        return Err(failed(&format!("did not end within {} s", PROGRAM_TIME.as_secs())));
+    };
+    match status {
+        Ok(status) if status.success() => Ok(text.lines().next().unwrap_or_default().to_owned()),
+        Ok(status) => {
+            let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let last: String = last.chars().filter(|letter| !letter.is_control()).take(200).collect();
+            let last = if last.is_empty() { last } else { format!(": {last}") };
+            Err(failed(&format!("ended with {status}{last}")))
+        }
+        Err(error) => Err(failed(&format!("could not be waited for ({error})"))),
+    }
+}
+
+/// The beginning of a text; the rest is read and thrown away, so that the writer is not held up.
+async fn read_some(mut input: impl AsyncRead + Unpin) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    (&mut input).take(MAX_BYTES).read_to_end(&mut text).await?;
+    tokio::io::copy(&mut input, &mut tokio::io::sink()).await?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(script: &str) -> TokenSource {
+        TokenSource::Command(vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()])
+    }
+
+    #[tokio::test]
+    async fn a_token_comes_from_a_variable_a_file_or_a_program() {
+        // Cargo sets this one for every test.
+        let source = TokenSource::Env("CARGO_PKG_NAME".to_owned());
+        assert_eq!(fetch(&source).await.unwrap().reveal(), "parlor");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "  abc-123\n").unwrap();
+        assert_eq!(fetch(&TokenSource::File(path)).await.unwrap().reveal(), "abc-123");
+        assert_eq!(fetch(&command("echo first; echo second")).await.unwrap().reveal(), "first");
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_said_without_the_token() {
+        for (source, expected) in [
+            (TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()), "is not set"),
+            (TokenSource::File("/no/such/file".into()), "cannot be read"),
+            (command("exit 3"), "ended with exit status: 3"),
+            (command("echo locked >&2; exit 1"), "locked"),
+            (command(""), "is empty"),
+            (command("echo 'hush hush'"), "no token"),
+            (TokenSource::Command(vec!["/no/such/program".to_owned()]), "could not be started"),
+        ] {
+            let error = fetch(&source).await.unwrap_err();
+            assert!(error.contains(expected) && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_does_not_print() {
+        assert_eq!(format!("{:?}", Secret("hush".to_owned())), "Secret");
+    }
+}

@@ -1,0 +1,279 @@
+//! What can go wrong between us and a server, in words for the user.
+//!
+//! Duty: tells trouble that may pass from trouble that will not, and says for each what happened and what
+//! to do: names, ports, certificates, proxies, redirects, status codes.
+//! Not its duty: what follows from it (the carriers).
+//! Invariant: no text here holds a token, a header or a query; what a server says is cut short and has no
+//! control characters.
+
+use std::error::Error as StdError;
+use std::io;
+
+use reqwest::{Response, StatusCode};
+
+use crate::model::shown_url;
+
+/// Of a server's explanation so much is read.
+const MAX_EXPLANATION_BYTES: usize = 4 << 10;
+/// And so much is shown.
+const MAX_EXPLANATION_CHARS: usize = 200;
+
+/// Trouble with a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The network failed; trying again may help.
+    Network {
+        /// Whole sentences.
+        text: String,
+        /// Whether the server surely got nothing of the request.
+        is_unsent: bool,
+    },
+    /// The server, or something on the way, says no; trying again would change nothing.
+    Refused {
+        /// Whole sentences.
+        text: String,
+    },
+}
+
+impl Trouble {
+    /// The sentences.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Network { text, .. } | Self::Refused { text } => text,
+        }
+    }
+
+    /// Why a request failed before there was an answer. `url` is where it went.
+    pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
+        let host = host_of(url);
+        if let Some(error) = find_tls(error) {
+            return Self::Refused { text: tls_text(error, &host) };
+        }
+        let innermost = innermost(error);
+        let says_proxy = chain(error).any(|error| {
+            let text = error.to_string().to_lowercase();
+            text.contains("proxy") || text.contains("tunnel")
+        });
+        if says_proxy {
+            let text = format!(
+                "The proxy on the way to {host} does not let parlor through ({innermost}). Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY."
+            );
+            return Self::Refused { text };
+        }
+        let refused = chain(error)
+            .filter_map(|error| error.downcast_ref::<io::Error>())
+            .any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let text = if error.is_dns() {
+            format!("The name {host} is not known to the network. Correct the address, or check the network.")
+        } else if refused {
+            format!(
+                "Nothing answers at {host} (connection refused). Start the server, or correct the address."
+            )
+        } else if error.is_timeout() {
+            format!("{host} did not answer in time. Check the network, or try again later.")
+        } else {
+            format!("The connection to {host} failed: {innermost}. Check the network, or try again.")
+        };
+        Self::Network { text, is_unsent: error.is_connect() }
+    }
+
+    /// What an answer's status means, if it is no success. The body may explain it. `token` tells where the
+    /// token came from, if one was sent.
+    pub async fn of_status(response: Response, url: &str, token: Option<String>) -> Self {
+        let status = response.status();
+        let location = response
+            .headers()
+            .get(reqwest::header::LOCATION)
+            .and_then(|value| value.to_str().ok())
+            .map(shown_url);
+        let explanation = explanation(response).await;
+        let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            Self::Network { text, is_unsent: false }
+        } else {
+            Self::Refused { text }
+        }
+    }
+}
+
+/// The sentences for a status.
+fn status_text(
+    status: StatusCode,
+    url: &str,
+    token: Option<String>,
+    location: Option<&str>,
+    explanation: &str,
+) -> String {
+    let host = host_of(url);
+    let code = status.as_u16();
+    let says = if explanation.is_empty() { String::new() } else { format!(" It says: {explanation}") };
+    match code {
+        300..=399 => {
+            let to = location.unwrap_or("another address");
+            format!(
+                "{host} sends parlor on to {to} ({code}). parlor does not follow, so that no token reaches another server. If that address is right, write it in place of {url}."
+            )
+        }
+        401 => match token {
+            Some(source) => {
+                format!("{host} does not accept the token from {source} (401). Renew it there.{says}")
+            }
+            None => format!(
+                "{host} wants a token (401). Name where it is kept: `token_env`, `token_file` or `token_command` of this agent in the configuration, or --token-env or --token-file.{says}"
+            ),
+        },
+        403 => format!(
+            "{host} does not allow this (403). Ask who runs it for access{}.{says}",
+            if token.is_some() { ", or use another token" } else { ", or name a token in the configuration" }
+        ),
+        404 | 405 => format!("There is no agent at {url} ({code}). Correct the path of the address.{says}"),
+        407 => format!(
+            "The proxy on the way to {host} wants a sign-in (407). Write user and password into HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY."
+        ),
+        413 => format!("{host} does not take a message of this size (413). Send less at once.{says}"),
+        429 => format!("{host} is asked too often (429). Wait before you try again.{says}"),
+        500..=599 => format!("{host} has trouble of its own ({code}). Try again, or look at its log.{says}"),
+        _ => format!("{host} refuses the message ({code}).{says}"),
+    }
+}
+
+/// What a server says about its refusal, short and in one line.
+async fn explanation(mut response: Response) -> String {
+    let mut body = Vec::new();
+    while body.len() < MAX_EXPLANATION_BYTES {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    body.truncate(MAX_EXPLANATION_BYTES);
+    plain_explanation(&String::from_utf8_lossy(&body))
+}
+
+/// The message of an error in JSON, or a short plain text; of a web page nothing.
+fn plain_explanation(body: &str) -> String {
+    let body = body.trim();
+    let told = serde_json::from_str::<serde_json::Value>(body).ok().and_then(|json| {
+        let at = |pointer: &str| json.pointer(pointer).and_then(serde_json::Value::as_str);
+        at("/error/message").or(at("/message")).or(at("/error")).or(at("/detail")).map(str::to_owned)
+    });
+    let text = match told {
+        Some(text) => text,
+        None if body.starts_with(['<', '{', '[']) => return String::new(),
+        None => body.to_owned(),
+    };
+    let words: Vec<&str> = text
+        .split(|letter: char| letter.is_whitespace() || letter.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let line = words.join(" ");
+    let mut short: String = line.chars().take(MAX_EXPLANATION_CHARS).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    crate::acp::tap::redact(&short).into_owned()
+}
+
+fn tls_text(error: &rustls::Error, host: &str) -> String {
+    use rustls::CertificateError as Bad;
+    let kind = match error {
+        rustls::Error::InvalidCertificate(kind) => kind,
+        rustls::Error::InvalidMessage(_) => {
+            return format!(
+                "{host} does not speak TLS. If it is meant to, look at the server; else begin the address with http:// or ws://."
+            );
+        }
+        other => {
+            return format!("No safe connection to {host} could be made: {other}.");
+        }
+    };
+    let why = match kind {
+        Bad::UnknownIssuer => {
+            return format!(
+                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it in SSL_CERT_FILE."
+            );
+        }
+        Bad::Expired | Bad::ExpiredContext { .. } => "has expired",
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "belongs to another name",
+        Bad::Revoked => "was revoked",
+        other => {
+            return format!("The certificate of {host} cannot be trusted: {other}. Ask who runs the server.");
+        }
+    };
+    format!("The certificate of {host} {why}. Nothing was sent. Ask who runs the server.")
+}
+
+/// Host and port of a URL, for people.
+pub fn host_of(url: &str) -> String {
+    let url = shown_url(url);
+    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default().to_owned()
+}
+
+/// An error and what lies under it.
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| below(*error))
+}
+
+fn below<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    // An IO error names as its source the source of what it holds, so what it holds is asked for first.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(held) => Some(held),
+        None => error.source(),
+    }
+}
+
+fn find_tls(error: &reqwest::Error) -> Option<&rustls::Error> {
+    chain(error).find_map(|error| error.downcast_ref::<rustls::Error>())
+}
+
+/// What lies at the bottom of an error.
+pub fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let text = chain(error).last().map(ToString::to_string).unwrap_or_default();
+    text.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_says_what_to_do() {
+        let text = |code: u16, token: Option<&str>, location: Option<&str>| {
+            let status = StatusCode::from_u16(code).unwrap();
+            status_text(status, "https://host:8/acp", token.map(str::to_owned), location, "because")
+        };
+        for (code, token, expected) in [
+            (401, None, "host:8 wants a token (401)"),
+            (401, Some("the variable T"), "does not accept the token from the variable T"),
+            (403, None, "does not allow this"),
+            (404, None, "no agent at https://host:8/acp"),
+            (407, None, "HTTPS_PROXY"),
+            (413, None, "Send less"),
+            (500, None, "It says: because"),
+            (418, None, "(418)"),
+        ] {
+            assert!(text(code, token, None).contains(expected), "{}", text(code, token, None));
+        }
+        assert!(text(307, None, Some("https://other/")).contains("sends parlor on to https://other/"));
+    }
+
+    #[test]
+    fn an_explanation_is_short_and_plain() {
+        for (body, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","error":{"code":1,"message":"too\u001b[31m  many"},"id":null}"#,
+                "too [31m many",
+            ),
+            (r#"{"error":"no"}"#, "no"),
+            ("<html>long</html>", ""),
+            ("plain\r\ntext", "plain text"),
+            ("Bearer abcdef is wrong", "Bearer [hidden] is wrong"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_explanation(body), expected);
+        }
+        assert_eq!(plain_explanation(&"x".repeat(5000)).chars().count(), MAX_EXPLANATION_CHARS + 1);
+    }
+}

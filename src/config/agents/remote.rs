@@ -1,0 +1,182 @@
+//! Reads agents behind a URL.
+//!
+//! Duty: `url` of `[agents.NAME]` and the keys that belong to it, as a [`Remote`].
+//! Not its duty: connecting, and fetching a token (`acp`).
+
+use toml::de::DeTable;
+
+use super::super::Surroundings;
+use super::super::nearest::advice;
+use super::super::read::{Reader, Value};
+use super::{expand_home, read_pairs, read_string};
+use crate::model::{Carrier, Remote, TokenSource};
+
+/// Keys that only an agent behind a URL has.
+const REMOTE_KEYS: &[&str] =
+    &["transport", "events_url", "headers", "token_env", "token_file", "token_command"];
+/// Keys that only an agent on this machine has.
+const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd"];
+const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
+
+/// The agent behind the table's `url`; `None` if the URL cannot be used, which is told.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    around: &Surroundings,
+) -> Option<Remote> {
+    for key in LOCAL_KEYS {
+        if let Some((found, _)) = table.get_key_value(*key) {
+            let text = format!("`{key}` has no meaning for an agent behind a URL");
+            reader.problem(&found.span(), text, format!("remove `{key}`, or remove `url`"));
+        }
+    }
+    let value = table.get("url")?;
+    let url = reader.string(&format!("{place}.url"), value)?;
+    if let Err(why) = check_url(&url, &["https", "http", "wss", "ws"]) {
+        reader.problem(&value.span(), format!("the address of `{place}` {}", why.0), why.1);
+        return None;
+    }
+    let token = read_token(reader, place, table, around);
+    let headers = read_pairs(reader, place, "headers", table);
+    let has_secret = token.is_some() || headers.iter().any(|(name, _)| super::super::show::is_secret(name));
+    if has_secret && !is_private(&url) {
+        reader.problem(
+            &value.span(),
+            format!("the secrets of `{place}` go over the network where anybody on the way can read them"),
+            "begin the address with https:// or wss:// if the server can do that",
+        );
+    }
+    Some(Remote {
+        carrier: table.get("transport").and_then(|value| read_carrier(reader, place, value)),
+        events_url: read_events_url(reader, place, table),
+        headers,
+        token,
+        url,
+    })
+}
+
+/// Tells keys that mean nothing without a `url`.
+pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+    for key in REMOTE_KEYS {
+        if let Some((found, _)) = table.get_key_value(*key) {
+            let text = format!("`{key}` of `{place}` belongs to an agent behind a URL");
+            reader.problem(&found.span(), text, format!("remove `{key}`, or write url = \"https://…\""));
+        }
+    }
+}
+
+/// Whether an address can be used; else what is wrong, and what to write.
+pub fn check_url(url: &str, schemes: &[&str]) -> Result<(), (String, String)> {
+    let example = format!("write it as {}://host/path", schemes.first().copied().unwrap_or("https"));
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(("does not say how to reach it".to_owned(), example));
+    };
+    if !schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+        let known: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+        return Err((format!("begins with {scheme}://"), format!("begin it with {}", known.join(", "))));
+    }
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        let fix = "take it out, and use `token_env`, `token_file`, `token_command` or `headers`";
+        return Err(("holds a user or a password".to_owned(), fix.to_owned()));
+    }
+    if host.is_empty() || url.contains(char::is_whitespace) {
+        return Err(("names no host".to_owned(), example));
+    }
+    Ok(())
+}
+
+/// Whether nobody on the way can read along: TLS, or this very machine.
+fn is_private(url: &str) -> bool {
+    let url = url.to_ascii_lowercase();
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    matches!(scheme, "https" | "wss") || is_here
+}
+
+fn read_carrier(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Option<Carrier> {
+    let name = format!("{place}.transport");
+    let word = reader.string(&name, value)?;
+    if word == "auto" {
+        return None;
+    }
+    let carrier = Carrier::of_word(&word);
+    if carrier.is_none() {
+        let words = Carrier::ALL.map(Carrier::word);
+        let fix = advice(&word, words, &format!("write one of {}, or remove the line", words.join(", ")));
+        reader.problem(&value.span(), format!("`{word}` is no transport"), fix);
+        reader.lines.remove(&name);
+    }
+    carrier
+}
+
+fn read_events_url(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> Option<String> {
+    let url = read_string(reader, place, "events_url", table)?;
+    let value = table.get("events_url")?;
+    match check_url(&url, &["https", "http"]) {
+        Ok(()) => Some(url),
+        Err((what, fix)) => {
+            reader.problem(&value.span(), format!("`{place}.events_url` {what}"), fix);
+            reader.lines.remove(&format!("{place}.events_url"));
+            None
+        }
+    }
+}
+
+/// Where the token comes from. The first key of several counts.
+fn read_token(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    around: &Surroundings,
+) -> Option<TokenSource> {
+    let mut source = None;
+    for key in TOKEN_KEYS {
+        let Some((name, value)) = table.get_key_value(*key) else { continue };
+        if source.is_some() {
+            let text = format!("`{place}` has two tokens");
+            reader.problem(&name.span(), text, format!("remove `{key}`; the other one is in force"));
+            continue;
+        }
+        source = match *key {
+            "token_env" => reader.string(&format!("{place}.{key}"), value).map(TokenSource::Env),
+            "token_file" => reader
+                .string(&format!("{place}.{key}"), value)
+                .map(|path| TokenSource::File(expand_home(&path, around))),
+            _ => read_token_command(reader, &format!("{place}.{key}"), value, around),
+        };
+    }
+    source
+}
+
+/// A line, split as a shell would, or a list of words.
+fn read_token_command(
+    reader: &mut Reader<'_>,
+    name: &str,
+    value: &Value<'_>,
+    around: &Surroundings,
+) -> Option<TokenSource> {
+    let mut words = if value.get_ref().as_array().is_some() {
+        reader.strings(name, value)?
+    } else {
+        let line = reader.string(name, value)?;
+        shell_words::split(&line).unwrap_or_default()
+    };
+    let Some(program) = words.first_mut().filter(|program| !program.trim().is_empty()) else {
+        reader.problem(
+            &value.span(),
+            format!("`{name}` is no command"),
+            "write the program and its arguments, as a line or as a list",
+        );
+        reader.lines.remove(name);
+        return None;
+    };
+    *program = expand_home(program, around).to_string_lossy().into_owned();
+    Some(TokenSource::Command(words))
+}
