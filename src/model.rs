@@ -18,6 +18,7 @@ pub mod ids;
 pub mod options;
 pub mod plan;
 pub mod remote;
+pub mod record;
 pub mod service;
 pub mod spec;
 pub mod target;
@@ -37,11 +38,14 @@ pub use ids::*;
 pub use options::*;
 pub use plan::*;
 pub use remote::*;
+pub use record::*;
 pub use service::*;
 pub use spec::*;
 pub use target::*;
 pub use tool::*;
 pub use update::*;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A field of an update: left alone, emptied, or given a new value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,6 +60,11 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
+    /// Whether nothing is said; such a field is left out where a record is kept.
+    pub fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+
     /// `Set` for a value, `Keep` for none: the reading of v1, where `null` and absent mean "unchanged".
     pub fn from_option(value: Option<T>) -> Self {
         value.map_or(Self::Keep, Self::Set)
@@ -88,5 +97,18 @@ impl<T> Patch<T> {
             Self::Clear => *field = T::default(),
             Self::Set(value) => *field = value,
         }
+    }
+}
+
+/// As kept on disk: a field that is missing means `Keep`, `null` means `Clear`.
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_set().serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Answer, AskId, ConfigOption, ConfigValue, ContentBlock, McpServer, ModeId, Models, Modes, RpcError,
     SessionId, SessionKey, TurnUsage,
@@ -170,7 +172,8 @@ pub struct SessionInfo {
 }
 
 /// Why a turn ended. Source: ACP v1 prompt-turn, `StopReason`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The agent is done.
     EndTurn,

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// A JSON value that parlor shows or keeps without reading it, as compact JSON text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raw(pub Arc<str>);
 
 /// One block of content. Source: ACP v1 content, `ContentBlock`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Text, to be read as Markdown.
     Text(String),
@@ -18,6 +21,7 @@ pub enum ContentBlock {
         /// MIME type as told.
         mime_type: String,
         /// Where it came from, if told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
     },
     /// A sound, still in base64.
@@ -34,6 +38,7 @@ pub enum ContentBlock {
         /// Its URI.
         uri: String,
         /// MIME type, if told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
         /// The contents.
         body: ResourceBody,
@@ -43,7 +48,8 @@ pub enum ContentBlock {
 }
 
 /// The contents of an embedded resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResourceBody {
     /// Text.
     Text(String),
@@ -52,24 +58,29 @@ pub enum ResourceBody {
 }
 
 /// A link to a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ResourceLink {
     /// Its URI.
     pub uri: String,
     /// A short name, required by the protocol.
     pub name: String,
     /// A longer name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// MIME type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
 }
 
 /// Who speaks in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The user: an echo of a prompt, or replayed history.
     User,

@@ -1,5 +1,7 @@
 //! What an agent lets the user choose: modes, models, config options, slash commands.
 
+use serde::{Deserialize, Serialize};
+
 use super::{ModeId, ModelId};
 
 /// A session mode.
@@ -43,22 +45,25 @@ pub struct Models {
 }
 
 /// A configuration option that the agent offers. Source: ACP v1 session-config-options.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigOption {
     /// Its id.
     pub id: String,
     /// Its name.
     pub name: String,
     /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `mode`, `model`, `model_config`, `thought_level`, …: a hint for the place, never more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Kind and value.
     pub kind: ConfigKind,
 }
 
 /// Kind and value of an option.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConfigKind {
     /// One of several.
     Select {
@@ -75,15 +80,17 @@ pub enum ConfigKind {
 }
 
 /// A value of a select option.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigChoice {
     /// The value.
     pub value: String,
     /// Its name.
     pub name: String,
     /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The group's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
@@ -97,12 +104,13 @@ pub enum ConfigValue {
 }
 
 /// A slash command; sent as prompt text `/name args`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
     /// Name without the slash.
     pub name: String,
     /// What it does.
     pub description: String,
     /// What to type behind it; `None` when it takes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

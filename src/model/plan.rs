@@ -1,9 +1,12 @@
 //! Plans.
 
+use serde::{Deserialize, Serialize};
+
 use super::PlanId;
 
 /// The body of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PlanBody {
     /// A list of steps.
     Entries(Vec<PlanEntry>),
@@ -14,7 +17,7 @@ pub enum PlanBody {
 }
 
 /// One step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanEntry {
     /// What is to be done.
     pub content: String,
@@ -25,7 +28,8 @@ pub struct PlanEntry {
 }
 
 /// Priority of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
     /// High.
     High,
@@ -37,7 +41,8 @@ pub enum PlanPriority {
 }
 
 /// Status of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     /// Not begun.
     #[default]
@@ -49,9 +54,10 @@ pub enum PlanStatus {
 }
 
 /// A plan with its id; `None` is the one plan of v1.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Which plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<PlanId>,
     /// What it says.
     pub body: PlanBody,

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{ContentBlock, Patch, Raw, TerminalId, ToolCallId};
 
 /// What a tool does. Source: ACP v1 tool-calls, `ToolKind`; unknown kinds read as `Other`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Reads files or data.
     Read,
@@ -32,7 +35,8 @@ pub enum ToolKind {
 }
 
 /// How far a tool call is. `Cancelled` is v2's; in v1 parlor sets it itself when a turn is cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// Announced, or waiting for permission.
     #[default]
@@ -55,7 +59,8 @@ impl ToolStatus {
 }
 
 /// One piece of a tool call's result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolContent {
     /// A content block.
     Block(ContentBlock),
@@ -68,7 +73,7 @@ pub enum ToolContent {
 }
 
 /// A change of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDiff {
     /// The file as the agent names it (absolute by the protocol, relative in some dialects).
     pub path: PathBuf,
@@ -77,11 +82,13 @@ pub struct FileDiff {
 }
 
 /// The two forms in which agents tell a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DiffChange {
     /// Before and after; either the whole file or only a snippet of it.
     Texts {
         /// Text before; `None` for a new file (some agents send an empty text instead).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         old: Option<Arc<str>>,
         /// Text after.
         new: Arc<str>,
@@ -91,67 +98,89 @@ pub enum DiffChange {
 }
 
 /// A place in a file that a tool works on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The file.
     pub path: PathBuf,
     /// Line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
 /// What could be read out of a tool's raw input, whatever its keys are called.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolInput {
     /// The command line of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Where it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The file or folder it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// A search pattern or query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// A URL to fetch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Why, in the agent's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Changes told in the input only (a patch, `old_str` and `new_str`, or the whole new text).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
 }
 
 /// A create, an update, or the tool call inside a permission request: all the same upsert.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallPatch {
     /// Which call.
     pub id: ToolCallId,
     /// Whether the agent sent `tool_call` (an announcement), not an update.
     pub is_announcement: bool,
     /// Title, in the agent's words.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
     /// The tool's programmatic name.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
     /// Kind.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub kind: Patch<ToolKind>,
     /// Status.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub status: Patch<ToolStatus>,
     /// Content; replaces, never extends.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub content: Patch<Vec<ToolContent>>,
     /// Locations; replaces, never extends.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub locations: Patch<Vec<Location>>,
     /// Input as it came.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_input: Patch<Raw>,
     /// What was understood of the input. `Set` whenever `raw_input` is.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub input: Patch<ToolInput>,
     /// Output as it came.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_output: Patch<Raw>,
     /// The output's text where it is a string, or has one under a usual key. `Set` whenever it was found.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub output_text: Patch<String>,
     /// Exit code found in the output or in `_meta`.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub exit_code: Patch<i32>,
     /// The call that this one is a part of (a subagent's call).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ToolCallId>,
     /// What the agent tells of its own terminals beside the call (`_meta.terminal_*`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terminals: Vec<AgentTerminal>,
     /// `_meta` and unknown keys, for the inspector and the permission dialog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Raw>,
 }
 
@@ -180,13 +209,15 @@ impl ToolCallPatch {
 }
 
 /// News of a terminal that the agent owns: codex, pi and claude tell their commands' output this way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentTerminal {
     /// It exists.
     Info {
         /// Its id, as `content` names it.
         id: TerminalId,
         /// Where it runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
     },
     /// It wrote something; bytes as a terminal would get them.
@@ -206,10 +237,12 @@ pub enum AgentTerminal {
 }
 
 /// How a command ended. Source: ACP v1 terminals, `TerminalExitStatus`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ExitInfo {
     /// Exit code; `None` when a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// Name of the signal, for example `SIGKILL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
 }

@@ -1,18 +1,22 @@
 //! What an agent tells about a session.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     ConfigOption, ContentBlock, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw, Role, SessionId,
     SlashCommand, ToolCallPatch,
 };
 
 /// One update of a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionUpdate {
     /// Text to append to a message. Adjacent chunks of one message may come joined.
     Chunk {
         /// Who speaks.
         role: Role,
         /// Which message, if the agent says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
         /// The text.
         text: String,
@@ -22,6 +26,7 @@ pub enum SessionUpdate {
         /// Who speaks.
         role: Role,
         /// Which message, if the agent says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
         /// The block.
         block: ContentBlock,
@@ -43,8 +48,10 @@ pub enum SessionUpdate {
     /// Title and time of the last change.
     Info {
         /// Title.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
         title: Patch<String>,
         /// ISO 8601.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
         updated_at: Patch<String>,
     },
     /// Context and cost.
@@ -56,6 +63,7 @@ pub enum SessionUpdate {
         /// The message.
         title: String,
         /// More of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
     /// The context is being compacted, or was.
@@ -65,8 +73,10 @@ pub enum SessionUpdate {
         /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
         status: String,
         /// Summary as Markdown.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
         summary: Patch<String>,
         /// Why it failed.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
         error: Patch<String>,
     },
     /// Text to append to a compaction's summary.
@@ -88,18 +98,19 @@ pub enum SessionUpdate {
 }
 
 /// Context and cost. Source: ACP v1 `usage_update`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens in the context.
     pub used_tokens: u64,
     /// Size of the context in tokens; 0 when unknown.
     pub size_tokens: u64,
     /// Cost of the session so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
 /// An amount of money, or of credits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// How much.
     pub amount: f64,
@@ -108,7 +119,7 @@ pub struct Cost {
 }
 
 /// Tokens of one turn. Source: unstable `PromptResponse.usage`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnUsage {
     /// All of them.
     pub total_tokens: u64,
@@ -117,15 +128,19 @@ pub struct TurnUsage {
     /// Written.
     pub output_tokens: u64,
     /// Of these, reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
     /// Read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_read_tokens: Option<u64>,
     /// Written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
 }
 
 /// How bad a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// For information.
     Info,
@@ -136,16 +151,20 @@ pub enum Severity {
 }
 
 /// News of a child session. Source: unstable `subagent_update`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentPatch {
     /// The child session.
     pub session: SessionId,
     /// Its title.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
     /// What it is to do.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub description: Patch<String>,
     /// `running`, `idle`, … in the agent's words.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub state: Patch<String>,
     /// Whether it can be cancelled by itself.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub can_cancel: Patch<bool>,
 }

@@ -171,6 +171,18 @@ fn members_by_ps(session: Pid) -> Vec<Pid> {
         .collect()
 }
 
+/// When a living process began, in the system's ticks since it started: with its id that names it for good.
+/// `None` where there is no `/proc` or no such process.
+pub(super) fn birth(process: u32) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
+    let mut fields = rest.split_ascii_whitespace();
+    let is_alive = !matches!(fields.next()?, "Z" | "X");
+    // Source: proc(5): `starttime` is field 22, and the state is field 3.
+    let began = fields.nth(18)?.parse().ok()?;
+    is_alive.then_some(began)
+}
+
 /// The name of a signal, `SIG…`; a number for those without one.
 pub(super) fn signal_name(number: i32) -> String {
     const NAMES: &[(Signal, &str)] = &[

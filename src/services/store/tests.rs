@@ -1,17 +1,77 @@
-use super::*;
+use std::path::Path;
 
-fn store() -> (tempfile::TempDir, Store) {
+use super::*;
+use crate::model::*;
+
+mod faults;
+mod format;
+mod sessions;
+
+/// A store in a folder of its own.
+pub fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("data")).unwrap();
     (dir, store)
 }
 
-fn broken_files(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder)
+/// Another process's view of the same folder: a mark and a connection of its own.
+pub fn another(dir: &tempfile::TempDir) -> Store {
+    Store::open(dir.path().join("data")).unwrap()
+}
+
+pub fn head(session: &str) -> Note {
+    Note::Head(Box::new(SessionHead {
+        agent: "fake".to_owned(),
+        command: "fake-agent".to_owned(),
+        args: vec!["--acp".to_owned()],
+        session: Some(session.into()),
+        place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+        branch: Some("main".to_owned()),
+        ..SessionHead::default()
+    }))
+}
+
+pub fn event(turn: u32, record: Record) -> Note {
+    Note::Event { turn, record: Box::new(record) }
+}
+
+pub fn prompt(turn: u32, text: &str) -> Note {
+    event(turn, Record::Prompt { text: text.to_owned(), is_again: false })
+}
+
+pub fn says(turn: u32, text: &str) -> Note {
+    let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
+    event(turn, Record::Update(update))
+}
+
+pub fn ended(turn: u32) -> Note {
+    let outcome = TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 5 };
+    event(turn, Record::TurnEnded(outcome))
+}
+
+/// A recorder, and what it tells.
+pub fn recorder(store: &Store) -> (Recorder, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
+    let (sender, told) = tokio::sync::mpsc::unbounded_channel();
+    (Recorder::new(store.clone(), sender), told)
+}
+
+/// Records notes of one session to their end, and gives the session's id.
+pub fn record(store: &Store, notes: Vec<Note>) -> String {
+    let (mut recorder, _told) = recorder(store);
+    recorder.keep(SessionKey(1), notes);
+    assert_eq!(recorder.finish(), None);
+    let all = ListFilter { with_children: true, ..ListFilter::default() };
+    store.list(&all).unwrap().into_iter().max_by_key(|row| row.created_ms).unwrap().uid
+}
+
+pub fn broken_files(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.to_string_lossy().contains(".broken-"))
-        .collect()
+        .collect();
+    paths.sort();
+    paths
 }
 
 #[test]
@@ -24,7 +84,7 @@ fn prompts_are_kept_by_folder() {
     }
     store.append_prompt(two, "elsewhere").unwrap();
     store.append_prompt(one, &"x".repeat(300 << 10)).unwrap();
-    let again = Store::open(dir.path().join("data")).unwrap();
+    let again = another(&dir);
     assert_eq!(again.history(one), ["first", "two\nlines \u{1f980}", "first"]);
     assert_eq!(again.history(two), ["elsewhere"]);
     assert_eq!(again.take_troubles(), Vec::<String>::new());
@@ -34,53 +94,34 @@ fn prompts_are_kept_by_folder() {
 fn history_is_bounded() {
     let (_dir, store) = store();
     let folder = Path::new("/f");
-    let many = history::MAX_PROMPTS + history::SLACK_PROMPTS;
-    let line = |n: usize| format!("{{\"folder\":\"/f\",\"text\":\"p{n}\",\"at\":1}}\n");
-    let lines: Vec<String> = (0..many).map(line).collect();
-    fs::write(history::file_of(&store, folder), lines.concat()).unwrap();
-    assert_eq!(store.history(folder).len(), history::MAX_PROMPTS);
+    let many = folders::MAX_PROMPTS + folders::SLACK_PROMPTS;
+    let add = |conn: &mut Connection| {
+        let change = conn.transaction()?;
+        for n in 0..many {
+            folders::insert_prompt(&change, "/f", &format!("p{n}"), 1)?;
+        }
+        change.commit()
+    };
+    store.with(add).unwrap();
+    assert_eq!(store.history(folder).len(), folders::MAX_PROMPTS as usize);
     store.append_prompt(folder, "last").unwrap();
-    let kept = fs::read_to_string(history::file_of(&store, folder)).unwrap().lines().count();
-    assert_eq!(kept, history::MAX_PROMPTS);
+    let kept: u32 =
+        store.with(|conn| conn.query_row("SELECT count(*) FROM prompts", [], |row| row.get(0))).unwrap();
+    assert_eq!(kept, folders::MAX_PROMPTS);
     let prompts = store.history(folder);
-    assert_eq!(prompts.first().unwrap(), &format!("p{}", many + 1 - history::MAX_PROMPTS));
+    assert_eq!(prompts.first().unwrap(), &format!("p{}", many + 1 - folders::MAX_PROMPTS));
     assert_eq!(prompts.last().unwrap(), "last");
 }
 
 #[test]
-fn a_damaged_history_is_kept_aside_and_told() {
-    let (dir, store) = store();
-    let folder = Path::new("/f");
-    store.append_prompt(folder, "one").unwrap();
-    let path = history::file_of(&store, folder);
-    // The machine stopped in the middle of a line.
-    let mut bytes = fs::read(&path).unwrap();
-    bytes.extend_from_slice(b"{\"folder\":\"/f\",\"te");
-    fs::write(&path, &bytes).unwrap();
-    store.append_prompt(folder, "two").unwrap();
-    assert_eq!(store.history(folder), ["one", "two"]);
-    let troubles = store.take_troubles();
-    assert_eq!(troubles.len(), 1, "{troubles:?}");
-    assert!(troubles[0].contains("1 line is damaged") && troubles[0].contains(".broken-"), "{troubles:?}");
-    let aside = broken_files(&dir.path().join("data/history"));
-    assert_eq!(aside.len(), 1);
-    assert_eq!(fs::read(&aside[0]).unwrap(), bytes);
-
-    fs::write(&path, b"\xff\xfe nonsense\n").unwrap();
-    assert_eq!(store.history(folder), Vec::<String>::new());
-    assert_eq!(store.take_troubles().len(), 1);
-    assert_eq!(broken_files(&dir.path().join("data/history")).len(), 2);
-}
-
-#[test]
 fn several_processes_lose_nothing() {
-    let (dir, _) = store();
+    let (dir, store) = store();
     let threads: Vec<_> = (0..4)
         .map(|n| {
-            // A store of its own has a lock of its own, as a process would.
-            let store = Store::open(dir.path().join("data")).unwrap();
+            // A store of its own has a connection of its own, as a process would.
+            let store = another(&dir);
             std::thread::spawn(move || {
-                for i in 0..40 {
+                for i in 0..20 {
                     store.append_prompt(Path::new("/f"), &format!("{n}-{i}")).unwrap();
                     store.save_agent(&PathBuf::from(format!("/f{n}-{i}")), "demo").unwrap();
                 }
@@ -90,35 +131,45 @@ fn several_processes_lose_nothing() {
     for thread in threads {
         thread.join().unwrap();
     }
-    let store = Store::open(dir.path().join("data")).unwrap();
     let prompts = store.history(Path::new("/f"));
-    assert_eq!(prompts.len(), 160);
+    assert_eq!(prompts.len(), 80);
     for n in 0..4 {
         let own: Vec<_> = prompts.iter().filter(|text| text.starts_with(&format!("{n}-"))).collect();
-        assert_eq!(own.len(), 40);
+        assert_eq!(own.len(), 20);
         assert!(own.iter().enumerate().all(|(i, text)| **text == format!("{n}-{i}")));
-        assert_eq!(store.agent_for(&PathBuf::from(format!("/f{n}-39"))).as_deref(), Some("demo"));
+        assert_eq!(store.agent_for(&PathBuf::from(format!("/f{n}-19"))).as_deref(), Some("demo"));
     }
 }
 
 #[test]
 fn the_last_agent_of_a_folder_is_remembered() {
-    let (dir, store) = store();
+    let (_dir, store) = store();
     assert_eq!(store.agent_for(Path::new("/f")), None);
     store.save_agent(Path::new("/f"), "claude").unwrap();
     store.save_agent(Path::new("/g"), "codex").unwrap();
     store.save_agent(Path::new("/f"), "gemini").unwrap();
     assert_eq!(store.agent_for(Path::new("/f")).as_deref(), Some("gemini"));
     assert_eq!(store.agent_for(Path::new("/g")).as_deref(), Some("codex"));
+}
 
-    let path = dir.path().join("data/agents.json");
-    fs::write(&path, "{ not json").unwrap();
-    assert_eq!(store.agent_for(Path::new("/f")), None);
-    assert!(store.take_troubles()[0].contains("agents.json"));
-    let aside = broken_files(&dir.path().join("data"));
-    assert_eq!(fs::read_to_string(&aside[0]).unwrap(), "{ not json");
-    store.save_agent(Path::new("/f"), "claude").unwrap();
-    assert_eq!(store.agent_for(Path::new("/f")).as_deref(), Some("claude"));
+#[test]
+fn what_was_kept_before_there_was_a_database_is_taken_over_once() {
+    let (dir, _) = store();
+    let data = dir.path().join("data");
+    fs::create_dir(data.join("history")).unwrap();
+    let lines = "{\"folder\":\"/f\",\"text\":\"one\",\"at\":1}\n{\"folder\":\"/f\",\"te\n\
+                 {\"folder\":\"/f\",\"text\":\"two\",\"at\":2}\n";
+    fs::write(data.join("history/f-1.jsonl"), lines).unwrap();
+    fs::write(data.join("agents.json"), "{\"folders\":{\"/f\":{\"agent\":\"claude\",\"at\":1}}}").unwrap();
+    let fresh = another(&dir);
+    assert_eq!(fresh.history(Path::new("/f")), ["one", "two"]);
+    assert_eq!(fresh.agent_for(Path::new("/f")).as_deref(), Some("claude"));
+    let troubles = fresh.take_troubles();
+    assert!(troubles.len() == 1 && troubles[0].starts_with("1 entries"), "{troubles:?}");
+    // The old files are there to look at, and are not read again.
+    assert_eq!(fs::read_to_string(data.join("history.imported/f-1.jsonl")).unwrap(), lines);
+    assert!(data.join("agents.json.imported").exists() && !data.join("history").exists());
+    assert_eq!(another(&dir).history(Path::new("/f")).len(), 2);
 }
 
 #[test]
@@ -128,18 +179,9 @@ fn a_folder_that_cannot_be_used_is_said_so() {
     let error = Store::open(dir.path().join("file/below")).unwrap_err();
     assert!(error.to_string().contains("file/below cannot be used"), "{error}");
     let store = Store::open(dir.path().join("data")).unwrap();
-    // A folder where a file should be.
-    fs::create_dir(history::file_of(&store, Path::new("/f"))).unwrap();
-    assert!(matches!(store.append_prompt(Path::new("/f"), "x"), Err(StoreError::Io { .. })));
+    // A folder where the file should be.
+    fs::create_dir(dir.path().join("data").join(db::FILE)).unwrap();
+    assert!(store.append_prompt(Path::new("/f"), "x").is_err());
     assert_eq!(store.history(Path::new("/f")), Vec::<String>::new());
     assert_eq!(store.take_troubles().len(), 1);
-}
-
-#[test]
-fn a_lock_that_is_never_given_back_is_told() {
-    let (_dir, store) = store();
-    let held = store.lock().unwrap();
-    assert!(matches!(store.append_prompt(Path::new("/f"), "x"), Err(StoreError::Busy { .. })));
-    drop(held);
-    store.append_prompt(Path::new("/f"), "x").unwrap();
 }

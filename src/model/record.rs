@@ -1,0 +1,195 @@
+//! What parlor keeps of a session, so that it can be read and gone on with later.
+//!
+//! Duty: the vocabulary between the reducer, which says what is worth keeping, and the store.
+//! A [`Record`] is one event of a session; played again in order they make its transcript. Records are kept on
+//! disk for years: names of variants and fields are a format, and tests of the store pin them.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ExitInfo, SessionId, SessionPlace, SessionUpdate, Severity, StopReason, TerminalId, ToolCallId};
+use super::{ToolCallPatch, TurnUsage, Usage};
+
+/// One event of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// The user sent a prompt from here; a turn begins.
+    Prompt {
+        /// The text.
+        text: String,
+        /// Whether it was shown before already: it is sent once more, after a sign-in.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_again: bool,
+    },
+    /// The agent told something.
+    Update(SessionUpdate),
+    /// The agent asked for a permission and told this of the call.
+    Asked(Box<ToolCallPatch>),
+    /// A permission was answered.
+    Decided {
+        /// For this call.
+        tool: ToolCallId,
+        /// The chosen option's name; `None`: cancelled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
+        /// Whether it allows.
+        is_allow: bool,
+    },
+    /// A question was answered.
+    Answered {
+        /// The question.
+        question: String,
+        /// What was said.
+        answer: String,
+    },
+    /// A command that parlor ran for the agent ended; what it had written then.
+    Command {
+        /// Its terminal.
+        terminal: TerminalId,
+        /// The command line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// Where it ran.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<PathBuf>,
+        /// Its last output, escape sequences and all.
+        output: String,
+        /// How many bytes are missing at the front.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        dropped_bytes: u64,
+        /// How it ended.
+        exit: ExitInfo,
+    },
+    /// parlor said something to the user.
+    Notice {
+        /// How bad.
+        severity: Severity,
+        /// The message.
+        title: String,
+        /// More of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// The turn ended.
+    TurnEnded(TurnOutcome),
+    /// What was kept before is replaced by what follows: the agent's own history of the session.
+    Replaced,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    /// With a stop reason.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// Tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<TurnUsage>,
+        /// How long it took.
+        took_ms: u64,
+    },
+    /// By an error of the agent.
+    Failed {
+        /// What it said.
+        error: String,
+    },
+    /// By the end of the agent.
+    AgentDied {
+        /// In words.
+        cause: String,
+        /// The last lines of its stderr.
+        #[serde(default)]
+        stderr_tail: Vec<String>,
+    },
+    /// By the end of parlor; whoever finds the session notes it.
+    Cut,
+}
+
+/// What the reducer wants kept, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// Whose session it is and where it works, whenever that becomes known or changes.
+    Head(Box<SessionHead>),
+    /// Something happened. The turn is counted from 1; 0 is before the first.
+    Event {
+        /// In which turn.
+        turn: u32,
+        /// What.
+        record: Box<Record>,
+    },
+    /// What stands in the prompt.
+    Draft(String),
+    /// The prompts that wait.
+    Queue(Vec<String>),
+    /// The session was closed here; others may open it.
+    Closed,
+}
+
+/// Whose session it is and where it works.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionHead {
+    /// The store's id of a session that was kept before; `None`: a new one.
+    pub kept_as: Option<String>,
+    /// The agent's name.
+    pub agent: String,
+    /// The agent's program.
+    pub command: String,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// The agent's process, while it runs.
+    pub agent_pid: Option<u32>,
+    /// The agent's name for the session.
+    pub session: Option<SessionId>,
+    /// Where it works. Servers are not kept.
+    pub place: SessionPlace,
+    /// The branch of that folder.
+    pub branch: Option<String>,
+    /// The title.
+    pub title: Option<String>,
+    /// Whether it is a subagent's.
+    pub is_child: bool,
+}
+
+/// A session as it was kept, to be shown and gone on with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KeptSession {
+    /// Whose and where; `kept_as` is its id.
+    pub head: SessionHead,
+    /// Context and cost, as last told.
+    pub usage: Option<Usage>,
+    /// What stood in the prompt.
+    pub draft: String,
+    /// The prompts that waited.
+    pub queue: Vec<String>,
+    /// Its last events, oldest first.
+    pub events: Vec<KeptEvent>,
+    /// How many events before these are kept, but not given here.
+    pub left_out_count: u64,
+    /// How many events could not be read.
+    pub unreadable_count: u64,
+}
+
+/// An event with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptEvent {
+    /// Unix time in milliseconds.
+    pub at_ms: i64,
+    /// Its turn.
+    pub turn: u32,
+    /// What happened.
+    pub record: Record,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}

@@ -1,0 +1,73 @@
+//! The file: opening it, and what can be wrong with it.
+//!
+//! Invariants: a file that cannot be understood is moved aside and told about, never overwritten; a file of a
+//! newer parlor is left alone; several processes may do all of this at once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{Fault, StoreError, schema};
+use crate::services::unix;
+
+/// The file's name in the data folder.
+pub(super) const FILE: &str = "sessions.db";
+
+/// How long to wait for another parlor that writes.
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// What happens to the write-ahead log between two checkpoints stays below this, as far as it can.
+const MAX_LOG_BYTES: i64 = 16 << 20;
+
+/// Opens the file and brings it to the newest form. Does not repair anything.
+pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
+    let path = root.join(FILE);
+    let failed = |error: rusqlite::Error| StoreError::new(&path, fault(&error));
+    // SQLite gives its other files the mode of this one.
+    unix::open_private(&path, true).map_err(|error| StoreError::new(&path, io_fault(error)))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    conn.busy_timeout(MAX_BUSY_WAIT).map_err(failed)?;
+    let version = schema::version(&conn).map_err(failed)?;
+    if version > schema::NEWEST {
+        return Err(StoreError::new(&path, Fault::Newer));
+    }
+    let set_up = |conn: &mut Connection| {
+        conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+        // Each commit reaches the disk: a power cut takes no more than what was not committed yet.
+        conn.pragma_update(None, "synchronous", "full")?;
+        conn.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
+        conn.set_prepared_statement_cache_capacity(32);
+        schema::migrate(conn)
+    };
+    set_up(&mut conn).map_err(failed)?;
+    Ok(conn)
+}
+
+/// The file with all that SQLite keeps beside it.
+pub(super) fn files(root: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|suffix| root.join(format!("{FILE}{suffix}")))
+}
+
+/// What an error of SQLite means for the user.
+pub(super) fn fault(error: &rusqlite::Error) -> Fault {
+    let words = || error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Fault::Full,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Fault::ReadOnly,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(words()),
+        _ => Fault::Other(words()),
+    }
+}
+
+/// The same for an error of the system.
+pub(super) fn io_fault(error: io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Fault::ReadOnly,
+        _ => Fault::Other(error.to_string()),
+    }
+}

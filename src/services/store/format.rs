@@ -1,0 +1,100 @@
+//! The form of an event on disk.
+//!
+//! Duty: records to text and back, their kind, and how large one may be.
+//! An event is one JSON object, the record's name with its fields. A field that is missing has its default, so
+//! that a newer parlor can add some; what cannot be read is counted, never guessed.
+
+use crate::model::{Record, Role, SessionUpdate, Severity};
+
+/// The name of an export's format.
+pub const FORMAT: &str = "parlor-session";
+
+/// The version of it.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// The largest event that is kept in whole.
+const MAX_EVENT_BYTES: usize = 8 << 20;
+
+/// The record as text. One that is too large, or has no text, is replaced by a notice that says so.
+pub(super) fn encode(record: &Record) -> String {
+    match serde_json::to_string(record) {
+        Ok(text) if text.len() <= MAX_EVENT_BYTES => text,
+        Ok(text) => {
+            let title = format!("An event of {} MiB was too large to keep.", text.len() >> 20);
+            notice(title, None)
+        }
+        Err(error) => notice("An event could not be kept.".to_owned(), Some(error.to_string())),
+    }
+}
+
+fn notice(title: String, detail: Option<String>) -> String {
+    let record = Record::Notice { severity: Severity::Warning, title, detail };
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
+/// The record of a text.
+pub(super) fn decode(text: &str) -> Option<Record> {
+    serde_json::from_str(text).ok()
+}
+
+/// A word for the kind of a record.
+pub(super) fn kind(record: &Record) -> &'static str {
+    match record {
+        Record::Prompt { .. } => "prompt",
+        Record::Update(update) => update_kind(update),
+        Record::Asked(_) => "asked",
+        Record::Decided { .. } => "decided",
+        Record::Answered { .. } => "answered",
+        Record::Command { .. } => "command",
+        Record::Notice { .. } => "notice",
+        Record::TurnEnded(_) => "turn_ended",
+        Record::Replaced => "replaced",
+    }
+}
+
+fn update_kind(update: &SessionUpdate) -> &'static str {
+    match update {
+        SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. } => match role {
+            Role::User => "user",
+            Role::Agent => "answer",
+            Role::Thought => "thought",
+        },
+        SessionUpdate::Tool(_) => "tool",
+        SessionUpdate::Plan(_) | SessionUpdate::PlanRemoved(_) => "plan",
+        SessionUpdate::Unknown { .. } => "unknown",
+        _ => "update",
+    }
+}
+
+/// Whether a session with this record is worth a row: one that only told its settings is not.
+pub(super) fn is_substance(record: &Record) -> bool {
+    match record {
+        Record::Prompt { .. } | Record::Asked(_) | Record::Answered { .. } | Record::Command { .. } => true,
+        Record::Update(update) => matches!(
+            update,
+            SessionUpdate::Chunk { .. } | SessionUpdate::Block { .. } | SessionUpdate::Tool(_)
+        ),
+        _ => false,
+    }
+}
+
+/// Joins a chunk of text with the one before it, if they belong to one message.
+pub(super) fn join(last: &mut Record, next: &Record) -> bool {
+    /// A joined chunk stays below this.
+    const MAX_JOINED_BYTES: usize = 256 << 10;
+    let Record::Update(SessionUpdate::Chunk { role: next_role, message: next_message, text: more }) = next
+    else {
+        return false;
+    };
+    match last {
+        Record::Update(SessionUpdate::Chunk { role, message, text })
+            if role == next_role
+                && message == next_message
+                && text.len() + more.len() <= MAX_JOINED_BYTES =>
+        {
+            text.push_str(more);
+            true
+        }
+        _ => false,
+    }
+}

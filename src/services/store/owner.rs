@@ -1,0 +1,67 @@
+//! Which parlor has a session open.
+//!
+//! Duty: a mark of this process that others can test. It is a locked file, and the lock ends with the process
+//! however that ends; the number in the name is for people.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::services::unix;
+
+/// Below the data folder.
+const FOLDER: &str = "locks";
+
+/// The mark of this process; it holds as long as this lives.
+#[derive(Debug)]
+pub(super) struct Owner {
+    /// `PID-RANDOM`, as it stands beside the sessions that are open here.
+    pub token: String,
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Owner {
+    /// Makes the mark.
+    pub fn new(root: &Path) -> io::Result<Self> {
+        let folder = root.join(FOLDER);
+        unix::make_private_folder(&folder)?;
+        let token = format!("{}-{:08x}", std::process::id(), super::random() & 0xffff_ffff);
+        let path = folder.join(format!("{token}.lock"));
+        let file = unix::open_private(&path, false)?;
+        if unix::try_lock(&file)? {
+            Ok(Self { token, path, _lock: file })
+        } else {
+            Err(io::Error::other("a lock with a name of its own is taken"))
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether the process of this mark lives. What it left behind is cleared away if it does not.
+pub(super) fn is_alive(root: &Path, token: &str) -> bool {
+    // A token comes from the store; a path in it would lead elsewhere.
+    if token.contains(['/', '\\']) {
+        return false;
+    }
+    let path = root.join(FOLDER).join(format!("{token}.lock"));
+    let Ok(file) = File::options().write(true).open(&path) else { return false };
+    match unix::try_lock(&file) {
+        Ok(true) => {
+            let _ = fs::remove_file(&path);
+            false
+        }
+        Ok(false) => true,
+        Err(_) => false,
+    }
+}
+
+/// The process id in a mark.
+pub(super) fn pid(token: &str) -> Option<u32> {
+    token.split('-').next()?.parse().ok()
+}

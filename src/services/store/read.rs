@@ -1,0 +1,273 @@
+//! Reading sessions: lists, one session whole, its end for reopening, and what dead parlors left open.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params, params};
+
+use super::rows::{self, SessionRow, SessionState};
+use super::search::{self, Hit, Search};
+use super::write::EventRow;
+use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, unix_ms};
+use crate::model::{KeptEvent, KeptSession, Record, TurnOutcome};
+
+/// How many events of a session are given to be shown again.
+pub(super) const MAX_TAIL_EVENTS: u32 = 2000;
+
+/// How much text of them.
+const MAX_TAIL_BYTES: usize = 4 << 20;
+
+/// Which sessions are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// Only of this folder.
+    pub folder: Option<PathBuf>,
+    /// Only this agent's.
+    pub agent: Option<String>,
+    /// With those of subagents.
+    pub with_children: bool,
+    /// At most so many; `None`: all.
+    pub limit: Option<u32>,
+}
+
+impl Store {
+    /// Sessions, the latest first.
+    pub fn list(&self, filter: &ListFilter) -> Result<Vec<SessionRow>, StoreError> {
+        self.with_faults(|conn| {
+            // A file that may not be written can still be read.
+            match recover(self, conn) {
+                Err(Fault::ReadOnly | Fault::Full | Fault::Busy) | Ok(()) => {}
+                Err(other) => return Err(other),
+            }
+            list(conn, filter).map_err(|error| db::fault(&error))
+        })
+    }
+
+    /// How many sessions there are in all folders, subagents' left out.
+    pub fn count(&self) -> Result<u64, StoreError> {
+        self.with(|conn| {
+            conn.query_row("SELECT count(*) FROM sessions WHERE NOT is_child", [], |row| row.get::<_, i64>(0))
+        })
+        .map(i64::cast_unsigned)
+    }
+
+    /// The one session whose id, or agent's id, begins like this.
+    pub fn find(&self, id: &str) -> Result<SessionRow, StoreError> {
+        self.with_faults(|conn| find(conn, id))
+    }
+
+    /// All events of a session, oldest first, and how many could not be read.
+    pub fn events(&self, uid: &str) -> Result<(Vec<KeptEvent>, u64), StoreError> {
+        self.with(|conn| {
+            let mut query = conn.prepare_cached(
+                "SELECT at, turn, body FROM events WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                    ORDER BY seq",
+            )?;
+            let mut rows = query.query([uid])?;
+            let (mut events, mut unreadable_count) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let body = row.get_ref(2)?.as_str().unwrap_or_default();
+                match format::decode(body) {
+                    Some(record) => events.push(KeptEvent { at_ms: row.get(0)?, turn: row.get(1)?, record }),
+                    None => unreadable_count += 1,
+                }
+            }
+            Ok((events, unreadable_count))
+        })
+    }
+
+    /// Full-text search over all sessions.
+    pub fn search(&self, search: &Search) -> Result<Vec<Hit>, StoreError> {
+        self.with(|conn| search::search(conn, search))
+    }
+
+    /// Takes a session to go on with it: from now on it is this parlor's, and its recording goes on. Gives the
+    /// end of it. Fails if another living parlor has it. A turn that was cut by the end of its parlor is marked
+    /// so, and an agent that is left of that is ended.
+    pub fn reopen(&self, uid: &str) -> Result<KeptSession, StoreError> {
+        let token = self.owner()?.token.clone();
+        let (row, kept) = self.with_faults(|conn| {
+            let sql = |error: rusqlite::Error| db::fault(&error);
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+            let Some((id, mut row)) = rows::by_uid(&change, uid).map_err(sql)? else {
+                return Err(Fault::NoSession(uid.to_owned()));
+            };
+            match row.owner.as_deref() {
+                Some(other) if other != token && owner::is_alive(self.root(), other) => {
+                    return Err(Fault::InUse(owner::pid(other)));
+                }
+                Some(other) if other != token => bury(&change, id, &mut row).map_err(sql)?,
+                _ => {}
+            }
+            row.owner = Some(token.clone());
+            row.save(&change).map_err(sql)?;
+            let kept = tail(&change, id, &row).map_err(sql)?;
+            change.commit().map_err(sql)?;
+            Ok((row, kept))
+        })?;
+        let mut reopened = locked(&self.inner.reopened);
+        reopened.retain(|known| known.uid != row.uid);
+        reopened.push(row);
+        Ok(kept)
+    }
+
+    /// The row that [`Self::reopen`] left for the recorder.
+    pub(super) fn take_reopened(&self, uid: &str) -> Option<SessionRow> {
+        let mut reopened = locked(&self.inner.reopened);
+        let index = reopened.iter().position(|row| row.uid == uid)?;
+        Some(reopened.swap_remove(index))
+    }
+
+    /// The last session of a folder that no other parlor has open, if there is one.
+    pub fn last_of(&self, folder: &Path) -> Result<Option<SessionRow>, StoreError> {
+        let filter =
+            ListFilter { folder: Some(folder.to_path_buf()), limit: Some(20), ..ListFilter::default() };
+        Ok(self.list(&filter)?.into_iter().find(|row| row.owner.is_none()))
+    }
+}
+
+fn list(conn: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<SessionRow>> {
+    let mut query = conn.prepare_cached(
+        "SELECT * FROM sessions
+            WHERE (:folder IS NULL OR folder = :folder) AND (:agent IS NULL OR agent = :agent)
+                AND (:children OR NOT is_child)
+            ORDER BY updated DESC, id DESC LIMIT :limit",
+    )?;
+    let params = named_params! {
+        ":folder": filter.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned()),
+        ":agent": filter.agent,
+        ":children": filter.with_children,
+        ":limit": filter.limit.map_or(-1, i64::from),
+    };
+    query.query_map(params, SessionRow::of)?.collect()
+}
+
+pub(super) fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
+    let sql = |error: rusqlite::Error| db::fault(&error);
+    let no_session = || Fault::NoSession(id.to_owned());
+    if id.is_empty() {
+        return Err(no_session());
+    }
+    let mut query = conn
+        .prepare_cached(
+            "SELECT * FROM sessions WHERE substr(uid, 1, length(?1)) = ?1
+                OR substr(agent_session, 1, length(?1)) = ?1 ORDER BY updated DESC LIMIT 50",
+        )
+        .map_err(sql)?;
+    let found: Vec<SessionRow> =
+        query.query_map([id], SessionRow::of).map_err(sql)?.collect::<Result<_, _>>().map_err(sql)?;
+    let exact = found.iter().find(|row| row.uid == id || row.agent_session.as_deref() == Some(id));
+    match (exact, found.as_slice()) {
+        (Some(row), _) | (None, [row]) => Ok(row.clone()),
+        (None, []) => Err(no_session()),
+        (None, _) => Err(Fault::Ambiguous(id.to_owned())),
+    }
+}
+
+/// The session's end: its last turns as far as the bounds allow, at least the last events.
+fn tail(conn: &Connection, id: i64, row: &SessionRow) -> rusqlite::Result<KeptSession> {
+    let mut query = conn.prepare_cached(
+        "SELECT seq, at, turn, kind, body FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT ?2",
+    )?;
+    let mut rows = query.query(params![id, MAX_TAIL_EVENTS])?;
+    let mut kept = row.to_kept();
+    let mut bytes = 0;
+    let mut first_seq = None;
+    let mut turn_begins_at = None;
+    let mut is_whole = false;
+    while let Some(row) = rows.next()? {
+        let body = row.get_ref(4)?.as_str().unwrap_or_default();
+        if bytes > 0 && bytes + body.len() > MAX_TAIL_BYTES {
+            break;
+        }
+        if row.get_ref(3)?.as_str().unwrap_or_default() == "replaced" {
+            is_whole = true;
+            break;
+        }
+        bytes += body.len();
+        let seq: i64 = row.get(0)?;
+        first_seq = Some(seq);
+        match format::decode(body) {
+            Some(record) => {
+                let is_prompt = matches!(record, Record::Prompt { .. });
+                kept.events.push(KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record });
+                if is_prompt {
+                    turn_begins_at = Some((kept.events.len(), seq));
+                }
+            }
+            None => kept.unreadable_count += 1,
+        }
+    }
+    let count_before = |seq: i64| -> rusqlite::Result<u64> {
+        conn.query_row("SELECT count(*) FROM events WHERE session = ?1 AND seq < ?2", [id, seq], |row| {
+            row.get::<_, i64>(0)
+        })
+        .map(i64::cast_unsigned)
+    };
+    if let Some(first) = first_seq.filter(|_| !is_whole) {
+        kept.left_out_count = count_before(first)?;
+        // A beginning in the middle of a turn is only shown if there is no other.
+        if let Some((count, seq)) = turn_begins_at.filter(|_| kept.left_out_count > 0) {
+            kept.events.truncate(count);
+            kept.left_out_count = count_before(seq)?;
+        }
+    }
+    kept.events.reverse();
+    Ok(kept)
+}
+
+/// Closes the sessions that dead parlors left open.
+pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault> {
+    let sql = |error: rusqlite::Error| db::fault(&error);
+    let owners: Vec<String> = conn
+        .prepare_cached("SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL")
+        .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())
+        .map_err(sql)?;
+    let own = locked(&store.inner.owner).as_ref().map(|owner| owner.token.clone());
+    let dead = owners.into_iter().filter(|token| own.as_ref() != Some(token));
+    for token in dead.filter(|token| !owner::is_alive(store.root(), token)) {
+        let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+        let left: Vec<(i64, SessionRow)> = change
+            .prepare_cached("SELECT * FROM sessions WHERE owner = ?1")
+            .and_then(|mut query| {
+                query.query_map([&token], |row| Ok((row.get("id")?, SessionRow::of(row)?)))?.collect()
+            })
+            .map_err(sql)?;
+        for (id, mut row) in left {
+            bury(&change, id, &mut row).map_err(sql)?;
+        }
+        change.commit().map_err(sql)?;
+    }
+    Ok(())
+}
+
+/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to.
+fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()> {
+    if let (Some(pid), Some(born)) = (row.agent_pid, row.agent_born) {
+        orphan::end(pid, born);
+    }
+    row.owner = None;
+    row.agent_pid = None;
+    row.agent_born = None;
+    if row.state == SessionState::Turn {
+        row.state = SessionState::Cut;
+        let last: Option<i64> = conn
+            .query_row("SELECT max(seq) FROM events WHERE session = ?1", [id], |row| row.get(0))
+            .optional()?
+            .flatten();
+        let record = Record::TurnEnded(TurnOutcome::Cut);
+        let event = EventRow {
+            uid: row.uid.clone(),
+            seq: row.next_seq.max(last.map_or(0, |last| last + 1)),
+            turn: row.turn_count,
+            at_ms: unix_ms(),
+            kind: format::kind(&record),
+            body: format::encode(&record),
+        };
+        conn.execute(
+            "INSERT INTO events (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id, event.seq, event.turn, event.at_ms, event.kind, event.body],
+        )?;
+        row.next_seq = event.seq + 1;
+    }
+    row.save(conn).map(|_| ())
+}

@@ -1,0 +1,377 @@
+//! Writes what happens in sessions, on a thread of its own.
+//!
+//! Duty: takes notes without waiting, joins chunks of text, writes a batch at most half a second after its first
+//! note, and tells when that does not work.
+//! Notes come in through [`Recorder::keep`], troubles leave as [`ServiceEvent::Trouble`].
+//! Invariants: with nothing to write there is no timer; what cannot be written stays in memory, in order, and
+//! is tried again; the first failure is told at once, and the success after it too.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::track::Track;
+use super::write::{self, Batch};
+use super::{Fault, Store, db, format, locked, read, unix_ms};
+use crate::model::{Note, ServiceEvent, SessionKey};
+use crate::services::unix;
+
+/// How long notes gather before they are written.
+const GATHER: Duration = Duration::from_millis(300);
+
+/// How long to wait before what failed is tried again.
+const RETRY: Duration = Duration::from_secs(3);
+
+/// How long [`Recorder::finish`] waits for the disk.
+const MAX_FINISH: Duration = Duration::from_secs(3);
+
+/// Takes notes of sessions. The thread starts with the first one.
+#[derive(Debug)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+    store: Store,
+    services: UnboundedSender<ServiceEvent>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    inbox: Mutex<Inbox>,
+    /// Something came, or the recorder is to finish.
+    wake: Condvar,
+    /// The thread has ended.
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    notes: Vec<Taken>,
+    is_closing: bool,
+    has_ended: bool,
+    /// Why the last of it could not be written.
+    left_behind: Option<String>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    session: SessionKey,
+    at_ms: i64,
+    note: Note,
+}
+
+impl Recorder {
+    /// A recorder for this store; troubles go to `services`.
+    pub fn new(store: Store, services: UnboundedSender<ServiceEvent>) -> Self {
+        Self { shared: Arc::default(), store, services, thread: None }
+    }
+
+    /// Takes notes of a session, in order. Never waits for the disk.
+    pub fn keep(&mut self, session: SessionKey, notes: Vec<Note>) {
+        let at_ms = unix_ms();
+        let is_first = {
+            let mut inbox = locked(&self.shared.inbox);
+            let is_first = inbox.notes.is_empty();
+            for note in notes {
+                inbox.add(Taken { session, at_ms, note });
+            }
+            is_first
+        };
+        self.start();
+        if is_first {
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Starts the thread, which looks first after sessions that a dead parlor left open.
+    pub fn start(&mut self) {
+        if self.thread.is_some() {
+            return;
+        }
+        let writer = Writer {
+            shared: Arc::clone(&self.shared),
+            store: self.store.clone(),
+            services: self.services.clone(),
+            conn: None,
+            tracks: BTreeMap::new(),
+            batch: Batch::default(),
+            is_failing: false,
+        };
+        match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
+            Ok(thread) => self.thread = Some(thread),
+            Err(error) => {
+                let words = format!("Sessions cannot be kept: no thread could be started ({error}).");
+                let _ = self.services.send(ServiceEvent::Trouble(words));
+            }
+        }
+    }
+
+    /// Writes the rest and gives the sessions back. Waits for at most three seconds. Says what could not be
+    /// written, if so.
+    pub fn finish(&mut self) -> Option<String> {
+        let thread = self.thread.take()?;
+        let deadline = Instant::now() + MAX_FINISH;
+        let mut inbox = locked(&self.shared.inbox);
+        inbox.is_closing = true;
+        self.shared.wake.notify_one();
+        while !inbox.has_ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some("The disk does not answer, so the last of this session may be lost.".to_owned());
+            }
+            inbox = match self.shared.ended.wait_timeout(inbox, left) {
+                Ok((inbox, _)) => inbox,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        let left_behind = inbox.left_behind.take();
+        drop(inbox);
+        let _ = thread.join();
+        left_behind
+    }
+}
+
+impl Inbox {
+    /// Adds a note; text goes to the end of the chunk before, a draft replaces the one before.
+    fn add(&mut self, next: Taken) {
+        if let Some(last) = self.notes.last_mut().filter(|last| last.session == next.session) {
+            match (&mut last.note, &next.note) {
+                (Note::Event { turn, record }, Note::Event { turn: next_turn, record: more }) => {
+                    if turn == next_turn && format::join(record, more) {
+                        return;
+                    }
+                }
+                (Note::Draft(draft), Note::Draft(newer)) => {
+                    draft.clone_from(newer);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.notes.push(next);
+    }
+}
+
+/// What the thread owns.
+struct Writer {
+    shared: Arc<Shared>,
+    store: Store,
+    services: UnboundedSender<ServiceEvent>,
+    conn: Option<Connection>,
+    tracks: BTreeMap<SessionKey, Track>,
+    /// What is not written yet.
+    batch: Batch,
+    is_failing: bool,
+}
+
+impl Writer {
+    fn run(mut self) {
+        if let Err(fault) = self.on_conn(|store, conn| read::recover(store, conn)) {
+            self.tell_failure(&fault);
+        }
+        loop {
+            let (notes, is_closing) = self.wait();
+            self.take_all(notes, is_closing);
+            self.write();
+            if is_closing {
+                break;
+            }
+        }
+        let left_behind = (!self.batch.is_empty()).then(|| {
+            "The last of this session could not be written: the store failed to the end.".to_owned()
+        });
+        let mut inbox = locked(&self.shared.inbox);
+        inbox.left_behind = left_behind;
+        inbox.has_ended = true;
+        self.shared.ended.notify_all();
+    }
+
+    /// Waits for notes, and then until they are worth a write. What failed before is tried again after a while.
+    fn wait(&self) -> (Vec<Taken>, bool) {
+        let mut inbox = locked(&self.shared.inbox);
+        let retry_at = (!self.batch.is_empty()).then(|| Instant::now() + RETRY);
+        let mut write_at: Option<Instant> = None;
+        loop {
+            if !inbox.notes.is_empty() && write_at.is_none() {
+                write_at = Some(Instant::now() + GATHER);
+            }
+            // After a failure the disk is not asked more often because there is more to write.
+            let deadline = retry_at.or(write_at);
+            let is_due = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if inbox.is_closing || is_due {
+                return (std::mem::take(&mut inbox.notes), inbox.is_closing);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            inbox = match left {
+                None => self.shared.wake.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
+                Some(left) => match self.shared.wake.wait_timeout(inbox, left) {
+                    Ok((inbox, _)) => inbox,
+                    Err(poisoned) => poisoned.into_inner().0,
+                },
+            };
+        }
+    }
+
+    fn take_all(&mut self, notes: Vec<Taken>, is_closing: bool) {
+        for taken in notes {
+            self.take(taken);
+        }
+        for track in self.tracks.values_mut() {
+            if is_closing {
+                track.release();
+            }
+            track.save(&mut self.batch);
+        }
+    }
+
+    fn take(&mut self, taken: Taken) {
+        let Taken { session, at_ms, note } = taken;
+        let track = self.tracks.entry(session).or_insert_with(|| {
+            let kept_as = match &note {
+                Note::Head(head) => head.kept_as.as_deref(),
+                _ => None,
+            };
+            let reopened = kept_as.and_then(|uid| self.store.take_reopened(uid));
+            let mut track = Track::new(reopened, at_ms);
+            track.row.owner = self.store.owner().ok().map(|owner| owner.token.clone());
+            track
+        });
+        let is_head = matches!(note, Note::Head(_));
+        let is_end = matches!(note, Note::Closed);
+        track.take(note, at_ms, &mut self.batch);
+        if is_head {
+            track.row.agent_born = track.row.agent_pid.and_then(unix::birth);
+        }
+        if is_end {
+            track.save(&mut self.batch);
+            self.tracks.remove(&session);
+        }
+    }
+
+    fn write(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let result = self.on_conn(|_, conn| write::write(conn, &batch).map_err(|error| db::fault(&error)));
+        match result {
+            Ok(()) if self.is_failing => {
+                self.is_failing = false;
+                self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
+            }
+            Ok(()) => {}
+            Err(fault) => {
+                self.batch = batch;
+                self.tell_failure(&fault);
+            }
+        }
+        for trouble in self.store.take_troubles() {
+            self.tell(trouble);
+        }
+    }
+
+    /// Works on the thread's own connection; on a new file if the old one is damaged.
+    fn on_conn<T>(&mut self, work: impl Fn(&Store, &mut Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let mut is_new = false;
+        loop {
+            let conn = match &mut self.conn {
+                Some(conn) => conn,
+                none => none.insert(self.store.connect().map_err(|error| error.fault)?),
+            };
+            match work(&self.store, conn) {
+                Err(Fault::Corrupt(why)) if !is_new => {
+                    self.conn = None;
+                    self.store.move_aside(&why).map_err(|error| error.fault)?;
+                    is_new = true;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn tell_failure(&mut self, fault: &Fault) {
+        if std::mem::replace(&mut self.is_failing, true) {
+            return;
+        }
+        let why = match fault {
+            Fault::Full => "the disk is full".to_owned(),
+            Fault::ReadOnly => "the data folder may not be written".to_owned(),
+            Fault::Busy => "another process keeps the file locked".to_owned(),
+            Fault::Newer => "a newer parlor made the file; update this one".to_owned(),
+            Fault::Corrupt(why) | Fault::Other(why) => why.clone(),
+            Fault::NoSession(_) | Fault::Ambiguous(_) | Fault::InUse(_) => return,
+        };
+        self.tell(format!(
+            "Not saved: {why}. The session goes on in memory and is written when that works again."
+        ));
+    }
+
+    fn tell(&self, words: String) {
+        let _ = self.services.send(ServiceEvent::Trouble(words));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::model::{Record, Role, SessionUpdate};
+
+    /// The thread's work, done at once.
+    pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
+        let (services, told) = tokio::sync::mpsc::unbounded_channel();
+        let writer = Writer {
+            shared: Arc::default(),
+            store: store.clone(),
+            services,
+            conn: None,
+            tracks: BTreeMap::new(),
+            batch: Batch::default(),
+            is_failing: false,
+        };
+        (TestWriter(writer), told)
+    }
+
+    pub struct TestWriter(Writer);
+
+    impl TestWriter {
+        pub fn keep_now(&mut self, notes: Vec<Note>) {
+            let mut inbox = Inbox::default();
+            for note in notes {
+                inbox.add(Taken { session: SessionKey(1), at_ms: unix_ms(), note });
+            }
+            self.0.take_all(inbox.notes, false);
+            self.0.write();
+        }
+
+        pub fn on_conn_for_test(&mut self, work: impl Fn(&Connection) -> rusqlite::Result<()>) {
+            self.0.on_conn(|_, conn| work(conn).map_err(|error| db::fault(&error))).unwrap();
+        }
+
+        pub fn drop_conn(&mut self) {
+            self.0.conn = None;
+        }
+    }
+
+    fn chunk(text: &str) -> Note {
+        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
+        Note::Event { turn: 1, record: Box::new(Record::Update(update)) }
+    }
+
+    #[test]
+    fn text_that_comes_in_pieces_waits_as_one_event() {
+        let mut inbox = Inbox::default();
+        let mut add = |session, note| inbox.add(Taken { session: SessionKey(session), at_ms: 0, note });
+        for piece in ["a", "b", "c"] {
+            add(1, chunk(piece));
+        }
+        add(2, chunk("d"));
+        add(1, chunk("e"));
+        add(1, Note::Draft("f".to_owned()));
+        add(1, Note::Draft("fg".to_owned()));
+        let notes: Vec<Note> = inbox.notes.into_iter().map(|taken| taken.note).collect();
+        assert_eq!(notes, [chunk("abc"), chunk("d"), chunk("e"), Note::Draft("fg".to_owned())]);
+    }
+}

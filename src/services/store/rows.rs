@@ -1,0 +1,212 @@
+//! A session's row, as code sees it.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
+
+use crate::model::{KeptSession, SessionHead, SessionPlace, Usage};
+
+/// How a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionState {
+    /// Nothing runs.
+    #[default]
+    Idle,
+    /// A turn runs.
+    Turn,
+    /// parlor ended within a turn.
+    Cut,
+}
+
+impl SessionState {
+    /// The word for it, in the file and for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Turn => "turn",
+            Self::Cut => "cut",
+        }
+    }
+
+    fn of(word: &str) -> Self {
+        match word {
+            "turn" => Self::Turn,
+            "cut" => Self::Cut,
+            _ => Self::Idle,
+        }
+    }
+}
+
+/// A session without its events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionRow {
+    /// Its id, for people and command lines.
+    pub uid: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The agent's program.
+    pub command: String,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// The agent's name for the session.
+    pub agent_session: Option<String>,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// More roots.
+    pub roots: Vec<PathBuf>,
+    /// The branch of the folder.
+    pub branch: Option<String>,
+    /// The title.
+    pub title: Option<String>,
+    /// The beginning of the first prompt.
+    pub first_prompt: Option<String>,
+    /// Whether it is a subagent's.
+    pub is_child: bool,
+    /// Unix milliseconds.
+    pub created_ms: i64,
+    /// Unix milliseconds of the last event.
+    pub updated_ms: i64,
+    /// How it stands.
+    pub state: SessionState,
+    /// How many turns there were.
+    pub turn_count: u32,
+    /// The number of the next event; also about how many there are.
+    pub next_seq: i64,
+    /// Context and cost.
+    pub usage: Option<Usage>,
+    /// What stands in the prompt.
+    pub draft: String,
+    /// Prompts that wait.
+    pub queue: Vec<String>,
+    /// The mark of the parlor that has it open.
+    pub(super) owner: Option<String>,
+    /// The agent's process there, and when that began in the system's ticks.
+    pub(super) agent_pid: Option<u32>,
+    pub(super) agent_born: Option<u64>,
+}
+
+impl SessionRow {
+    /// The line that names it in lists: its title, else its first prompt.
+    pub fn name(&self) -> &str {
+        let given = self.title.as_deref().filter(|title| !title.trim().is_empty());
+        given.or(self.first_prompt.as_deref()).unwrap_or("(no prompt yet)")
+    }
+
+    /// What the app needs of it; the events are added by the reader.
+    pub(super) fn to_kept(&self) -> KeptSession {
+        KeptSession {
+            head: SessionHead {
+                kept_as: Some(self.uid.clone()),
+                agent: self.agent.clone(),
+                command: self.command.clone(),
+                args: self.args.clone(),
+                agent_pid: None,
+                session: self.agent_session.as_deref().map(Into::into),
+                place: SessionPlace {
+                    cwd: self.folder.clone(),
+                    additional_directories: self.roots.clone(),
+                    mcp_servers: Vec::new(),
+                },
+                branch: self.branch.clone(),
+                title: self.title.clone(),
+                is_child: self.is_child,
+            },
+            usage: self.usage.clone(),
+            draft: self.draft.clone(),
+            queue: self.queue.clone(),
+            ..KeptSession::default()
+        }
+    }
+
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let json = |name: &str| row.get::<_, Option<String>>(name);
+        Ok(Self {
+            uid: row.get("uid")?,
+            agent: row.get("agent")?,
+            command: row.get("command")?,
+            args: parsed(json("args")?).unwrap_or_default(),
+            agent_session: row.get("agent_session")?,
+            folder: row.get::<_, String>("folder")?.into(),
+            roots: parsed(json("roots")?).unwrap_or_default(),
+            branch: row.get("branch")?,
+            title: row.get("title")?,
+            first_prompt: row.get("first_prompt")?,
+            is_child: row.get("is_child")?,
+            created_ms: row.get("created")?,
+            updated_ms: row.get("updated")?,
+            state: SessionState::of(&row.get::<_, String>("state")?),
+            turn_count: row.get("turns")?,
+            next_seq: row.get("next_seq")?,
+            usage: parsed(json("usage")?),
+            draft: row.get("draft")?,
+            queue: parsed(json("queue")?).unwrap_or_default(),
+            owner: row.get("owner")?,
+            agent_pid: row.get("agent_pid")?,
+            agent_born: row.get::<_, Option<i64>>("agent_born")?.map(i64::cast_unsigned),
+        })
+    }
+
+    /// Writes the row, new or known, and gives its number.
+    pub(super) fn save(&self, conn: &Connection) -> rusqlite::Result<i64> {
+        let mut query = conn.prepare_cached(
+            "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
+                first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
+                agent_pid, agent_born)
+            VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
+                :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
+                :owner, :agent_pid, :agent_born)
+            ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
+                args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
+                roots = excluded.roots, branch = excluded.branch, title = excluded.title,
+                first_prompt = excluded.first_prompt, updated = excluded.updated, state = excluded.state,
+                turns = excluded.turns, next_seq = excluded.next_seq, usage = excluded.usage,
+                draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
+                agent_pid = excluded.agent_pid, agent_born = excluded.agent_born
+            RETURNING id",
+        )?;
+        query.query_row(
+            named_params! {
+                ":uid": self.uid,
+                ":agent": self.agent,
+                ":command": self.command,
+                ":args": text_of(&self.args),
+                ":agent_session": self.agent_session,
+                ":folder": self.folder.to_string_lossy(),
+                ":roots": text_of(&self.roots),
+                ":branch": self.branch,
+                ":title": self.title,
+                ":first_prompt": self.first_prompt,
+                ":is_child": self.is_child,
+                ":created": self.created_ms,
+                ":updated": self.updated_ms,
+                ":state": self.state.word(),
+                ":turns": self.turn_count,
+                ":next_seq": self.next_seq,
+                ":usage": self.usage.as_ref().map(text_of),
+                ":draft": self.draft,
+                ":queue": text_of(&self.queue),
+                ":owner": self.owner,
+                ":agent_pid": self.agent_pid,
+                ":agent_born": self.agent_born.map(u64::cast_signed),
+            },
+            |row| row.get(0),
+        )
+    }
+}
+
+/// The row of this id, with its number.
+pub(super) fn by_uid(conn: &Connection, uid: &str) -> rusqlite::Result<Option<(i64, SessionRow)>> {
+    conn.prepare_cached("SELECT * FROM sessions WHERE uid = ?1")?
+        .query_row([uid], |row| Ok((row.get("id")?, SessionRow::of(row)?)))
+        .optional()
+}
+
+/// Texts, paths and numbers always have a JSON form; a path that is no Unicode is kept as far as it is.
+fn text_of<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// What a newer or damaged row says there is left out.
+fn parsed<T: serde::de::DeserializeOwned>(text: Option<String>) -> Option<T> {
+    serde_json::from_str(&text?).ok()
+}

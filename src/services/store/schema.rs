@@ -1,0 +1,111 @@
+//! The tables, and how a file of an older parlor becomes one of this.
+//!
+//! `user_version` counts the steps that were taken. A step is never changed once it was released; a new need is
+//! a new step at the end.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// One step after the other, from an empty file to the newest form.
+const STEPS: &[&str] = &[
+    // 1: sessions with their events, what can be searched, prompts and agents by folder.
+    "
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+    -- Times are Unix milliseconds. `state`: idle, turn (one runs), cut (parlor ended within one).
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY,
+        uid TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL,
+        command TEXT NOT NULL,
+        args TEXT NOT NULL,
+        agent_session TEXT,
+        folder TEXT NOT NULL,
+        roots TEXT NOT NULL,
+        branch TEXT,
+        title TEXT,
+        first_prompt TEXT,
+        is_child INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        turns INTEGER NOT NULL,
+        next_seq INTEGER NOT NULL,
+        usage TEXT,
+        draft TEXT NOT NULL,
+        queue TEXT NOT NULL,
+        owner TEXT,
+        agent_pid INTEGER,
+        agent_born INTEGER
+    );
+    CREATE INDEX sessions_by_folder ON sessions (folder, updated);
+    CREATE INDEX sessions_by_time ON sessions (updated);
+    CREATE INDEX sessions_by_owner ON sessions (owner) WHERE owner IS NOT NULL;
+
+    CREATE TABLE events (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+
+    -- One row for each message, call and error: what the search finds. `seq` is that of its first event.
+    CREATE TABLE docs (
+        id INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        is_error INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        UNIQUE (session, seq)
+    );
+    CREATE VIRTUAL TABLE docs_fts USING fts5 (
+        text, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+    );
+    CREATE TRIGGER docs_insert AFTER INSERT ON docs BEGIN
+        INSERT INTO docs_fts (rowid, text) VALUES (new.id, new.text);
+    END;
+    CREATE TRIGGER docs_delete AFTER DELETE ON docs BEGIN
+        INSERT INTO docs_fts (docs_fts, rowid, text) VALUES ('delete', old.id, old.text);
+    END;
+    CREATE TRIGGER docs_update AFTER UPDATE OF text ON docs BEGIN
+        INSERT INTO docs_fts (docs_fts, rowid, text) VALUES ('delete', old.id, old.text);
+        INSERT INTO docs_fts (rowid, text) VALUES (new.id, new.text);
+    END;
+
+    CREATE TABLE prompts (
+        id INTEGER PRIMARY KEY,
+        folder TEXT NOT NULL,
+        text TEXT NOT NULL,
+        at INTEGER NOT NULL
+    );
+    CREATE INDEX prompts_by_folder ON prompts (folder, id);
+    CREATE TABLE folders (folder TEXT PRIMARY KEY, agent TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+    ",
+];
+
+/// The newest form.
+pub(super) const NEWEST: i64 = STEPS.len() as i64;
+
+/// Which form the file has.
+pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the steps that are missing, all or none of them. Safe when several processes do it at once.
+pub(super) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
+    if version(conn)? >= NEWEST {
+        return Ok(());
+    }
+    let step = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = usize::try_from(version(&step)?).unwrap_or(0);
+    for (index, sql) in STEPS.iter().enumerate().skip(done) {
+        step.execute_batch(sql)?;
+        step.pragma_update(None, "user_version", i64::try_from(index).unwrap_or_default() + 1)?;
+    }
+    step.commit()
+}

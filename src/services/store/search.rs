@@ -1,0 +1,366 @@
+//! Full-text search: what is put into the index, and what is found.
+//!
+//! Duty: one text for each message, tool call and error, so that a word that came in pieces is found whole.
+//! Not its duty: reading sessions (`read`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use rusqlite::{Connection, named_params};
+
+use crate::model::ContentBlock;
+use crate::model::{
+    DiffChange, FileDiff, MessageId, Patch, Record, Role, SessionUpdate, Severity, ToolCallId, ToolCallPatch,
+    ToolContent, ToolKind, ToolStatus, TurnOutcome,
+};
+
+/// The longest text of one row; a longer message goes on in the next row.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+
+/// The most that is taken of one part of a call.
+const MAX_PART_BYTES: usize = 16 << 10;
+
+/// A row of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DocRow {
+    pub turn: u32,
+    pub at_ms: i64,
+    pub kind: &'static str,
+    pub is_error: bool,
+    pub text: String,
+}
+
+/// The rows that may still grow.
+#[derive(Debug, Default)]
+pub(super) struct Docs {
+    message: Option<OpenMessage>,
+    /// Calls of the running turn.
+    calls: HashMap<ToolCallId, Call>,
+}
+
+#[derive(Debug)]
+struct OpenMessage {
+    seq: i64,
+    role: Role,
+    message: Option<MessageId>,
+    row: DocRow,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    seq: i64,
+    turn: u32,
+    at_ms: i64,
+    kind: ToolKind,
+    has_failed: bool,
+    title: String,
+    input: String,
+    diffs: String,
+    output: String,
+    is_command: bool,
+}
+
+impl Docs {
+    /// Takes an event in, and puts the rows that changed into `out`.
+    pub fn take(
+        &mut self,
+        uid: &str,
+        seq: i64,
+        turn: u32,
+        at_ms: i64,
+        record: &Record,
+        out: &mut BTreeMap<(String, i64), DocRow>,
+    ) {
+        let mut put = |seq: i64, row: DocRow| {
+            if !row.text.trim().is_empty() {
+                out.insert((uid.to_owned(), seq), row);
+            }
+        };
+        let row = |kind, is_error, text: String| DocRow {
+            turn,
+            at_ms,
+            kind,
+            is_error,
+            text: cut(text, MAX_TEXT_BYTES),
+        };
+        match record {
+            Record::Prompt { text, .. } => {
+                self.message = None;
+                self.calls.clear();
+                put(seq, row("prompt", false, text.clone()));
+            }
+            Record::Update(SessionUpdate::Chunk { role, message, text }) => {
+                let continues = self.message.as_ref().is_some_and(|open| {
+                    open.role == *role
+                        && (message.is_none() || *message == open.message)
+                        && open.row.text.len() + text.len() <= MAX_TEXT_BYTES
+                });
+                if continues {
+                    if let Some(open) = &mut self.message {
+                        open.row.text.push_str(text);
+                        put(open.seq, open.row.clone());
+                    }
+                } else {
+                    let kind = match role {
+                        Role::User => "prompt",
+                        Role::Agent => "answer",
+                        Role::Thought => "thought",
+                    };
+                    let row = row(kind, false, text.clone());
+                    put(seq, row.clone());
+                    self.message = Some(OpenMessage { seq, role: *role, message: message.clone(), row });
+                }
+            }
+            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+                self.message = None;
+                let call = self.calls.entry(patch.id.clone()).or_insert_with(|| Call {
+                    seq,
+                    turn,
+                    at_ms,
+                    ..Call::default()
+                });
+                call.apply(patch);
+                put(call.seq, call.row());
+            }
+            Record::Command { command, output, exit, .. } => {
+                let text = format!("{}\n{}", command.as_deref().unwrap_or_default(), part(&plain(output)));
+                put(seq, row("command", exit.code.is_some_and(|code| code != 0), text));
+            }
+            Record::Answered { question, answer } => {
+                put(seq, row("prompt", false, format!("{question}\n{answer}")))
+            }
+            Record::Notice { severity, title, detail } => {
+                let text = format!("{title}\n{}", detail.as_deref().unwrap_or_default());
+                put(seq, row("notice", *severity == Severity::Error, text));
+            }
+            Record::TurnEnded(outcome) => {
+                self.message = None;
+                match outcome {
+                    TurnOutcome::Failed { error } => put(seq, row("error", true, error.clone())),
+                    TurnOutcome::AgentDied { cause, stderr_tail } => {
+                        put(seq, row("error", true, format!("{cause}\n{}", stderr_tail.join("\n"))));
+                    }
+                    TurnOutcome::Stopped { .. } | TurnOutcome::Cut => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Call {
+    fn apply(&mut self, patch: &ToolCallPatch) {
+        if let Patch::Set(title) = &patch.title {
+            self.title.clone_from(title);
+        }
+        if let Patch::Set(kind) = &patch.kind {
+            self.kind = *kind;
+        }
+        if let Patch::Set(status) = &patch.status {
+            self.has_failed = *status == ToolStatus::Failed;
+        }
+        if let Patch::Set(input) = &patch.input {
+            self.is_command = input.command.is_some();
+            let path = input.path.as_ref().map(|path| path.to_string_lossy().into_owned());
+            let parts = [input.command.clone(), path, input.query.clone(), input.url.clone()];
+            self.input = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            if !input.diffs.is_empty() {
+                self.diffs = diffs_text(input.diffs.iter());
+            }
+        }
+        if let Patch::Set(content) = &patch.content {
+            let diffs = content.iter().filter_map(|piece| match piece {
+                ToolContent::Diff(diff) => Some(diff),
+                _ => None,
+            });
+            let text = diffs_text(diffs);
+            if !text.is_empty() {
+                self.diffs = text;
+            }
+            let texts: Vec<&str> = content
+                .iter()
+                .filter_map(|piece| match piece {
+                    ToolContent::Block(ContentBlock::Text(text)) => Some(part(text)),
+                    _ => None,
+                })
+                .collect();
+            if !texts.is_empty() {
+                self.output = texts.join("\n");
+            }
+        }
+        if let Patch::Set(output) = &patch.output_text {
+            part(output).clone_into(&mut self.output);
+        }
+    }
+
+    fn row(&self) -> DocRow {
+        let kind = match self.kind {
+            ToolKind::Edit | ToolKind::Delete | ToolKind::Move => "edit",
+            _ if !self.diffs.is_empty() => "edit",
+            ToolKind::Execute => "command",
+            _ if self.is_command => "command",
+            _ => "tool",
+        };
+        let parts = [&self.title, &self.input, &self.diffs, &self.output];
+        let text = parts.into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("\n");
+        let text = cut(text, MAX_TEXT_BYTES);
+        DocRow { turn: self.turn, at_ms: self.at_ms, kind, is_error: self.has_failed, text }
+    }
+}
+
+fn diffs_text<'a>(diffs: impl Iterator<Item = &'a FileDiff>) -> String {
+    let mut text = String::new();
+    for diff in diffs {
+        let change = match &diff.change {
+            DiffChange::Texts { new, .. } => new,
+            DiffChange::Patch(patch) => patch,
+        };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&diff.path.to_string_lossy());
+        text.push('\n');
+        text.push_str(part(change));
+    }
+    text
+}
+
+fn part(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_PART_BYTES)).unwrap_or(text)
+}
+
+fn cut(mut text: String, max_bytes: usize) -> String {
+    text.truncate(text.floor_char_boundary(max_bytes));
+    text
+}
+
+/// Without escape sequences, as far as a search needs it.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            // A control sequence ends with a letter or one of a few signs.
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// What to look for, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// Words that must all be there; `"quoted"` ones stand together, `word*` is a beginning.
+    pub words: String,
+    /// Only this agent's sessions.
+    pub agent: Option<String>,
+    /// Only sessions of this folder, or below it.
+    pub folder: Option<PathBuf>,
+    /// Only from this time on, in Unix milliseconds.
+    pub since_ms: Option<i64>,
+    /// Only before this time, in Unix milliseconds.
+    pub until_ms: Option<i64>,
+    /// Only these kinds: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`, `notice`.
+    pub kinds: Vec<&'static str>,
+    /// Only what failed.
+    pub only_errors: bool,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// A place that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The session's id.
+    pub uid: String,
+    /// The session's title or first prompt.
+    pub name: String,
+    /// The session's agent.
+    pub agent: String,
+    /// The session's folder.
+    pub folder: PathBuf,
+    /// The turn.
+    pub turn: u32,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// What it is.
+    pub kind: String,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// The words in their surroundings, each between `\u{2}` and `\u{3}`.
+    pub snippet: String,
+}
+
+/// Looks for words. Best matches come first, then newer ones.
+pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec<Hit>> {
+    let words = query_text(&search.words);
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Folders are compared by their text, so that no sign in a name has a meaning.
+    let folder = search.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+    let below = folder.as_ref().map(|folder| format!("{}/", folder.trim_end_matches('/')));
+    let kinds = format!(",{},", search.kinds.join(","));
+    let mut query = conn.prepare_cached(
+        "SELECT s.uid, coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, s.agent, s.folder,
+                d.turn, d.at, d.kind, d.is_error, snippet(docs_fts, 0, char(2), char(3), '…', 24) AS snippet
+            FROM docs_fts JOIN docs d ON d.id = docs_fts.rowid JOIN sessions s ON s.id = d.session
+            WHERE docs_fts MATCH :words
+                AND (:agent IS NULL OR s.agent = :agent)
+                AND (:folder IS NULL OR s.folder = :folder OR substr(s.folder, 1, length(:below)) = :below)
+                AND (:since IS NULL OR d.at >= :since) AND (:until IS NULL OR d.at < :until)
+                AND (:kinds = ',,' OR instr(:kinds, ',' || d.kind || ',') > 0)
+                AND (NOT :errors OR d.is_error)
+            ORDER BY rank, d.at DESC LIMIT :limit",
+    )?;
+    let params = named_params! {
+        ":words": words,
+        ":agent": search.agent,
+        ":folder": folder,
+        ":below": below,
+        ":since": search.since_ms,
+        ":until": search.until_ms,
+        ":kinds": kinds,
+        ":errors": search.only_errors,
+        ":limit": search.limit,
+    };
+    let rows = query.query_map(params, |row| {
+        Ok(Hit {
+            uid: row.get(0)?,
+            name: row.get(1)?,
+            agent: row.get(2)?,
+            folder: row.get::<_, String>(3)?.into(),
+            turn: row.get(4)?,
+            at_ms: row.get(5)?,
+            kind: row.get(6)?,
+            is_error: row.get(7)?,
+            snippet: row.get(8)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// The words in the search's own language, in which each sign of a word stands for itself.
+fn query_text(words: &str) -> String {
+    let mut terms: Vec<String> = Vec::new();
+    for (index, piece) in words.split('"').enumerate() {
+        if index % 2 == 1 {
+            terms.push(format!("\"{piece}\""));
+            continue;
+        }
+        for word in piece.split_whitespace() {
+            let (stem, star) = word.strip_suffix('*').map_or((word, ""), |stem| (stem, "*"));
+            if stem.chars().any(char::is_alphanumeric) {
+                terms.push(format!("\"{stem}\"{star}"));
+            }
+        }
+    }
+    terms.retain(|term| term.chars().any(char::is_alphanumeric));
+    terms.join(" ")
+}

@@ -1,0 +1,248 @@
+//! What can go wrong with a disk, and with processes.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use super::sessions::wait_for;
+use super::*;
+
+/// Tells where the child of [`killed_writers_lose_nothing_that_was_written`] writes.
+const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
+
+fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
+    match told.blocking_recv() {
+        Some(ServiceEvent::Trouble(words)) => words,
+        other => panic!("a trouble: {other:?}"),
+    }
+}
+
+/// A connection from outside that holds the file, as another program might.
+fn outside(dir: &tempfile::TempDir) -> Connection {
+    Connection::open(dir.path().join("data").join(db::FILE)).unwrap()
+}
+
+#[test]
+fn a_locked_file_is_told_and_written_later() {
+    let (dir, store) = store();
+    store.count().unwrap();
+    let holder = outside(&dir);
+    holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let (mut recorder, mut told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one")]);
+    let trouble = next_trouble(&mut told);
+    assert!(trouble.contains("another process keeps the file locked"), "{trouble}");
+    recorder.keep(SessionKey(1), vec![says(1, "more"), ended(1)]);
+    holder.execute_batch("COMMIT").unwrap();
+    let good = next_trouble(&mut told);
+    assert!(good.starts_with("Sessions can be kept again"), "{good}");
+    assert_eq!(recorder.finish(), None);
+    let row = store.list(&ListFilter::default()).unwrap().remove(0);
+    assert_eq!(store.events(&row.uid).unwrap().0.len(), 3);
+}
+
+#[test]
+fn a_full_disk_loses_no_part_of_the_session() {
+    let (_dir, store) = store();
+    let (mut writer, mut told) = recorder::tests::writer(&store);
+    writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 60));
+    let large = "x".repeat(1 << 20);
+    writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &large)]);
+    let trouble = next_trouble(&mut told);
+    assert!(trouble.contains("the disk is full"), "{trouble}");
+    writer.keep_now(vec![ended(1)]);
+    assert_eq!(store.count().unwrap(), 0);
+    // Told once, not with every batch.
+    assert!(told.try_recv().is_err());
+    writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 1 << 20));
+    writer.keep_now(vec![Note::Draft("after".to_owned())]);
+    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    let row = store.list(&ListFilter::default()).unwrap().remove(0);
+    assert_eq!((store.events(&row.uid).unwrap().0.len(), row.draft.as_str()), (3, "after"));
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_told() {
+    let (_dir, store) = store();
+    let (mut writer, mut told) = recorder::tests::writer(&store);
+    writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", true));
+    writer.keep_now(vec![head("s1"), prompt(1, "one")]);
+    let trouble = next_trouble(&mut told);
+    assert!(trouble.contains("may not be written"), "{trouble}");
+    writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", false));
+    writer.keep_now(vec![ended(1)]);
+    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert_eq!(store.count().unwrap(), 1);
+}
+
+#[test]
+fn a_damaged_file_is_moved_aside_and_told() {
+    let (dir, first) = store();
+    record(&first, vec![head("s1"), prompt(1, "one"), ended(1)]);
+    drop(first);
+    let data = dir.path().join("data");
+    let path = data.join(db::FILE);
+    let garbage = b"this is no database, and never was one".repeat(100);
+    fs::write(&path, &garbage).unwrap();
+    let store = another(&dir);
+    assert_eq!(store.count().unwrap(), 0);
+    let troubles = store.take_troubles();
+    assert!(troubles.len() == 1 && troubles[0].contains("It was kept as"), "{troubles:?}");
+    let aside = broken_files(&data);
+    assert!(aside.iter().any(|path| fs::read(path).unwrap() == garbage), "{aside:?}");
+    record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
+    assert_eq!(another(&dir).count().unwrap(), 1);
+    assert_eq!(store.take_troubles(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_breaks_while_it_is_used_costs_no_word_of_the_session() {
+    let (dir, store) = store();
+    let (mut writer, mut told) = recorder::tests::writer(&store);
+    writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &"word ".repeat(5000))]);
+    writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
+    writer.drop_conn();
+    let path = dir.path().join("data").join(db::FILE);
+    let mut bytes = fs::read(&path).unwrap();
+    // The head stays good; all that lies behind it is noise.
+    for byte in bytes.iter_mut().skip(4096) {
+        *byte = 0xA5;
+    }
+    fs::write(&path, &bytes).unwrap();
+    writer.keep_now(vec![says(1, "after the fall"), ended(1)]);
+    let trouble = next_trouble(&mut told);
+    assert!(trouble.contains("It was kept as"), "{trouble}");
+    let fresh = another(&dir);
+    let row = fresh.list(&ListFilter::default()).unwrap().remove(0);
+    assert_eq!(row.first_prompt.as_deref(), Some("one"));
+    assert_eq!(fresh.events(&row.uid).unwrap().0.len(), 2);
+}
+
+#[test]
+fn a_file_of_a_newer_parlor_is_left_alone() {
+    let (dir, first) = store();
+    first.count().unwrap();
+    outside(&dir).pragma_update(None, "user_version", 999).unwrap();
+    let error = another(&dir).count().unwrap_err();
+    assert_eq!(*error.fault(), Fault::Newer);
+    assert!(broken_files(&dir.path().join("data")).is_empty());
+}
+
+#[test]
+fn two_parlors_record_at_once() {
+    let (dir, store) = store();
+    let threads: Vec<_> = (0..2)
+        .map(|n| {
+            let store = another(&dir);
+            thread::spawn(move || {
+                let (mut recorder, mut told) = recorder(&store);
+                for turn in 1..=30 {
+                    let words = format!("{n} says {turn}");
+                    recorder
+                        .keep(SessionKey(1), vec![head(&format!("s{n}")), prompt(turn, &words), ended(turn)]);
+                }
+                assert_eq!(recorder.finish(), None);
+                assert!(told.try_recv().is_err());
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let rows = store.list(&ListFilter::default()).unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((store.events(&row.uid).unwrap().0.len(), row.turn_count), (60, 30));
+        assert_eq!(row.state, SessionState::Idle);
+    }
+}
+
+/// The child of the test below; by itself it has nothing to check but that nobody wants it.
+#[test]
+fn child_that_writes_until_it_is_killed() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else {
+        assert!(std::env::args().len() > 0);
+        return;
+    };
+    let store = Store::open(PathBuf::from(dir)).unwrap();
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    writer.keep_now(vec![head("s1"), prompt(1, "go")]);
+    for n in 0_u32.. {
+        writer.keep_now(vec![
+            says(1, &format!("[{n}]")),
+            event(1, Record::Answered { question: "q".to_owned(), answer: n.to_string() }),
+        ]);
+        // The harness holds back what tests print with `println`.
+        std::io::Write::write_all(&mut std::io::stderr(), format!("written {n}\n").as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn killed_writers_lose_nothing_that_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let name = "services::store::tests::faults::child_that_writes_until_it_is_killed";
+    for round in 0..40_u32 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD_DIR, &data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Each round ends in the middle of other work.
+        let wanted = format!("written {}", round * 7 % 23);
+        assert!(lines.map_while(Result::ok).any(|line| line == wanted), "round {round}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let store = Store::open(&data).unwrap();
+        let mut rows = store.list(&ListFilter::default()).unwrap();
+        assert_eq!(rows.len(), round as usize + 1);
+        let row = rows.remove(0);
+        assert_eq!(row.state, SessionState::Cut);
+        let (events, unreadable) = store.events(&row.uid).unwrap();
+        let answers: Vec<u32> = events
+            .iter()
+            .filter_map(|event| match &event.record {
+                Record::Answered { answer, .. } => answer.parse().ok(),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(unreadable, 0);
+        assert!(answers.len() > (round * 7 % 23) as usize, "round {round}: {answers:?}");
+        assert!(answers.iter().copied().eq(0..u32::try_from(answers.len()).unwrap()), "{answers:?}");
+        assert_eq!(events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut));
+        assert_eq!(store.take_troubles(), Vec::<String>::new());
+    }
+    let check: String = Store::open(&data)
+        .unwrap()
+        .with(|conn| conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        .unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn an_agent_that_outlived_its_parlor_is_ended() {
+    let (dir, store) = store();
+    let mut agent = Command::new("sleep");
+    agent.arg("600").stdin(Stdio::null());
+    unix::own_group(&mut agent);
+    let mut agent = agent.spawn().unwrap();
+    let Note::Head(mut head) = head("s1") else { unreachable!() };
+    head.agent_pid = Some(agent.id());
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
+    let other = another(&dir);
+    wait_for(|| other.count().unwrap() == 1);
+    assert!(agent.try_wait().unwrap().is_none());
+    let token = store.owner().unwrap().token.clone();
+    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    assert_eq!(other.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
+    if unix::birth(std::process::id()).is_some() {
+        wait_for(|| agent.try_wait().unwrap().is_some());
+    } else {
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+}

@@ -1,0 +1,62 @@
+//! What is on users' disks must be read for ever: these texts are never changed, only added to.
+
+use std::sync::Arc;
+
+use super::super::format::{decode, encode};
+use crate::model::*;
+
+fn check(record: &Record, text: &str) {
+    assert_eq!(encode(record), text);
+    assert_eq!(decode(text).as_ref(), Some(record), "{text}");
+}
+
+#[test]
+fn records_are_kept_in_this_form() {
+    check(&Record::Prompt { text: "go".into(), is_again: false }, r#"{"prompt":{"text":"go"}}"#);
+    let chunk = SessionUpdate::Chunk { role: Role::Thought, message: Some("m1".into()), text: "hm".into() };
+    check(&Record::Update(chunk), r#"{"update":{"chunk":{"role":"thought","message":"m1","text":"hm"}}}"#);
+    let mut patch = ToolCallPatch::new("t1".into());
+    patch.is_announcement = true;
+    patch.title = Patch::Set("Edit a.rs".into());
+    patch.name = Patch::Clear;
+    patch.kind = Patch::Set(ToolKind::Edit);
+    patch.status = Patch::Set(ToolStatus::InProgress);
+    let change = DiffChange::Texts { old: None, new: Arc::from("x\n") };
+    patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/a.rs".into(), change })]);
+    patch.raw_output = Patch::Set(Raw(Arc::from("{\"a\":1}")));
+    check(
+        &Record::Update(SessionUpdate::Tool(Box::new(patch))),
+        concat!(
+            r#"{"update":{"tool":{"id":"t1","is_announcement":true,"title":"Edit a.rs","name":null,"kind":"edit","#,
+            r#""status":"in_progress","content":[{"diff":{"path":"/a.rs","change":{"texts":{"new":"x\n"}}}}],"#,
+            r#""raw_output":"{\"a\":1}"}}}"#,
+        ),
+    );
+    let unknown = SessionUpdate::Unknown { name: "new_thing".into(), raw: Raw(Arc::from("{\"b\":2}")) };
+    check(&Record::Update(unknown), r#"{"update":{"unknown":{"name":"new_thing","raw":"{\"b\":2}"}}}"#);
+    let outcome = TurnOutcome::Stopped { reason: StopReason::Other("odd".into()), usage: None, took_ms: 12 };
+    check(
+        &Record::TurnEnded(outcome),
+        r#"{"turn_ended":{"stopped":{"reason":{"other":"odd"},"took_ms":12}}}"#,
+    );
+    check(&Record::TurnEnded(TurnOutcome::Cut), r#"{"turn_ended":"cut"}"#);
+    check(&Record::Replaced, r#""replaced""#);
+    let usage = Usage { used_tokens: 5, size_tokens: 10, cost: None };
+    check(
+        &Record::Update(SessionUpdate::Usage(usage)),
+        r#"{"update":{"usage":{"used_tokens":5,"size_tokens":10}}}"#,
+    );
+}
+
+#[test]
+fn a_field_that_a_newer_parlor_added_does_no_harm() {
+    let record = decode(r#"{"prompt":{"text":"go","mood":"good"}}"#);
+    assert_eq!(record, Some(Record::Prompt { text: "go".into(), is_again: false }));
+    assert_eq!(decode(r#"{"dance":{}}"#), None);
+}
+
+#[test]
+fn an_event_that_is_too_large_is_told_not_kept() {
+    let text = encode(&Record::Prompt { text: "x".repeat(9 << 20), is_again: false });
+    assert!(text.len() < 200 && text.contains("9 MiB was too large"), "{text}");
+}

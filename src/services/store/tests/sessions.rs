@@ -1,0 +1,232 @@
+use super::*;
+
+fn texts(kept: &KeptSession) -> Vec<String> {
+    kept.events
+        .iter()
+        .map(|event| match &event.record {
+            Record::Prompt { text, .. } => format!("> {text}"),
+            Record::Update(SessionUpdate::Chunk { text, .. }) => text.clone(),
+            Record::TurnEnded(TurnOutcome::Cut) => "cut".to_owned(),
+            Record::TurnEnded(_) => "end".to_owned(),
+            other => format!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_session_is_kept_and_given_back() {
+    let (dir, store) = store();
+    let uid = record(
+        &store,
+        vec![
+            head("s1"),
+            prompt(1, "fix the tests"),
+            says(1, "I "),
+            says(1, "look."),
+            ended(1),
+            event(
+                1,
+                Record::Update(SessionUpdate::Info {
+                    title: Patch::Set("Fixing".to_owned()),
+                    updated_at: Patch::Keep,
+                }),
+            ),
+            Note::Draft("half a tho".to_owned()),
+            Note::Draft("half a thought".to_owned()),
+            Note::Queue(vec!["next".to_owned()]),
+        ],
+    );
+    let kept = another(&dir).reopen(&uid).unwrap();
+    assert_eq!(texts(&kept)[..3], ["> fix the tests", "I look.", "end"]);
+    assert_eq!((kept.left_out_count, kept.unreadable_count), (0, 0));
+    assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("half a thought", &["next".to_owned()][..]));
+    let head = kept.head;
+    assert_eq!(head.title.as_deref(), Some("Fixing"));
+    assert_eq!((head.agent.as_str(), head.command.as_str(), head.args.len()), ("fake", "fake-agent", 1));
+    assert_eq!(head.session, Some("s1".into()));
+    assert_eq!(head.place.cwd, Path::new("/code/shop"));
+    assert_eq!(head.branch.as_deref(), Some("main"));
+}
+
+#[test]
+fn a_session_that_nothing_was_said_in_is_not_kept() {
+    let (_dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    let commands = event(0, Record::Update(SessionUpdate::Commands(Vec::new())));
+    recorder.keep(SessionKey(1), vec![head("s1"), commands]);
+    assert_eq!(recorder.finish(), None);
+    assert_eq!(store.count().unwrap(), 0);
+}
+
+#[test]
+fn a_reopened_session_goes_on_where_it_ended() {
+    let (_dir, store) = store();
+    let uid = record(&store, vec![head("s1"), prompt(1, "one"), says(1, "1"), ended(1)]);
+    let kept = store.reopen(&uid).unwrap();
+    let again = Note::Head(Box::new(kept.head));
+    let same = record(&store, vec![again, prompt(2, "two"), says(2, "2"), ended(2)]);
+    assert_eq!(same, uid);
+    assert_eq!(store.count().unwrap(), 1);
+    assert_eq!(texts(&store.reopen(&uid).unwrap()), ["> one", "1", "end", "> two", "2", "end"]);
+    let row = store.find(&uid).unwrap();
+    assert_eq!((row.turn_count, row.first_prompt.as_deref()), (2, Some("one")));
+}
+
+#[test]
+fn only_the_end_of_a_long_session_is_given_from_a_turn_on() {
+    let (_dir, store) = store();
+    let mut notes = vec![head("s1")];
+    for turn in 1..=1500 {
+        notes.extend([prompt(turn, &format!("p{turn}")), ended(turn)]);
+    }
+    let uid = record(&store, notes);
+    let kept = store.reopen(&uid).unwrap();
+    assert_eq!(kept.events.len(), read::MAX_TAIL_EVENTS as usize);
+    assert_eq!(kept.left_out_count, 1000);
+    assert_eq!(texts(&kept).first().unwrap(), "> p501");
+    assert_eq!(store.events(&uid).unwrap().0.len(), 3000);
+}
+
+#[test]
+fn what_was_replaced_by_the_agents_own_history_is_not_given_again() {
+    let (_dir, store) = store();
+    let notes =
+        vec![head("s1"), prompt(1, "old"), ended(1), event(1, Record::Replaced), prompt(1, "new"), ended(1)];
+    let uid = record(&store, notes);
+    let kept = store.reopen(&uid).unwrap();
+    assert_eq!(texts(&kept), ["> new", "end"]);
+    assert_eq!(kept.left_out_count, 0);
+}
+
+#[test]
+fn a_session_is_open_in_one_parlor_only() {
+    let (dir, store) = store();
+    let uid = record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
+    store.reopen(&uid).unwrap();
+    let other = another(&dir);
+    let error = other.reopen(&uid).unwrap_err();
+    assert_eq!(*error.fault(), Fault::InUse(Some(std::process::id())));
+    assert!(error.to_string().contains("Close it there first"), "{error}");
+    assert!(matches!(other.delete(&uid).unwrap_err().fault(), Fault::InUse(_)));
+    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap(), None);
+    // The other one ends, however that happens.
+    drop(store);
+    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap().unwrap().uid, uid);
+    other.reopen(&uid).unwrap();
+}
+
+#[test]
+fn a_turn_of_a_dead_parlor_is_marked_as_cut_once() {
+    let (dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one"), says(1, "half an ans")]);
+    let other = another(&dir);
+    wait_for(|| other.count().unwrap() == 1);
+    assert_eq!(other.list(&ListFilter::default()).unwrap()[0].state, SessionState::Turn);
+    // As a crash leaves it: the mark is gone, and nobody closed the session.
+    let token = store.owner().unwrap().token.clone();
+    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    let row = other.list(&ListFilter::default()).unwrap().remove(0);
+    assert_eq!(row.state, SessionState::Cut);
+    for _ in 0..2 {
+        assert_eq!(texts(&other.reopen(&row.uid).unwrap()), ["> one", "half an ans", "cut"]);
+    }
+}
+
+#[test]
+fn sessions_are_found_by_a_part_of_their_id_or_of_the_agents() {
+    let (_dir, store) = store();
+    let uid = record(&store, vec![head("agent-id-1"), prompt(1, "one"), ended(1)]);
+    let second = record(&store, vec![head("agent-id-2"), prompt(1, "two"), ended(1)]);
+    assert_eq!(store.find(&uid).unwrap().uid, uid);
+    assert_eq!(store.find("agent-id-2").unwrap().uid, second);
+    assert!(matches!(store.find("agent-id").unwrap_err().fault(), Fault::Ambiguous(_)));
+    assert!(matches!(store.find("nothing").unwrap_err().fault(), Fault::NoSession(_)));
+    assert!(matches!(store.find("").unwrap_err().fault(), Fault::NoSession(_)));
+}
+
+#[test]
+fn everything_that_was_said_and_done_is_found() {
+    let (_dir, store) = store();
+    let mut edit = ToolCallPatch::new("t1".into());
+    edit.kind = Patch::Set(ToolKind::Edit);
+    edit.title = Patch::Set("Edit shop.rs".to_owned());
+    let change = DiffChange::Texts { old: None, new: "let basket = 1;".into() };
+    edit.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/code/shop.rs".into(), change })]);
+    let mut run = ToolCallPatch::new("t2".into());
+    run.kind = Patch::Set(ToolKind::Execute);
+    run.status = Patch::Set(ToolStatus::Failed);
+    run.input = Patch::Set(ToolInput { command: Some("cargo test".to_owned()), ..ToolInput::default() });
+    run.output_text = Patch::Set("error: no such basket".to_owned());
+    let uid = record(
+        &store,
+        vec![
+            head("s1"),
+            prompt(1, "Mend the Caf\u{e9} basket"),
+            says(1, "I men"),
+            event(1, Record::Update(SessionUpdate::Tool(Box::new(edit)))),
+            event(1, Record::Update(SessionUpdate::Tool(Box::new(run)))),
+            says(1, "All is mended."),
+            event(1, Record::TurnEnded(TurnOutcome::Failed { error: "out of basket tokens".to_owned() })),
+        ],
+    );
+    let find = |words: &str, change: fn(&mut Search)| {
+        let mut search = Search { words: words.to_owned(), limit: 50, ..Search::default() };
+        change(&mut search);
+        let mut kinds: Vec<String> = store.search(&search).unwrap().into_iter().map(|hit| hit.kind).collect();
+        kinds.sort();
+        kinds
+    };
+    assert_eq!(find("basket", |_| ()), ["command", "edit", "error", "prompt"]);
+    assert_eq!(find("cafe", |_| ()), ["prompt"]);
+    assert_eq!(find("mend*", |_| ()), ["answer", "prompt"]);
+    assert_eq!(find("\"all is\"", |_| ()), ["answer"]);
+    assert_eq!(find("basket", |search| search.kinds = vec!["edit"]), ["edit"]);
+    assert_eq!(find("basket", |search| search.only_errors = true), ["command", "error"]);
+    assert_eq!(find("basket", |search| search.agent = Some("other".to_owned())), Vec::<String>::new());
+    assert_eq!(find("basket", |search| search.folder = Some("/code".into())).len(), 4);
+    assert_eq!(find("basket", |search| search.folder = Some("/co".into())).len(), 0);
+    assert_eq!(find("basket", |search| search.until_ms = Some(1)).len(), 0);
+    // No sign has a meaning that could break the search.
+    for words in ["", "*", "\"", "a AND (", "text:x", "-", "\"basket"] {
+        find(words, |_| ());
+    }
+    let search = Search { words: "tokens".to_owned(), limit: 5, ..Search::default() };
+    let hit = store.search(&search).unwrap().remove(0);
+    assert_eq!((hit.uid.as_str(), hit.turn, hit.is_error), (uid.as_str(), 1, true));
+    assert_eq!(hit.snippet, "out of basket \u{2}tokens\u{3}");
+
+    store.delete(&uid).unwrap();
+    assert_eq!(find("basket", |_| ()), Vec::<String>::new());
+    assert_eq!(store.events(&uid).unwrap().0, Vec::new());
+}
+
+#[test]
+fn an_export_comes_back_on_another_machine_once() {
+    let (_dir, here) = store();
+    let (_other, there) = super::store();
+    let uid = record(&here, vec![head("s1"), prompt(1, "one"), says(1, "answer"), ended(1)]);
+    let (row, (events, _)) = (here.find(&uid).unwrap(), here.events(&uid).unwrap());
+    let imported = there.import(&row, &events).unwrap();
+    assert_eq!(imported, Imported { uid: uid.clone(), was_known: false });
+    assert!(there.import(&row, &events).unwrap().was_known);
+    let copy = there.find(&uid).unwrap();
+    assert_eq!((&copy.name(), copy.created_ms, copy.updated_ms), (&"one", row.created_ms, row.updated_ms));
+    assert_eq!(there.events(&uid).unwrap().0, events);
+    let search = Search { words: "answer".to_owned(), limit: 5, ..Search::default() };
+    assert_eq!(there.search(&search).unwrap().len(), 1);
+    // Another session that happens to have the id is not overwritten.
+    let stranger = SessionRow { created_ms: 1, ..row };
+    let second = there.import(&stranger, &events).unwrap();
+    assert_ne!(second.uid, uid);
+    assert_eq!(there.count().unwrap(), 2);
+}
+
+/// Waits until something holds that another thread brings about.
+pub fn wait_for(mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "it never came");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

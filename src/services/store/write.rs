@@ -1,0 +1,89 @@
+//! A batch of rows, written in one go or not at all.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::rows::{self, SessionRow};
+use super::search::DocRow;
+
+/// What is to be written. It can wait and grow while the disk is full.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// By id; only the newest form counts.
+    pub sessions: BTreeMap<String, SessionRow>,
+    pub events: Vec<EventRow>,
+    /// By session and first event.
+    pub docs: BTreeMap<(String, i64), DocRow>,
+}
+
+/// An event as it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EventRow {
+    pub uid: String,
+    pub seq: i64,
+    pub turn: u32,
+    pub at_ms: i64,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.events.is_empty() && self.docs.is_empty()
+    }
+
+    /// The session's newest form.
+    pub fn save(&mut self, row: &SessionRow) {
+        match self.sessions.get_mut(&row.uid) {
+            Some(known) => known.clone_from(row),
+            None => {
+                self.sessions.insert(row.uid.clone(), row.clone());
+            }
+        }
+    }
+}
+
+/// Writes all of it.
+pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<()> {
+    let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut ids: BTreeMap<&str, i64> = BTreeMap::new();
+    for (uid, row) in &batch.sessions {
+        ids.insert(uid, row.save(&change)?);
+    }
+    {
+        let mut event = change.prepare_cached(
+            "INSERT OR REPLACE INTO events (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        for row in &batch.events {
+            let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
+            event.execute(params![id, row.seq, row.turn, row.at_ms, row.kind, row.body])?;
+        }
+        let mut doc = change.prepare_cached(
+            "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                ON CONFLICT (session, seq) DO UPDATE
+                SET kind = excluded.kind, is_error = excluded.is_error, text = excluded.text",
+        )?;
+        for ((uid, seq), row) in &batch.docs {
+            let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
+            doc.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
+        }
+    }
+    change.commit()
+}
+
+/// The session's number; `None` if it was deleted meanwhile (or is not worth a row): then so is all of it.
+fn id_of<'a>(
+    conn: &Connection,
+    ids: &mut BTreeMap<&'a str, i64>,
+    uid: &'a str,
+) -> rusqlite::Result<Option<i64>> {
+    if let Some(id) = ids.get(uid) {
+        return Ok(Some(*id));
+    }
+    let id = rows::by_uid(conn, uid)?.map(|(id, _)| id);
+    if let Some(id) = id {
+        ids.insert(uid, id);
+    }
+    Ok(id)
+}
