@@ -5,7 +5,8 @@
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
 //! The user's side is `user` and the dialogs (`modal`); the agent's side is `conn` and `open` (processes and
 //! sessions), `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent), `auth` and `choices`. `flow` is what the one may ask of the other.
+//! the agent), `auth` and `choices`. `flow` is what the one may ask of the other. `keep` says
+//! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 mod asks;
@@ -20,10 +21,12 @@ mod diffs;
 pub mod effect;
 pub mod flow;
 pub mod fold;
+mod keep;
 mod messages;
 pub mod modal;
 mod open;
 mod replies;
+mod restore;
 pub mod search;
 pub mod session;
 pub mod state;
@@ -36,7 +39,9 @@ pub mod user;
 pub mod words;
 
 pub use effect::*;
+pub use keep::Keeping;
 pub use modal::*;
+pub use restore::{play, restore};
 pub use session::*;
 pub use state::*;
 pub use transcript::*;
@@ -95,6 +100,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Terminate => conn::quit(state, now, &mut fx),
     }
     user::settle(state, now);
+    keep::flush(state, &mut fx);
     fx
 }
 

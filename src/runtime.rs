@@ -160,6 +160,7 @@ impl Loop {
         // The first frame comes before any agent is started and before anything is read from disk.
         this.draw(now)?;
         this.input = Some(Keys::listen()?);
+        this.doer.start_recording();
         this.carry_out(first_effects, now)?;
         Ok(this)
     }
@@ -184,8 +185,12 @@ impl Loop {
                 self.draw(now)?;
             }
         }
-        self.doer.shut_down();
-        self.tty.leave()
+        let lost = self.doer.shut_down();
+        self.tty.leave()?;
+        match lost {
+            Some(words) => Err(anyhow::anyhow!(words)),
+            None => Ok(()),
+        }
     }
 
     async fn wait(&mut self) -> Wake {

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, FileJob, ItemId,
-    PermissionAsk, PermissionKind, RpcError, SessionId, SessionKey,
+    PermissionAsk, PermissionKind, Record, RpcError, SessionId, SessionKey, ToolCallId,
 };
 
 use super::flow::ElicitationOutcome;
 use super::{
     AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    diffs, tools,
+    diffs, keep, tools,
 };
 
 /// Answers a request, once.
@@ -153,6 +153,7 @@ fn place_call(
     let session = state.sessions.get_mut(&key)?;
     let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
     diffs::locate(session, place, fx);
+    keep::note(session, Record::Asked(Box::new(request.tool.clone())));
     if root == key {
         return Some(place);
     }
@@ -312,6 +313,7 @@ fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decisio
     };
     if let Some(session) = state.sessions.get_mut(&key) {
         tools::decide(session, *tool, decision, now);
+        keep::note(session, decided(&request.tool.id, decision));
     }
     // The subagent's own call, of which `tool` is a copy.
     let conn = state.sessions.get(&key).and_then(|session| session.conn);
@@ -323,7 +325,16 @@ fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decisio
         && let Some(place) = tools::by_id(session, &request.tool.id)
     {
         tools::decide(session, place, decision, now);
+        keep::note(session, decided(&request.tool.id, decision));
     }
+}
+
+fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
+    let (option, is_allow) = match decision {
+        Decision::Chosen { name, is_allow } => (Some(name.clone()), *is_allow),
+        Decision::Cancelled => (None, false),
+    };
+    Record::Decided { tool: tool.clone(), option, is_allow }
 }
 
 /// Answers the first open ask, a permission or an outside file, with the option at this place; `None`
@@ -407,6 +418,7 @@ pub fn answer_elicitation(
         ElicitationOutcome::Decline => (Answer::ElicitationDeclined, "declined".to_owned()),
         ElicitationOutcome::Cancel => (Answer::ElicitationCancelled, "cancelled".to_owned()),
     };
+    keep::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
     let body = ItemBody::Answered { question: request.message, answer: words };
     session.transcript.push(session.turn_count, body);
     answer(state, conn, ask, reply, fx);

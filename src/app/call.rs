@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, SessionId, SessionKey, Severity};
+use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionId, SessionKey, Severity};
 
-use super::{ConnPhase, Effect, ItemBody, State, TimerId};
+use super::{ConnPhase, Effect, ItemBody, State, TimerId, keep};
 
 /// How long the short message of the status line stays.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -45,7 +45,9 @@ pub(super) fn notice(
     detail: Option<String>,
 ) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        let body = ItemBody::Notice { severity, title: title.into(), detail };
+        let title = title.into();
+        keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+        let body = ItemBody::Notice { severity, title, detail };
         session.transcript.push(session.turn_count, body);
     }
 }

@@ -13,7 +13,7 @@ use crate::model::{
     TerminalCommand, TerminalId, TerminalJob,
 };
 
-use super::{AskClass, Effect, State, TerminalView, asks, terminals};
+use super::{AskClass, Effect, State, TerminalView, asks, keep, terminals};
 
 /// A file or terminal request; it stands in `open_asks` already.
 pub(super) fn on_ask(
@@ -281,6 +281,10 @@ pub(super) fn on_terminal_ended(
     };
     if let Some(session) = state.sessions.get_mut(&key) {
         terminals::on_ended(session, id, exit.clone(), now);
+        if let Some(view) = session.terminals.get(id) {
+            let record = terminals::record(id, view, exit);
+            keep::note(session, record);
+        }
     }
     end_terminal(state, key, id, exit, now, fx);
 }

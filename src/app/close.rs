@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{ConnPhase, Effect, State, asks, call, conn, turn, user, words};
+use super::{ConnPhase, Effect, State, asks, call, conn, keep, turn, user, words};
 
 /// Puts a session that is open here on the screen.
 pub fn show_session(state: &mut State, key: SessionKey) {
@@ -42,6 +42,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         tell_agent(state, agent, id, fx);
     }
     for member in &family {
+        keep::close(state, *member, fx);
         state.sessions.remove(member);
     }
     if family.contains(&state.active) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, SessionKey, TerminalJob,
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, TerminalJob,
 };
 
 /// One thing to be done outside.
@@ -56,6 +56,13 @@ pub enum Effect {
         session: SessionKey,
         /// Of this folder.
         folder: PathBuf,
+    },
+    /// Keep what happened in a session; at most one of these comes of an event for each session.
+    Keep {
+        /// Which.
+        session: SessionKey,
+        /// What happened, in order.
+        notes: Vec<Note>,
     },
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {

@@ -8,12 +8,13 @@
 use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo, SessionKey, SessionReply, Severity,
+    Call, CallError, ConnId, Purpose, Record, Reply, SessionId, SessionInfo, SessionKey, SessionReply,
+    Severity,
 };
 
 use super::{
-    ConnPhase, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, turn, updates,
-    user, words,
+    ConnPhase, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, keep, turn,
+    updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -293,6 +294,7 @@ pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
         session.turn_count = former.items().last().map_or(0, |item| item.turn);
         session.transcript.restore(*former);
         session.forget_places();
+        keep::note(session, Record::Replaced);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::search::Search;
-use super::{TerminalView, ToolIndex, Transcript};
+use super::{Keeping, TerminalView, ToolIndex, Transcript};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,6 +206,8 @@ pub struct Ledger {
     pub copied_from: Option<SessionKey>,
     /// A prompt that the agent refused for want of a sign-in; sent again without a new item.
     pub unsent: Option<String>,
+    /// What is to be kept on disk.
+    pub keeping: Keeping,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.

@@ -7,9 +7,12 @@
 
 use std::time::Instant;
 
-use crate::model::{AgentTerminal, ExitInfo, ItemId, TerminalId};
+use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, TerminalId};
 
 use super::{Session, TERMINAL_VIEW_BYTES, TerminalView};
+
+/// How much of a command's output is kept on disk.
+const KEPT_BYTES: usize = 128 << 10;
 
 impl TerminalView {
     /// A terminal that wrote nothing yet.
@@ -93,6 +96,20 @@ pub(super) fn on_ended(session: &mut Session, id: &TerminalId, exit: ExitInfo, n
 pub(super) fn end_if_running(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
     if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
         on_ended(session, id, exit, now);
+    }
+}
+
+/// A command of ours with the end of its output, to be kept.
+pub(super) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitInfo) -> Record {
+    let from = view.output.len().saturating_sub(KEPT_BYTES);
+    let output = view.output.get(from..).unwrap_or_default();
+    Record::Command {
+        terminal: id.clone(),
+        command: view.command.clone(),
+        cwd: view.cwd.clone(),
+        output: String::from_utf8_lossy(output).into_owned(),
+        dropped_bytes: view.dropped_bytes + from as u64,
+        exit: exit.clone(),
     }
 }
 

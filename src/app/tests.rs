@@ -6,6 +6,7 @@ mod asks;
 mod callbacks;
 mod close;
 mod diffs;
+mod keep;
 mod life;
 mod messages;
 mod once;

@@ -8,14 +8,14 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, ContentBlock, Purpose, Reply, Role, SessionKey, Severity, StopReason,
-    ToolStatus, TurnUsage,
+    Call, CallError, ConnId, ContentBlock, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
+    ToolStatus, TurnOutcome, TurnUsage,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
-    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, asks, auth, call, conn, messages, open, tools,
-    user, words,
+    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, asks, auth, call, conn, keep, messages, open,
+    tools, user, words,
 };
 
 /// After so long without an answer to a cancel, the user is told and asked.
@@ -157,6 +157,7 @@ fn begin(
         return;
     };
     next_turn(session, now);
+    keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
         session.transcript.push(
             session.turn_count,
@@ -352,7 +353,6 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     }
     session.ledger.prompt = None;
     session.ledger.echo = None;
-    messages::close(session, now);
     let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
@@ -369,17 +369,16 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     };
     session.ledger.is_provisional &= item.is_some();
     let is_good = item.is_none();
-    // An agent that ends its turn well is done with its calls, also with those that it never reported on.
-    let status = if is_good { ToolStatus::Completed } else { ToolStatus::Cancelled };
-    tools::close_open(session, status, now);
-    if let Some(item) = item {
-        session.transcript.push(session.turn_count, ItemBody::TurnEnd(item));
-    } else if is_unanswered(session) {
+    keep::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
+    close_items(session, item, now);
+    if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
-        let title = "The agent ended the turn without a word.".to_owned();
-        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
-        session.transcript.push(session.turn_count, body);
+        let title = "The agent ended the turn without a word.";
+        call::notice(state, key, Severity::Info, title, None);
     }
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
     let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
     if let Some(agent) = agent {
         conn::close_dialogs_of(state, agent);
@@ -415,6 +414,28 @@ fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &
         session.ledger.is_reopening = true;
         session.ledger.sends_when_ready = has_new;
         open::open(state, key, now, fx);
+    }
+}
+
+/// Closes what a turn left open, and says how it ended unless that was well.
+pub(super) fn close_items(session: &mut Session, end: Option<TurnEnd>, now: Instant) {
+    messages::close(session, now);
+    // An agent that ends its turn well is done with its calls, also with those that it never reported on.
+    let status = if end.is_none() { ToolStatus::Completed } else { ToolStatus::Cancelled };
+    tools::close_open(session, status, now);
+    if let Some(end) = end {
+        session.transcript.push(session.turn_count, ItemBody::TurnEnd(end));
+    }
+}
+
+/// The end of a turn as it is kept.
+fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> TurnOutcome {
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    match end.cloned() {
+        None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms },
+        Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms },
+        Some(TurnEnd::Failed { error }) => TurnOutcome::Failed { error },
+        Some(TurnEnd::AgentDied { cause, stderr_tail }) => TurnOutcome::AgentDied { cause, stderr_tail },
     }
 }
 

@@ -8,13 +8,13 @@
 use std::time::Instant;
 
 use crate::model::{
-    ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Role, SessionId, SessionKey, SessionUpdate,
-    Severity, SubagentPatch,
+    ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role, SessionId, SessionKey,
+    SessionUpdate, Severity, SubagentPatch,
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, diffs, messages, tools,
-    words,
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, diffs, keep, messages,
+    tools, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -109,6 +109,15 @@ pub(super) fn apply(
         Turn::Idle if makes_items => note_outside_turn(session, &update),
         Turn::Idle | Turn::Cancelling { .. } => {}
     }
+    keep::note(session, Record::Update(update.clone()));
+    match update {
+        SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
+        other => apply_here(session, other, now, fx),
+    }
+}
+
+/// Applies an update that changes nothing but its session.
+pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Instant, fx: &mut Vec<Effect>) {
     match update {
         SessionUpdate::Chunk { role, message, text } => {
             messages::on_chunk(session, role, message, text, now);
@@ -142,7 +151,7 @@ pub(super) fn apply(
             on_compaction(session, &id, Some(status), summary, error);
         }
         SessionUpdate::CompactionChunk { id, text } => on_compaction_chunk(session, &id, &text),
-        SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
+        SessionUpdate::Subagent(_) => {}
         SessionUpdate::Unknown { name, raw } => {
             session.transcript.push(session.turn_count, ItemBody::Raw { name, raw });
         }
@@ -199,6 +208,7 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
     session.forget_places();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
+    keep::note(session, Record::Replaced);
     session.ledger.replay = if may_fail { Replay::Running(Box::new(former)) } else { Replay::None };
 }
 

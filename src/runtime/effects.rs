@@ -17,7 +17,7 @@ use crate::services::git;
 use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::patch;
-use crate::services::store::Store;
+use crate::services::store::{Recorder, Store};
 use crate::services::terminals::Terminals;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::theme::Theme;
@@ -43,6 +43,7 @@ pub struct Doer {
     locator: Locator,
     terminals: Terminals,
     store: Option<Store>,
+    recorder: Option<Recorder>,
     tap: Tap,
     log_dir: PathBuf,
     /// What is known about clipboards here.
@@ -75,6 +76,7 @@ impl Doer {
             files: Files::new(),
             locator: Locator::new(services.clone()),
             terminals: Terminals::new(services.clone()),
+            recorder: store.clone().map(|store| Recorder::new(store, services.clone())),
             store,
             tap,
             log_dir,
@@ -109,6 +111,11 @@ impl Doer {
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::SavePrompt { folder, text } => {
                 self.keep(move |store| store.append_prompt(&folder, &text));
+            }
+            Effect::Keep { session, notes } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.keep(session, notes);
+                }
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
@@ -243,10 +250,18 @@ impl Doer {
         }
     }
 
-    /// Ends all commands and writes the log to its end.
-    pub fn shut_down(&self) {
+    /// Looks after sessions that another parlor left open when it died, in the background.
+    pub fn start_recording(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.start();
+        }
+    }
+
+    /// Ends all commands, and writes the log and what is to be kept to their ends. Says what was not kept.
+    pub fn shut_down(&mut self) -> Option<String> {
         self.terminals.shut_down();
         self.tap.flush();
+        self.recorder.as_mut().and_then(Recorder::finish)
     }
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {

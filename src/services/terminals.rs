@@ -10,9 +10,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -251,7 +251,7 @@ fn create(
             return None;
         }
     };
-    let id = TerminalId::from(format!("term-{}", NEXT_ID.fetch_add(1, Ordering::Relaxed)));
+    let id = new_id();
     let live = Arc::new(Live::new(id.clone(), conn, running.leader, command.output_limit_bytes));
     let is_wanted = table.is_wanted(conn);
     if is_wanted {
@@ -271,6 +271,15 @@ fn create(
     inner.tell(started(Ok(id)));
     live::tell_output(&live, inner.out.clone(), Arc::clone(&inner.backlog));
     Some((live, running.output))
+}
+
+/// An id that no other run of parlor gives: sessions are kept on disk, with the ids of their terminals.
+fn new_id() -> TerminalId {
+    static RUN: LazyLock<u64> = LazyLock::new(|| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or_default()
+    });
+    TerminalId::from(format!("term-{:x}-{}", *RUN, NEXT_ID.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn unknown(terminal: &TerminalId) -> RpcError {

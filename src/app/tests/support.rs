@@ -15,8 +15,10 @@ pub const ID: &str = "s";
 pub struct Desk {
     pub state: State,
     pub now: Instant,
-    /// Effects since they were last read.
+    /// Effects since they were last read; what is to be kept comes with nearly all, and stands apart.
     pub fx: Vec<Effect>,
+    /// What is to be kept of the first session.
+    pub kept: Vec<Note>,
 }
 
 impl Desk {
@@ -29,7 +31,7 @@ impl Desk {
         let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
         let (state, fx) = State::new(setup, now);
-        Self { state, now, fx }
+        Self { state, now, fx, kept: Vec::new() }
     }
 
     /// An agent with everything switched on, its session open, nothing left to read.
@@ -55,7 +57,13 @@ impl Desk {
 
     pub fn play(&mut self, event: Event) -> &mut Self {
         let fx = update(&mut self.state, event, self.now);
-        self.fx.extend(fx);
+        for effect in fx {
+            match effect {
+                Effect::Keep { session: KEY, notes } => self.kept.extend(notes),
+                Effect::Keep { .. } => {}
+                other => self.fx.push(other),
+            }
+        }
         self
     }
 

@@ -56,7 +56,7 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
     match update {
         SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. } => match role {
             Role::User => "user",
-            Role::Agent => "answer",
+            Role::Agent | Role::Letter => "answer",
             Role::Thought => "thought",
         },
         SessionUpdate::Tool(_) => "tool",

@@ -103,7 +103,7 @@ impl Docs {
                 } else {
                     let kind = match role {
                         Role::User => "prompt",
-                        Role::Agent => "answer",
+                        Role::Agent | Role::Letter => "answer",
                         Role::Thought => "thought",
                     };
                     let row = row(kind, false, text.clone());

@@ -1,0 +1,120 @@
+//! What is kept of sessions, so that they can be read and gone on with later.
+//!
+//! Duty: the reducer's modules [`note`] what happens; once an event is dealt with, [`flush`] hands it out as one
+//! effect for each session, together with what changed of its head, draft and queue.
+//! Not its duty: making a session of what was kept (`restore`), the disk (`services::store`).
+//! Invariant: a note costs what it holds; nothing here depends on how long the session is.
+
+use std::collections::VecDeque;
+
+use crate::model::{ConnId, Note, Record, SessionHead, SessionId, SessionKey};
+
+use super::{Conn, Effect, Session, State};
+
+/// What was and what will be handed out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Keeping {
+    /// The store's id of a session that was kept before.
+    pub kept_as: Option<String>,
+    /// What happened since it was last handed out.
+    pub notes: Vec<Note>,
+    /// What was last handed out of the head.
+    head: Option<HeadMark>,
+    draft: String,
+    queue: VecDeque<String>,
+}
+
+/// The parts of a head that change.
+#[derive(Debug, Clone, PartialEq)]
+struct HeadMark {
+    session: Option<SessionId>,
+    conn: Option<ConnId>,
+    pid: Option<u32>,
+    title: Option<String>,
+    branch: Option<String>,
+}
+
+impl Keeping {
+    /// For a session that was kept before, with what is known of it there.
+    pub fn of_kept(kept_as: Option<String>, draft: &str, queue: &VecDeque<String>) -> Self {
+        Self { kept_as, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
+    }
+}
+
+/// Notes that something happened in the running or last turn.
+pub(super) fn note(session: &mut Session, record: Record) {
+    let turn = session.turn_count;
+    session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
+}
+
+/// Hands out what is to be kept.
+pub(super) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
+    for session in state.sessions.values_mut() {
+        let conn = session.conn.and_then(|conn| state.conns.get(&conn));
+        flush_session(session, conn, fx);
+    }
+}
+
+/// The last of a session that goes from the state.
+pub(super) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        let conn = session.conn.and_then(|conn| state.conns.get(&conn));
+        flush_session(session, conn, fx);
+        fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
+    }
+}
+
+fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect>) {
+    if conn.is_none() && session.ledger.keeping.kept_as.is_none() {
+        return;
+    }
+    let pid = conn.filter(|conn| conn.is_alive()).and_then(|conn| conn.pid);
+    let branch = session.git.as_ref().map(|git| &git.branch);
+    let keeping = &mut session.ledger.keeping;
+    let is_same_head = keeping.head.as_ref().is_some_and(|mark| {
+        mark.session == session.id
+            && mark.conn == session.conn
+            && mark.pid == pid
+            && mark.title == session.title
+            && mark.branch.as_ref() == branch
+    });
+    let mut notes = Vec::new();
+    if !is_same_head {
+        let branch = branch.cloned();
+        keeping.head = Some(HeadMark {
+            session: session.id.clone(),
+            conn: session.conn,
+            pid,
+            title: session.title.clone(),
+            branch: branch.clone(),
+        });
+        let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
+        // Without an agent, what is kept of the head is as it was.
+        if conn.is_some() {
+            notes.push(Note::Head(Box::new(SessionHead {
+                kept_as: keeping.kept_as.clone(),
+                agent: spec.name,
+                command: spec.command,
+                args: spec.args,
+                agent_pid: pid,
+                session: session.id.clone(),
+                place: session.place.clone(),
+                branch,
+                title: session.title.clone(),
+                is_child: session.parent.is_some(),
+            })));
+        }
+    }
+    notes.append(&mut keeping.notes);
+    if keeping.draft != session.draft {
+        keeping.draft.clone_from(&session.draft);
+        notes.push(Note::Draft(session.draft.clone()));
+    }
+    if keeping.queue != session.queue {
+        keeping.queue.clone_from(&session.queue);
+        notes.push(Note::Queue(session.queue.iter().cloned().collect()));
+    }
+    if !notes.is_empty() {
+        fx.push(Effect::Keep { session: session.key, notes });
+    }
+}

@@ -1,0 +1,187 @@
+//! A session made of what was kept of it.
+//!
+//! Duty: plays records again, through the same code that made the transcript when they came, so that it looks
+//! as it did. Not its duty: starting the agent again (`conn`), calling it (`open`).
+//! Times are those between the records: what took two seconds then says so again.
+
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    KeptEvent, KeptSession, Record, Role, SessionUpdate, Severity, SubagentPatch, ToolStatus, TurnOutcome,
+};
+
+use super::{
+    Decision, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn, TurnEnd, messages, tools,
+    turn, updates,
+};
+
+/// Makes the session of what was kept. Its agent is not started.
+pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
+    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count } = kept;
+    session.id = head.session;
+    session.title = head.title;
+    if head.place.cwd.is_absolute() {
+        session.place.cwd = head.place.cwd;
+    }
+    session.place.additional_directories = head.place.additional_directories;
+    session.usage = usage;
+    session.draft = draft;
+    session.queue = queue.into();
+    let shown_as = head.kept_as.as_deref().unwrap_or_default();
+    if left_out_count > 0 {
+        let title = format!("What came before is kept, but not shown here: {left_out_count} events.");
+        let detail = format!("`parlor sessions show {shown_as}` prints all of the session.");
+        push_notice(session, Severity::Info, title, Some(detail));
+    }
+    if unreadable_count > 0 {
+        let title = format!("{unreadable_count} events of this session cannot be read by this parlor.");
+        push_notice(session, Severity::Warning, title, None);
+    }
+    play(session, events, now);
+    session.ledger.keeping = Keeping::of_kept(head.kept_as, &session.draft, &session.queue);
+}
+
+/// Plays events again.
+pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
+    let began_ms = events.first().map_or(0, |event| event.at_ms);
+    let mut last = now;
+    if let Some(first) = events.first() {
+        // A prompt begins the turn that it is counted in.
+        session.turn_count = first.turn.saturating_sub(u32::from(begins_turn(&first.record)));
+    }
+    for event in events {
+        let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
+        last = now.checked_add(since).unwrap_or(last);
+        apply(session, event.record, last);
+    }
+    session.turn = Turn::Idle;
+    session.ledger.echo = None;
+    session.has_background_news = false;
+    messages::close(session, last);
+    tools::close_open(session, ToolStatus::Cancelled, last);
+    // Nothing of this is news for the store.
+    session.ledger.keeping.notes.clear();
+}
+
+fn begins_turn(record: &Record) -> bool {
+    match record {
+        Record::Prompt { .. } => true,
+        Record::Update(SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. }) => {
+            *role == Role::User
+        }
+        _ => false,
+    }
+}
+
+fn apply(session: &mut Session, record: Record, now: Instant) {
+    match record {
+        Record::Prompt { text, is_again } => {
+            turn::next_turn(session, now);
+            if !is_again {
+                session.transcript.push(session.turn_count, user_message(&text, now));
+            }
+            session.turn = Turn::Running { since: now, last_news: now };
+            session.ledger.echo = Some((text, 0));
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => on_subagent(session, patch, now),
+        Record::Update(update) => {
+            // Where changes stood in their files then cannot be asked any more.
+            updates::apply_here(session, update, now, &mut Vec::new());
+        }
+        Record::Asked(patch) => {
+            tools::upsert(session, *patch, tools::Origin::Ask, now);
+        }
+        Record::Decided { tool, option, is_allow } => {
+            let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
+            if let Some(place) = tools::by_id(session, &tool) {
+                tools::decide(session, place, &decision, now);
+            }
+        }
+        Record::Answered { question, answer } => {
+            session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
+        }
+        Record::Command { terminal, command, cwd, output, dropped_bytes, exit } => {
+            let view = TerminalView {
+                command,
+                cwd,
+                output: output.into_bytes(),
+                dropped_bytes,
+                exit: Some(exit),
+                ..TerminalView::new(false, now)
+            };
+            session.terminals.insert(terminal, view);
+        }
+        Record::Notice { severity, title, detail } => push_notice(session, severity, title, detail),
+        Record::TurnEnded(outcome) => on_turn_ended(session, outcome, now),
+        Record::Replaced => {
+            session.transcript.clear();
+            session.forget_places();
+            session.turn = Turn::Idle;
+            session.turn_count = 0;
+        }
+    }
+}
+
+fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
+    session.turn = Turn::Idle;
+    session.ledger.echo = None;
+    let end = match outcome {
+        TurnOutcome::Stopped { reason, usage, took_ms } => {
+            session.turn_usage = usage.or(session.turn_usage);
+            let took = Duration::from_millis(took_ms);
+            (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
+        }
+        TurnOutcome::Failed { error } => Some(TurnEnd::Failed { error }),
+        TurnOutcome::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
+        TurnOutcome::Cut => {
+            messages::close(session, now);
+            tools::close_open(session, ToolStatus::Cancelled, now);
+            let title = "This turn was cut: parlor ended in the middle of it.".to_owned();
+            push_notice(session, Severity::Warning, title, None);
+            return;
+        }
+    };
+    turn::close_items(session, end, now);
+}
+
+/// A child session is named, but not opened again.
+fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
+    let place = if let Some(place) = session.ledger.subagents.get(&patch.session) {
+        *place
+    } else {
+        messages::close(session, now);
+        let body = ItemBody::Subagent {
+            session: patch.session.clone(),
+            key: None,
+            title: String::new(),
+            description: None,
+            state: None,
+        };
+        let place = session.transcript.push(session.turn_count, body);
+        session.ledger.subagents.insert(patch.session.clone(), place);
+        place
+    };
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Subagent { title, description, state, .. } = &mut item.body {
+            patch.title.apply_or_default(title);
+            patch.description.apply(description);
+            patch.state.apply(state);
+        }
+    });
+}
+
+fn user_message(text: &str, now: Instant) -> ItemBody {
+    ItemBody::Message(Message {
+        role: Role::User,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: now,
+        took: None,
+        is_local: true,
+    })
+}
+
+fn push_notice(session: &mut Session, severity: Severity, title: String, detail: Option<String>) {
+    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+}
