@@ -4,7 +4,10 @@
 
 mod e2e {
     mod copy;
+    mod modes;
     pub mod screen;
     mod session;
+    mod sign_in;
     mod signals;
+    mod terminal;
 }

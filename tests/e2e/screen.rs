@@ -39,17 +39,27 @@ impl Screen {
     }
 
     /// The same with variables of the environment.
-    pub fn start_with(
+    pub fn start_with(folder: &Path, args: &[&str], size: (u16, u16), variables: &[(&str, &Path)]) -> Self {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_parlor"));
+        command.args(args);
+        Self::run(command, folder, size, variables)
+    }
+
+    /// Another program, without arguments, at 80x24.
+    #[allow(dead_code, reason = "only what is asked of a terminal needs another program")]
+    pub fn start_program(program: &Path, folder: &Path) -> Self {
+        Self::run(CommandBuilder::new(program), folder, (24, 80), &[])
+    }
+
+    fn run(
+        mut command: CommandBuilder,
         folder: &Path,
-        args: &[&str],
         (rows, cols): (u16, u16),
         variables: &[(&str, &Path)],
     ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let pair =
             native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_parlor"));
-        command.args(args);
         command.cwd(folder);
         command.env("PARLOR_DATA_DIR", home.path().join("data"));
         command.env("PARLOR_CONFIG", home.path().join("config.toml"));

@@ -1,0 +1,154 @@
+//! What parlor does to the terminal: all of it is undone, and nothing is written that the terminal cannot show.
+
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::modes::Modes;
+use super::screen::Screen;
+
+/// Alternate screen, bracketed paste, focus, mouse: asked for at the start.
+const ASKED_FOR: [u16; 4] = [1049, 2004, 1004, 1006];
+
+fn demo(folder: &tempfile::TempDir, variables: &[(&str, &Path)]) -> Screen {
+    let mut screen = Screen::start_with(folder.path(), &["demo"], (24, 80), variables);
+    screen.wait_for("ready");
+    screen
+}
+
+fn assert_left_clean(screen: &Screen) {
+    let modes = Modes::of(&screen.raw);
+    for mode in ASKED_FOR {
+        assert!(modes.was_on(mode), "mode {mode} was never asked for");
+    }
+    assert_eq!(modes.left(), [""; 0]);
+    assert!(!screen.is_alternate());
+}
+
+#[test]
+fn leaving_undoes_every_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder, &[]);
+    screen.send("\u{11}");
+    assert!(screen.wait_exit().success());
+    assert_left_clean(&screen);
+}
+
+#[test]
+fn a_signal_undoes_every_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut screen = demo(&folder, &[]);
+        kill_process(Pid::from_raw(screen.pid()).unwrap(), signal).unwrap();
+        screen.wait_exit();
+        assert_left_clean(&screen);
+    }
+}
+
+#[test]
+fn a_panic_undoes_every_mode_and_is_told_on_the_shells_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start_program(&example("panics"), folder.path());
+    assert!(!screen.wait_exit().success());
+    assert_left_clean(&screen);
+    assert!(screen.text().contains("fell on purpose"), "{}", screen.text());
+}
+
+/// Terminals with the kitty keyboard protocol tell Shift+Enter apart, and write other keys in a longer form too.
+#[test]
+fn keys_of_the_kitty_protocol_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder, &[]);
+    screen.send("one\u{1b}[13;2utwo");
+    screen.wait_until("two lines", |screen| {
+        let text = screen.text();
+        let mut rows = text.lines().skip_while(|row| !row.contains("› one"));
+        rows.next().is_some() && rows.next().is_some_and(|row| row.trim() == "two")
+    });
+    assert!(Modes::of(&screen.raw).asked_flags.contains("1"), "escape codes are told apart");
+    // Ctrl+C clears, F1 helps, Escape closes, Ctrl+Q leaves.
+    screen.send("\u{1b}[99;5u");
+    screen.wait_gone("two");
+    screen.send("\u{1b}[P");
+    screen.wait_for("type to filter");
+    screen.send("\u{1b}[27u");
+    screen.wait_gone("type to filter");
+    screen.send("\u{1b}[113;5u");
+    assert!(screen.wait_exit().success());
+    assert_left_clean(&screen);
+}
+
+#[test]
+fn without_colours_none_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder, &[("NO_COLOR", Path::new("1"))]);
+    screen.send("/edit\r");
+    screen.wait_for("Allow this edit?");
+    assert_eq!(colours(&screen.raw), [""; 0]);
+    screen.send("\u{11}\u{11}");
+    screen.wait_exit();
+}
+
+#[test]
+fn a_terminal_of_sixteen_colours_gets_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder, &[("COLORTERM", Path::new("")), ("TERM", Path::new("xterm"))]);
+    screen.send("/edit\r");
+    screen.wait_for("Allow this edit?");
+    let colours = colours(&screen.raw);
+    assert!(!colours.is_empty() && colours.iter().all(|colour| !colour.contains(';')), "{colours:?}");
+    screen.send("\u{11}\u{11}");
+    screen.wait_exit();
+}
+
+#[test]
+fn where_only_ascii_can_be_shown_nothing_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain: [&[(&str, &str)]; 2] =
+        [&[("LC_ALL", "C"), ("LANG", "C")], &[("TERM", "dumb"), ("COLORTERM", "")]];
+    for variables in plain {
+        let variables: Vec<(&str, &Path)> =
+            variables.iter().map(|(name, value)| (*name, Path::new(*value))).collect();
+        let mut screen = demo(&folder, &variables);
+        screen.send("/edit\r");
+        screen.wait_for("Allow this edit?");
+        let text = screen.text();
+        assert!(text.is_ascii(), "{variables:?}: {text}");
+        // A dialog that opens by itself takes no key at once.
+        screen.wait_quiet();
+        screen.send("\u{1b}");
+        screen.wait_for("rejected");
+        screen.send("\u{11}\u{11}");
+        screen.wait_exit();
+        assert_left_clean(&screen);
+    }
+}
+
+/// The colours that were set: parameters of SGR that are no attribute and no reset.
+fn colours(raw: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(raw);
+    let mut found = Vec::new();
+    for sequence in text.split("\u{1b}[").skip(1) {
+        let Some(end) = sequence.find(|letter: char| ('@'..='~').contains(&letter)) else { continue };
+        if &sequence[end..=end] != "m" {
+            continue;
+        }
+        let mut numbers = sequence[..end].split(';').map(|number| number.parse::<u16>().unwrap_or(0));
+        while let Some(number) = numbers.next() {
+            match number {
+                38 | 48 | 58 => {
+                    let rest: Vec<String> = numbers.by_ref().map(|number| number.to_string()).collect();
+                    found.push(format!("{number};{}", rest.join(";")));
+                }
+                30..=37 | 40..=47 | 90..=97 | 100..=107 => found.push(number.to_string()),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn example(name: &str) -> std::path::PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().parent().unwrap().join("examples").join(name)
+}
