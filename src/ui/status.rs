@@ -156,7 +156,12 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             } else {
                 format!("{agent} has not answered the cancel for {}", scene.since(*cancelled_at))
             };
-            return say(glyphs.warn, Role::Warning, text);
+            return hinted(
+                say(glyphs.warn, Role::Warning, text),
+                Context::Main,
+                Action::Escape,
+                "offers ways out",
+            );
         }
         Turn::Cancelling { cancelled_at, .. } => {
             return busy(format!("cancelling {}", scene.since(*cancelled_at)));

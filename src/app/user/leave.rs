@@ -54,7 +54,12 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         && session.selected.take().is_none()
         && session.turn.is_running()
     {
-        say(state, "Waiting for the agent to stop.", fx);
+        if is_cancel_overdue(state) {
+            // Who chose to wait may have waited long enough.
+            flow::cancel_turn(state, state.active, now, fx);
+        } else {
+            say(state, "Waiting for the agent to stop.", fx);
+        }
     }
 }
 
@@ -140,7 +145,7 @@ pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    if is_turn_in_full_run(state) {
+    if is_turn_in_full_run(state) || is_cancel_overdue(state) {
         flow::cancel_turn(state, state.active, now, fx);
     }
 }
@@ -148,6 +153,13 @@ fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Whether a turn runs that has not been cancelled yet.
 fn is_turn_in_full_run(state: &State) -> bool {
     state.active_session().is_some_and(|session| matches!(session.turn, Turn::Running { .. }))
+}
+
+/// Whether the agent was told to stop and has not answered for long.
+fn is_cancel_overdue(state: &State) -> bool {
+    state
+        .active_session()
+        .is_some_and(|session| matches!(session.turn, Turn::Cancelling { is_overdue: true, .. }))
 }
 
 fn is_within(before: Option<Instant>, now: Instant) -> bool {

@@ -123,6 +123,22 @@ fn escape_sends_a_cancel_only_once() {
 }
 
 #[test]
+fn escape_offers_the_ways_out_again_to_who_chose_to_wait() {
+    for key in [Action::Escape, Action::ClearOrQuit] {
+        let mut rig = Rig::new();
+        let now = rig.now;
+        rig.session().turn = Turn::Cancelling { since: now, cancelled_at: now, is_overdue: true };
+        let fx = rig.act(key);
+        assert!(!has_cancel(&fx), "the agent was told already");
+        assert_eq!(focus(&rig.state), Focus::Choice);
+        rig.act(Action::Choose(1));
+        assert_eq!(focus(&rig.state), Focus::Main);
+        rig.act(Action::Escape);
+        assert_eq!(focus(&rig.state), Focus::Choice);
+    }
+}
+
+#[test]
 fn ctrl_c_clears_the_prompt_first() {
     let mut rig = Rig::new();
     rig.run_turn();
