@@ -156,6 +156,11 @@ fn begin(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
+    // A plan of the turns before that is done says nothing about this one.
+    if session.is_plan_done() {
+        session.plans.clear();
+        session.plan_fold = None;
+    }
     next_turn(session, now);
     keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {

@@ -347,5 +347,7 @@ fn a_plan_that_was_opened_folds_when_it_is_done_and_the_turn_ends() {
         assert!(!desk.session().is_plan_folded());
         desk.end_turn(StopReason::EndTurn);
         assert_eq!(desk.session().is_plan_folded(), is_folded, "{status:?}");
+        desk.submit("next");
+        assert_eq!(desk.session().plans.is_empty(), is_folded, "what is done is gone with the next turn");
     }
 }
