@@ -247,6 +247,27 @@ fn the_body_of_a_dialog_scrolls_and_stops_at_its_end() {
 }
 
 #[test]
+fn the_title_of_the_session_has_the_room_that_the_others_leave() {
+    let mut stage = ready();
+    stage.session(|session| session.title = Some("Repair the login of the shop and its tests".into()));
+    let head = |stage: &Stage, cols| {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (cols, 24)));
+        shown.lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(
+        head(&stage, 120).contains("claude · Repair the login of the shop and its te… · Opus 5"),
+        "{}",
+        head(&stage, 120)
+    );
+    let narrow = head(&stage, 80);
+    assert!(narrow.contains("claude · Repair the l") && narrow.contains('…'), "{narrow}");
+    for words in ["Opus 5", "default", "~/code/shop", "main"] {
+        assert!(narrow.contains(words), "{words}: {narrow}");
+    }
+    assert!(!head(&stage, 40).contains("Repair"), "{}", head(&stage, 40));
+}
+
+#[test]
 fn scrolling_is_told_only_where_there_is_something_to_scroll() {
     let stage = permission();
     for (size, is_told) in [((80, 24), true), ((120, 40), false)] {
@@ -256,7 +277,7 @@ fn scrolling_is_told_only_where_there_is_something_to_scroll() {
 }
 
 #[test]
-fn the_answers_of_the_only_question_have_numbers() {
+fn a_form_tells_the_keys_that_it_takes() {
     use crate::app::{FormState, OpenAskKind};
     use crate::model::{ElicitationMode, FieldKind};
     let mut stage = form();
@@ -272,8 +293,15 @@ fn the_answers_of_the_only_question_have_numbers() {
     for words in ["1 small", "2 large", "enter sends it"] {
         assert!(shown.contains(words), "{words}:\n{shown}");
     }
-    let shown = text(&form().draw(&mut form().view(), &theme("dark"), (80, 24)));
+    let mut stage = form();
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(!shown.contains("2 large") && shown.contains("enter goes on"), "{shown}");
+    if let Some(form) = &mut stage.state.ask_view.form {
+        form.is_review = true;
+    }
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    assert!(shown.contains("enter sends it") && shown.contains("goes back"), "{shown}");
+    assert!(!shown.contains("next field") && !shown.contains("marks"), "{shown}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The title line: agent, model and mode at the left; folder and branch at the right.
 //!
-//! Duty: what stands in it and what gives way when it is narrow: first the session's title, then folder and
-//! model. The mode stays longest beside the agent, because it says what may happen without asking.
+//! Duty: what stands in it and what gives way when it is narrow: first the session's title, which has the room
+//! that all others leave, then folder and model. The mode stays longest beside the agent, because it says what may
+//! happen without asking.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,10 +19,11 @@ use super::view_state::{Hit, HitMap};
 /// Least columns that a folder is shown in.
 const LEAST_FOLDER: usize = 10;
 
-/// From here on the session's own title has room.
+/// From here on the session's own title has room even where the folder is long.
 const TITLE_COLS: u16 = 100;
 
-/// Most columns of the session's own title, and of a model's or a mode's name.
+/// Least and most columns of the session's own title, and the most of a model's or a mode's name.
+const LEAST_TITLE: usize = 8;
 const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
@@ -34,6 +36,14 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     }
     let git = branch(scene);
     let git_cols = git.as_ref().map_or(0, line_width);
+    let folder_cols = text::width(&scene.path(&scene.session.place.cwd));
+    let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 2 } else { 0 };
+    let wide_room = if area.width >= TITLE_COLS { MOST_TITLE } else { 0 };
+    let title_room = room.saturating_sub(others).min(MOST_TITLE).max(wide_room);
+    if let Some(title) = own_title(scene).filter(|_| title_room >= LEAST_TITLE && !left.is_empty()) {
+        let text = text::truncate(&title, title_room);
+        left.insert(1, Part { text, role: Role::Title, action: Some(Action::RenameSession) });
+    }
     // The folder gets what the names leave; the branch alone is worth less than nothing without it.
     let apart = 2;
     let free = room.saturating_sub(cols(&left) + apart);
@@ -85,13 +95,6 @@ fn parts(scene: &Scene, width: u16) -> Vec<Part> {
         return vec![part("parlor", Role::TextStrong, Some(Action::OpenAgents))];
     }
     let mut parts = vec![part(&scene.agent(), Role::TextStrong, Some(Action::OpenConnection))];
-    let is_wide = width >= TITLE_COLS;
-    if let Some(title) = scene.session.title.as_deref().map(text::one_line).filter(|_| is_wide)
-        && !title.is_empty()
-    {
-        let text = text::truncate(&title, MOST_TITLE);
-        parts.push(Part { text, role: Role::Title, action: Some(Action::RenameSession) });
-    }
     if let Some(model) = scene.model().filter(|_| width >= 60) {
         let has_list = scene.session.models.is_some();
         let action = if has_list { Action::OpenModels } else { Action::OpenOptions };
@@ -103,6 +106,12 @@ fn parts(scene: &Scene, width: u16) -> Vec<Part> {
         parts.push(part(&mode, Role::Title, Some(action)));
     }
     parts
+}
+
+/// The session's own title, once it has an agent and a title.
+fn own_title(scene: &Scene) -> Option<String> {
+    let title = scene.session.title.as_deref().map(text::one_line);
+    title.filter(|title| !title.is_empty() && scene.session.phase != SessionPhase::NoAgent)
 }
 
 fn cols(parts: &[Part]) -> usize {

@@ -71,9 +71,13 @@ pub(super) fn draw(
     let hints = [
         scene.hint(Context::Form, Action::Accept, accepts),
         scene.hint(Context::Form, Action::Escape, "cancels"),
-        scene.hint(Context::Form, Action::NextField, "next field").filter(|_| form.fields.len() > 1),
+        scene.hint(Context::Form, Action::PreviousField, "goes back").filter(|_| form.is_review),
+        scene
+            .hint(Context::Form, Action::NextField, "next field")
+            .filter(|_| form.fields.len() > 1 && !form.is_review),
         scene.hint(Context::Form, Action::ToggleChoice, "marks").filter(|_| {
-            form.fields.get(selected).is_some_and(|field| !field.takes_text()) && !form.is_one_question()
+            let takes_marks = form.fields.get(selected).is_some_and(|field| !field.takes_text());
+            takes_marks && !form.is_review && !form.is_one_question()
         }),
         scene.hint(Context::Form, Action::Decline, "declines"),
     ];
