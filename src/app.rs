@@ -48,7 +48,9 @@ pub use transcript::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AgentEvent, Anomaly, AnomalyKind, ConnId, LineEdit, ServiceEvent, Target};
+use crate::model::{
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, ServiceEvent, Target,
+};
 
 /// Everything that can happen.
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
@@ -64,6 +66,8 @@ pub enum Event {
     Line(LineEdit),
     /// The user wants this opened: a file in the editor, a page in the browser.
     Open(Target),
+    /// The first and the last item that are on the screen, told before a wish that counts from there.
+    Reading(ItemId, ItemId),
     /// Some key or click arrived (also one that did nothing): the grace period of dialogs counts from it.
     Input,
     /// A service tells something.
@@ -90,17 +94,20 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Draft(text) => user::on_draft(state, text, now, &mut fx),
         Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
         Event::Open(target) => user::on_open(state, target, &mut fx),
+        Event::Reading(first, last) => user::on_reading(state, first, last),
         Event::Input => user::on_input(state, now),
         Event::Service(event) => on_service(state, event, now, &mut fx),
         Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
         Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Terminate => conn::quit(state, now, &mut fx),
     }
     user::settle(state, now);
     keep::flush(state, &mut fx);
+    user::settle_search(state, &mut fx);
     fx
 }
 

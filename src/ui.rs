@@ -16,6 +16,7 @@ pub mod markdown;
 mod modals;
 mod plan;
 mod scene;
+mod search;
 mod status;
 pub mod terminal;
 pub mod text;
@@ -34,6 +35,7 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+use crate::app::user::{self, Focus};
 use crate::app::{SessionPhase, State};
 
 use look::{Glyphs, Look};
@@ -108,11 +110,17 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
     if let Some(area) = panes.plan {
         plan::draw(&scene, area, buf, &mut view.hits);
     }
+    let of_search = panes.search.and_then(|area| search::draw(&scene, area, buf, &mut view.hits));
     let has_plan_count = panes.side.is_none() && panes.plan.is_none();
     let shown = view.transcripts.get(&state.active);
     status::draw_rule(&scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
     let mut cursor = Some(view.composer.draw(&scene, panes.composer, buf, &mut view.hits));
     status::draw(&scene, panes.status, buf, &mut view.hits);
+    match user::base_focus(state) {
+        Focus::Search => cursor = of_search,
+        Focus::Browse => cursor = None,
+        _ => {}
+    }
     let is_free = modals::takes_keys(state, view.now);
     if !is_free {
         let above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
@@ -171,6 +179,7 @@ struct Panes {
     transcript: Rect,
     side: Option<Rect>,
     plan: Option<Rect>,
+    search: Option<Rect>,
     rule: Rect,
     composer: Rect,
     status: Rect,
@@ -197,6 +206,7 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
     let rule = take(1);
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));
+    let search = search::is_there(scene).then(|| take(1));
     let top = area.y + 1 + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
     let side_cols = (area.width / 4).clamp(LEAST_SIDE, MOST_SIDE);
@@ -212,6 +222,7 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
         transcript,
         side,
         plan,
+        search,
         rule,
         composer,
         status,

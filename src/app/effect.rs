@@ -120,6 +120,8 @@ pub enum TimerId {
     Flash,
     /// The second Ctrl+C came too late.
     QuitWindow,
+    /// The search of a session has more to look at.
+    Search(SessionKey),
 }
 
 /// What the view is told; scrolling and the composer are the view's own.
@@ -135,6 +137,10 @@ pub enum ViewCommand {
     ScrollEnd,
     /// Bring the marked item into view.
     ShowSelected,
+    /// Bring the marked item to the top.
+    ShowSelectedAtTop,
+    /// Bring the current hit of the search into view.
+    ShowHit,
     /// Put this text into the composer, cursor at the end.
     SetDraft(String),
     /// Scroll the body of the top dialog by so many lines.

@@ -86,6 +86,8 @@ pub enum PickerKind {
     SignIn,
     /// Something that can be copied.
     Copy,
+    /// An item of the transcript.
+    Outline,
 }
 
 /// A row of a picker.
@@ -116,6 +118,8 @@ pub enum PickerValue {
     Open(SessionKey),
     /// Something that can be copied.
     Copy(CopySource),
+    /// An item of the transcript.
+    Item(ItemId),
 }
 
 /// Something in a transcript that can be copied.
@@ -263,4 +267,6 @@ pub struct UserView {
     pub dismissed: Option<String>,
     /// Forms of open asks that are not shown because another session is; with what was typed into them.
     pub left_forms: Vec<AskView>,
+    /// Whether keys walk the transcript instead of going into the prompt.
+    pub is_browsing: bool,
 }

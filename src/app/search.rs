@@ -41,6 +41,8 @@ pub struct Search {
     pub is_typing: bool,
     /// The item that was opened to show its hit, and how it was before.
     pub opened: Option<(ItemId, Option<bool>)>,
+    /// Whether a timer is set for the next step.
+    pub is_timed: bool,
     pattern: Option<Pattern>,
     /// Hits by item; none is 0.
     counts: BTreeMap<usize, usize>,

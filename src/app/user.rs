@@ -17,12 +17,14 @@ mod form;
 mod fuzzy;
 mod grace;
 mod items;
+mod jump;
 mod leave;
 mod line_dialog;
 mod open;
 mod picker;
 mod queue;
 mod rows;
+mod search;
 mod sessions;
 #[cfg(test)]
 mod testkit;
@@ -35,17 +37,18 @@ pub use asks::on_ask_shown;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion};
 pub use copy::on_copied;
-pub use focus::{Focus, focus, line_input};
+pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{on_input, settle, takes_input};
 pub use items::is_item_open;
 pub use open::on_open;
 pub use picker::{on_sessions_listed, open_agents, open_sign_in};
+pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
 use std::time::{Duration, Instant};
 
-use crate::model::{Action, LineEdit};
+use crate::model::{Action, ItemId, LineEdit};
 
 use super::{Effect, Modal, OpenAsk, State, TimerId, ViewCommand};
 
@@ -82,6 +85,10 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
     if state.is_quitting || !takes_input(state, now) {
         return;
     }
+    if focus(state) == Focus::Search {
+        search::on_line(state, &edit, fx);
+        return;
+    }
     match state.modals.last_mut() {
         Some(Modal::Picker(_)) => picker::on_filter(state, &edit, fx),
         Some(Modal::Help { filter } | Modal::Log { filter }) => {
@@ -97,10 +104,17 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
     }
 }
 
+/// What is on the screen, before a wish that counts from there.
+pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.reading = Some((first, last));
+    }
+}
+
 /// Gives the action to the layer that has the keys; what that layer does not know may still be a command.
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);
-    if top == Focus::Main {
+    if matches!(top, Focus::Main | Focus::Browse) {
         if !composer::on_action(state, action, now, fx)
             && !items::on_action(state, action, fx)
             && !copy::on_action(state, action, fx)
@@ -119,7 +133,8 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Permission | Focus::OutsideFile => asks::on_options(state, said, now, fx),
         Focus::Url => asks::on_url(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
-        Focus::Main => true,
+        Focus::Search => search::on_action(state, said, fx),
+        Focus::Main | Focus::Browse => true,
     };
     if !is_done {
         commands::on_action(state, action, now, fx);

@@ -31,6 +31,10 @@ pub enum Context {
     Main,
     /// The same while the prompt is empty; what is not bound here is looked up in `Main`.
     EmptyPrompt,
+    /// The transcript while it has the keys; what is not bound here is looked up in `Main`.
+    Browse,
+    /// The line of the search.
+    Search,
     /// A list with a filter: keys that type a character belong to the filter.
     List,
     /// The agent asks for permission.
@@ -58,6 +62,8 @@ impl Context {
         Self::Main,
         Self::EmptyPrompt,
         Self::Selection,
+        Self::Browse,
+        Self::Search,
         Self::Global,
         Self::Permission,
         Self::Choice,
@@ -73,6 +79,8 @@ impl Context {
         match self {
             Self::Main => "main",
             Self::EmptyPrompt => "empty-prompt",
+            Self::Browse => "browse",
+            Self::Search => "search",
             Self::List => "list",
             Self::Permission => "permission",
             Self::Choice => "choice",
@@ -90,6 +98,8 @@ impl Context {
         match self {
             Self::Main => "Prompt and transcript",
             Self::EmptyPrompt => "Empty prompt",
+            Self::Browse => "Walking the transcript",
+            Self::Search => "Search",
             Self::List => "Lists",
             Self::Permission => "Permission",
             Self::Choice => "Questions",
@@ -107,6 +117,8 @@ impl Context {
         match self {
             Self::Main => &[Self::Main, Self::Global],
             Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Global],
+            Self::Browse => &[Self::Browse, Self::Main, Self::Global],
+            Self::Search => &[Self::Search, Self::Global],
             Self::List => &[Self::List, Self::Global],
             Self::Permission => &[Self::Permission, Self::Global],
             Self::Choice => &[Self::Choice, Self::Global],
@@ -122,7 +134,7 @@ impl Context {
 
     /// Whether keys that type a character must stay free here.
     fn is_for_typing(self) -> bool {
-        matches!(self, Self::Main | Self::List | Self::Text | Self::Line | Self::Global)
+        matches!(self, Self::Main | Self::Search | Self::List | Self::Text | Self::Line | Self::Global)
     }
 }
 

@@ -38,6 +38,31 @@ pub enum Action {
     /// By so many lines, from the wheel (negative: up).
     Scroll(i16),
 
+    /// Opens the line of the search.
+    OpenSearch,
+    /// In a search: to the next hit.
+    NextHit,
+    /// In a search: to the hit before.
+    PreviousHit,
+    /// In a search: takes what is typed as a regular expression, or literally again.
+    ToggleRegex,
+    /// To the prompt above.
+    PreviousPrompt,
+    /// To the prompt below.
+    NextPrompt,
+    /// To the tool call above.
+    PreviousCall,
+    /// To the tool call below.
+    NextCall,
+    /// To the failure above.
+    PreviousFailure,
+    /// To the failure below.
+    NextFailure,
+    /// A list of prompts, edits, commands and failures to go to.
+    OpenOutline,
+    /// Gives the keys to the transcript, or back to the prompt.
+    Browse,
+
     /// Marks the item above.
     SelectPrevious,
     /// Marks the item below.

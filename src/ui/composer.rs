@@ -260,6 +260,12 @@ pub(super) fn clean(text: &str) -> String {
 /// What the empty prompt says.
 fn placeholder(scene: &Scene) -> String {
     let agent = scene.agent();
+    if scene.state.user.is_browsing {
+        return match scene.key(Context::Browse, Action::Browse) {
+            Some(key) => format!("Keys walk the transcript; {key} goes back to the prompt"),
+            None => "Keys walk the transcript".to_owned(),
+        };
+    }
     if scene.session.parent.is_some() {
         return match scene.key(Context::Main, Action::Escape) {
             Some(key) => format!("A subagent takes no prompts; {key} goes back"),

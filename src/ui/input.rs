@@ -20,6 +20,7 @@ use crate::model::{Action, FieldKind, LineEdit};
 
 use super::composer::clean;
 use super::modals;
+use super::transcript::TranscriptView;
 use super::view_state::ViewState;
 
 /// Turns what the terminal tells into what the app is told.
@@ -52,7 +53,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     }
     let focus = user::focus(state);
     let (context, takes_text) = match focus {
-        Focus::Main => return on_main_key(key, state, view, keymap),
+        Focus::Main | Focus::Browse | Focus::Search => return on_main_key(key, state, view, keymap),
         Focus::Picker => (Context::List, true),
         Focus::Choice | Focus::Url => (Context::Choice, false),
         Focus::Queue => (Context::Queue, false),
@@ -93,9 +94,18 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
     if let Some(events) = on_selection_key(key, view, keymap) {
         return events;
     }
-    let context = if view.composer.is_empty() { Context::EmptyPrompt } else { Context::Main };
-    let action = keymap.lookup(context, key);
-    match action {
+    let context = match user::base_focus(state) {
+        Focus::Search => {
+            let act = keymap.lookup(Context::Search, key).map(Event::Act);
+            return act.or_else(|| keymap.edit(key).map(Event::Line)).into_iter().collect();
+        }
+        Focus::Browse => {
+            return keymap.lookup(Context::Browse, key).map(|action| acted(action, view)).unwrap_or_default();
+        }
+        _ if view.composer.is_empty() => Context::EmptyPrompt,
+        _ => Context::Main,
+    };
+    match keymap.lookup(context, key) {
         Some(Action::NewLine) => {
             view.composer.new_line();
             vec![draft(view)]
@@ -108,7 +118,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
             }
             vec![Event::Act(action)]
         }
-        Some(action) => vec![Event::Act(action)],
+        Some(action) => acted(action, view),
         None if view.composer.on_key(key) => vec![draft(view)],
         None => Vec::new(),
     }
@@ -134,12 +144,35 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
     }
 }
 
+/// A wish, after what is on the screen where it counts from there.
+fn acted(action: Action, view: &ViewState) -> Vec<Event> {
+    let counts_from_screen = matches!(
+        action,
+        Action::OpenSearch
+            | Action::OpenOutline
+            | Action::OpenPalette
+            | Action::Browse
+            | Action::PreviousPrompt
+            | Action::NextPrompt
+            | Action::PreviousCall
+            | Action::NextCall
+            | Action::PreviousFailure
+            | Action::NextFailure
+            | Action::SelectPrevious
+            | Action::SelectNext
+    );
+    let seen = view.transcript().and_then(TranscriptView::visible).filter(|_| counts_from_screen);
+    seen.map(|(first, last)| Event::Reading(first, last)).into_iter().chain([Event::Act(action)]).collect()
+}
+
 fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     if modals::takes_keys(state, now) {
         let takes_text = match user::focus(state) {
             Focus::Picker | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),
             Focus::Main
+            | Focus::Browse
+            | Focus::Search
             | Focus::Choice
             | Focus::Queue
             | Focus::Connection
@@ -149,6 +182,9 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
         };
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
+    }
+    if user::base_focus(state) == Focus::Search {
+        return vec![Event::Line(LineEdit::Insert(clean(text)))];
     }
     if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
 }

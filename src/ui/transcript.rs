@@ -18,6 +18,7 @@ use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::look::Look;
 
+mod find;
 mod group;
 mod list;
 mod paint;
@@ -52,6 +53,12 @@ pub struct TranscriptView {
     look_rev: u64,
     frame: u64,
     heads: Vec<(u16, ItemId)>,
+    /// The first and the last item on the screen.
+    visible: Option<(ItemId, ItemId)>,
+    /// Where the current hit of the search is.
+    spot: Option<find::Spot>,
+    /// The current hit is to be brought onto the screen.
+    wants_hit: bool,
     layouts: usize,
     height: usize,
     /// The first row of the last frame.
@@ -84,6 +91,8 @@ enum Wish {
     Pages(i32),
     Top,
     Show(ItemId),
+    /// To the top of the screen.
+    ShowAtTop(ItemId),
 }
 
 /// An item's drawing and what it is good for.
@@ -133,6 +142,21 @@ impl TranscriptView {
     /// Brings an item onto the screen, if it is not.
     pub fn show(&mut self, item: ItemId) {
         self.wishes.push(Wish::Show(item));
+    }
+
+    /// Brings an item to the top of the screen.
+    pub fn show_at_top(&mut self, item: ItemId) {
+        self.wishes.push(Wish::ShowAtTop(item));
+    }
+
+    /// Brings the current hit of the search onto the screen, if it is not.
+    pub fn show_hit(&mut self) {
+        self.wants_hit = true;
+    }
+
+    /// The first and the last item on the screen, as of the last frame.
+    pub fn visible(&self) -> Option<(ItemId, ItemId)> {
+        self.visible
     }
 
     /// Whether the end is followed.
@@ -225,6 +249,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     }
     view.heads.clear();
     view.select.seen.clear();
+    view.visible = None;
     view.layouts = 0;
     view.frame += 1;
     let area = area.intersection(buf.area);

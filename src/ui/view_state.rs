@@ -48,8 +48,8 @@ pub struct ViewState {
     pub(super) hits: HitMap,
     /// The session of the last frame.
     active: Option<SessionKey>,
-    /// The marked item is to be brought into view.
-    wants_selected: bool,
+    /// The marked item is to be brought into view, perhaps to the top.
+    wants_selected: Option<bool>,
     wants_clear: bool,
     began: Instant,
 }
@@ -130,7 +130,7 @@ impl ViewState {
             log: LogView::default(),
             hits: HitMap::default(),
             active: None,
-            wants_selected: false,
+            wants_selected: None,
             wants_clear: false,
             began: now,
         }
@@ -170,7 +170,9 @@ impl ViewState {
             ViewCommand::ScrollPages(pages) => self.with_transcript(|view| view.scroll_pages(pages)),
             ViewCommand::ScrollTop => self.with_transcript(TranscriptView::scroll_top),
             ViewCommand::ScrollEnd => self.with_transcript(TranscriptView::scroll_end),
-            ViewCommand::ShowSelected => self.wants_selected = true,
+            ViewCommand::ShowSelected => self.wants_selected = Some(false),
+            ViewCommand::ShowSelectedAtTop => self.wants_selected = Some(true),
+            ViewCommand::ShowHit => self.with_transcript(TranscriptView::show_hit),
             ViewCommand::SetDraft(text) => self.composer.set_text(&text),
             ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),
             ViewCommand::ScrollDialogPages(pages) => {
@@ -195,10 +197,11 @@ impl ViewState {
         transcripts.retain(|key, _| state.sessions.contains_key(key));
         let view = transcripts.entry(state.active).or_default();
         let selected = state.active_session().and_then(|session| session.selected);
-        if let Some(item) = selected.filter(|_| self.wants_selected) {
-            view.show(item);
+        match (self.wants_selected.take(), selected) {
+            (Some(true), Some(item)) => view.show_at_top(item),
+            (Some(false), Some(item)) => view.show(item),
+            _ => {}
         }
-        self.wants_selected = false;
     }
 
     /// Begins at the top when another dialog is shown.

@@ -21,6 +21,8 @@ pub struct Text<'a> {
     pub text: Cow<'a, str>,
     /// Whether it stands in the head line, which a folded item shows too.
     pub is_head: bool,
+    /// Which part of the message, or of the call's content, it is.
+    pub place: Option<usize>,
 }
 
 /// All texts of an item; none for one that is not shown.
@@ -31,9 +33,9 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
     }
     match &item.body {
         ItemBody::Message(message) => {
-            for part in &message.parts {
+            for (place, part) in message.parts.iter().enumerate() {
                 match part {
-                    MessagePart::Text(text) => out.body(text),
+                    MessagePart::Text(text) => out.part(text, place),
                     MessagePart::Block(block) => out.block(block),
                 }
             }
@@ -53,7 +55,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
         }
         ItemBody::Compaction { summary, error, .. } => {
             out.body(error.as_deref().unwrap_or_default());
-            out.body(summary);
+            out.part(summary, 0);
         }
         ItemBody::Subagent { title, description, .. } => {
             out.head(Cow::Borrowed(title));
@@ -76,7 +78,13 @@ struct Out<'a>(Vec<Text<'a>>);
 impl<'a> Out<'a> {
     fn push(&mut self, text: Cow<'a, str>, is_head: bool) {
         if !text.is_empty() {
-            self.0.push(Text { text, is_head });
+            self.0.push(Text { text, is_head, place: None });
+        }
+    }
+
+    fn part(&mut self, text: &'a str, place: usize) {
+        if !text.is_empty() {
+            self.0.push(Text { text: Cow::Borrowed(text), is_head: false, place: Some(place) });
         }
     }
 
@@ -123,18 +131,19 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
         out.push(text, false);
     }
     let mut has_output = false;
-    for content in &tool.content {
+    for (place, content) in tool.content.iter().enumerate() {
         match content {
+            ToolContent::Block(ContentBlock::Text(text)) => {
+                has_output |= !text.trim().is_empty();
+                out.part(text, place);
+            }
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
                     has_output = true;
                     out.push(Cow::Owned(plain(&view.output)), false);
                 }
             }
-            ToolContent::Block(block) => {
-                has_output |= matches!(block, ContentBlock::Text(text) if !text.trim().is_empty());
-                out.block(block);
-            }
+            ToolContent::Block(block) => out.block(block),
             ToolContent::Diff(_) | ToolContent::Unknown(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use crate::app::{
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
-use super::{dialogs, line_dialog, picker, queue, rows, say, sessions};
+use super::{dialogs, items, jump, leave, line_dialog, picker, queue, rows, say, search, sessions};
 
 /// Whether the action means something apart from a dialog, so that the palette may offer it.
 pub fn is_command(action: Action) -> bool {
@@ -21,6 +21,9 @@ pub fn is_command(action: Action) -> bool {
             | Action::Escape
             | Action::ClearOrQuit
             | Action::Complete
+            | Action::NextHit
+            | Action::PreviousHit
+            | Action::ToggleRegex
             | Action::Scroll(_)
             | Action::ToggleItem(_)
             | Action::Up
@@ -121,6 +124,15 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::CopyOutput
         | Action::CopyPatch
         | Action::CopyTurnPatch
+        | Action::OpenSearch
+        | Action::OpenOutline
+        | Action::Browse
+        | Action::PreviousPrompt
+        | Action::NextPrompt
+        | Action::PreviousCall
+        | Action::NextCall
+        | Action::PreviousFailure
+        | Action::NextFailure
         | Action::ToggleAllFolds
         | Action::SelectPrevious
         | Action::SelectNext => unless(!session.transcript.items().is_empty(), "There is nothing here yet."),
@@ -139,7 +151,19 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         return;
     }
     let key = state.active;
+    if jump::on_action(state, action, fx) {
+        return;
+    }
     match action {
+        Action::OpenSearch => search::open(state),
+        Action::NextHit => search::step(state, true, fx),
+        Action::PreviousHit => search::step(state, false, fx),
+        Action::Browse => {
+            if !leave::stop_browsing(state) {
+                state.user.is_browsing = true;
+                items::mark_something(state, fx);
+            }
+        }
         Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
         Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
         Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),

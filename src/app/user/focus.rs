@@ -3,13 +3,17 @@
 use crate::app::{LineInput, Modal, OpenAskKind, State};
 use crate::model::ElicitationMode;
 
-use super::first_ask;
+use super::{first_ask, search};
 
 /// A layer that takes keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Focus {
     /// Prompt and transcript.
     Main,
+    /// The transcript alone: letters are commands.
+    Browse,
+    /// The line of the search.
+    Search,
     /// A list with a filter.
     Picker,
     /// A few ways to go on.
@@ -45,7 +49,7 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Connection(_)) => Focus::Connection,
         Some(Modal::Line(_)) => Focus::Line,
         None => match first_ask(state).map(|open| &open.kind) {
-            None => Focus::Main,
+            None => base_focus(state),
             Some(OpenAskKind::Permission { .. }) => Focus::Permission,
             Some(OpenAskKind::OutsideFile { .. }) => Focus::OutsideFile,
             Some(OpenAskKind::Elicitation(ask)) => match ask.mode {
@@ -53,6 +57,24 @@ pub fn focus(state: &State) -> Focus {
                 ElicitationMode::Url { .. } => Focus::Url,
             },
         },
+    }
+}
+
+impl Focus {
+    /// Whether it is a dialog, above prompt and transcript.
+    pub fn is_dialog(self) -> bool {
+        !matches!(self, Self::Main | Self::Browse | Self::Search)
+    }
+}
+
+/// What has the keys below all dialogs.
+pub fn base_focus(state: &State) -> Focus {
+    if search::is_typing(state) {
+        Focus::Search
+    } else if state.user.is_browsing {
+        Focus::Browse
+    } else {
+        Focus::Main
     }
 }
 
@@ -67,6 +89,7 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
             let field = form.fields.get(state.ask_view.selected)?;
             field.takes_text().then_some(&field.input)
         }
+        None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
         Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) | None => None,
     }
 }

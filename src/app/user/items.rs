@@ -47,6 +47,13 @@ pub fn clear_mark(state: &mut State) {
     }
 }
 
+/// Marks what is on the screen, if nothing is marked.
+pub fn mark_something(state: &mut State, fx: &mut Vec<Effect>) {
+    if state.active_session().is_some_and(|session| session.selected.is_none()) {
+        select(state, Step::Back, fx);
+    }
+}
+
 /// Which way the mark goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -54,7 +61,7 @@ enum Step {
     On,
 }
 
-/// Moves the mark over what is seen; without one it begins at the end.
+/// Moves the mark over what is seen; without one it begins at the end of the screen.
 fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let items = session.transcript.items();
@@ -62,7 +69,12 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let marked = session.selected.and_then(|id| usize::try_from(id.0).ok());
     let (before, behind) = match marked {
         Some(place) => (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default()),
-        None => (items, [].as_slice()),
+        // Without a mark it begins with the last one on the screen.
+        None => {
+            let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
+            let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
+            (items.get(..end).unwrap_or_default(), [].as_slice())
+        }
     };
     let next = if step == Step::Back || marked.is_none() {
         before.iter().rev().find(seen)
@@ -131,7 +143,8 @@ fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
     transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
 }
 
-fn can_fold(body: &ItemBody) -> bool {
+/// Whether an item has a folded form.
+pub fn can_fold(body: &ItemBody) -> bool {
     match body {
         ItemBody::Message(message) => matches!(message.role, Role::Thought | Role::Letter),
         ItemBody::Tool(_)

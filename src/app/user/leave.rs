@@ -9,7 +9,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
 };
 
-use super::{asks, composer, first_ask, say, takes_input};
+use super::{asks, composer, first_ask, say, search, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -20,7 +20,8 @@ const IDLE_TITLE: &str = "The turn has ended. Quit?";
 const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
 const IDLE_BODY: &str = "Nothing is running any more. Quitting stops the agent.";
 
-/// Closes the top dialog, else rejects the shown request, else cancels the turn, else leaves the selection.
+/// Closes the top dialog, else rejects the shown request, else closes the search, else
+/// leaves the transcript, else cancels the turn, else leaves the selection.
 ///
 /// A second press soon after a rejection cancels the turn, even if another request has come to the front:
 /// who presses twice wants it to stop.
@@ -38,7 +39,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             asks::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }
-    } else if composer::close_completions(state) {
+    } else if composer::close_completions(state) || search::close(state) || stop_browsing(state) {
         // That was all.
     } else if let Some(conn) = state
         .active_session()
@@ -83,7 +84,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         } else {
             asks::reject(state, now, fx);
         }
-    } else if composer::clear(state, fx) {
+    } else if search::close(state) || stop_browsing(state) || composer::clear(state, fx) {
         return;
     } else {
         cancel_if_running(state, now, fx);
@@ -142,6 +143,15 @@ pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
     {
         fx.push(Effect::SetTheme(state.setup.theme.clone()));
     }
+}
+
+/// Gives the keys back to the prompt. Returns whether it had not got them.
+pub fn stop_browsing(state: &mut State) -> bool {
+    if std::mem::take(&mut state.user.is_browsing) {
+        super::items::clear_mark(state);
+        return true;
+    }
+    false
 }
 
 fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {

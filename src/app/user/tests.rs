@@ -9,4 +9,5 @@ mod leave;
 mod lists;
 mod open;
 mod pickers;
+mod search;
 mod validate;

@@ -54,6 +54,18 @@ actions! {
     ScrollLineDown, "scroll-line-down", false, "Scroll down by a line";
     ScrollTop, "scroll-top", true, "Go to the beginning";
     ScrollEnd, "scroll-end", true, "Go to the end and follow it";
+    OpenSearch, "open-search", true, "Search the transcript";
+    NextHit, "next-hit", false, "To the next hit";
+    PreviousHit, "previous-hit", false, "To the hit before";
+    ToggleRegex, "toggle-regex", false, "Search for a regular expression, or literally";
+    OpenOutline, "open-outline", true, "Go to a prompt, edit, command or failure";
+    PreviousPrompt, "previous-prompt", true, "Go to the prompt above";
+    NextPrompt, "next-prompt", true, "Go to the prompt below";
+    PreviousCall, "previous-call", true, "Go to the tool call above";
+    NextCall, "next-call", true, "Go to the tool call below";
+    PreviousFailure, "previous-failure", true, "Go to the failure above";
+    NextFailure, "next-failure", true, "Go to the failure below";
+    Browse, "browse", true, "Walk the transcript by keys, or go back to the prompt";
     SelectPrevious, "select-previous", false, "Mark the item above";
     SelectNext, "select-next", false, "Mark the item below";
     ToggleFold, "toggle-fold", true, "Open or fold the marked item";

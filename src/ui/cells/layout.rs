@@ -189,6 +189,11 @@ impl Layout {
         piece.lines = Some(lines);
     }
 
+    /// A Markdown text of the item.
+    pub fn text(&self, index: usize) -> Option<&TextPart> {
+        self.texts.get(index)
+    }
+
     /// Drops the lines of a piece that can be drawn again; its height stays.
     pub fn drop_lines_of(&mut self, index: usize) {
         if let Some(piece) = self.pieces.get_mut(index)

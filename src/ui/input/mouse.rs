@@ -52,7 +52,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
     // A dialog that has just come up lies over what the click was meant for.
-    let is_dialog = user::focus(state) != Focus::Main;
+    let is_dialog = user::focus(state).is_dialog();
     if is_dialog && !modals::takes_keys(state, now) {
         return Vec::new();
     }
@@ -62,7 +62,8 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Nothing => Vec::new(),
         Hit::Composer => {
             view.composer.click(at);
-            Vec::new()
+            // The keys follow the click.
+            if user::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
         }
         // What it means shows when the button goes up.
         Hit::Transcript => {

@@ -1,11 +1,11 @@
 //! Walking over pieces: up and down from a place, laying out only what is met.
 
 use crate::app::{Item, ItemBody, OpenAskKind, Session};
-use crate::model::{Role as Speaker, ToolContent};
+use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::look::Look;
 
-use super::{Anchor, Cell, Place, TranscriptView, Wish, group};
+use super::{Anchor, Cell, Place, TranscriptView, Wish, find, group};
 
 /// The items, as the view sees them.
 pub(super) struct List<'a> {
@@ -38,8 +38,20 @@ impl<'a> List<'a> {
                 Wish::Lines(lines) => self.moved(from, lines),
                 Wish::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
                 Wish::Top => Some(Place::default()),
-                Wish::Show(id) => self.shown(from, usize::try_from(id.0).unwrap_or(usize::MAX)).or(top),
+                Wish::Show(id) => self.shown(from, index_of(id)).or(top),
+                Wish::ShowAtTop(id) => self.head_of(index_of(id)).or(top),
             };
+        }
+        if let Some(hit) = find::locate(self)
+            && std::mem::take(&mut self.view.wants_hit)
+        {
+            let from = match top {
+                Some(place) => place,
+                None => self.up(self.end(), height),
+            };
+            if !self.is_on_screen(from, hit) {
+                top = Some(self.up(hit, height / 3));
+            }
         }
         // A place from which the rest does not fill the screen is the end.
         if let Some(place) = top
@@ -65,18 +77,39 @@ impl<'a> List<'a> {
 
     /// The place from which an item can be seen; `None` when it is on the screen.
     fn shown(&mut self, top: Place, item: usize) -> Option<Place> {
+        let head = self.head_of(item)?;
+        if self.is_on_screen(top, head) {
+            return None;
+        }
+        Some(self.up(head, (self.view.height / 4).min(4)))
+    }
+
+    /// The row of an item's head.
+    fn head_of(&self, item: usize) -> Option<Place> {
         if item >= self.items.len() {
             return None;
         }
         let item = group::leader(&self.session.folds, self.items, item);
-        let head = Place { item, piece: 0, row: self.gap_before(item) };
-        if (top.item, top.piece, top.row) <= (head.item, head.piece, head.row) {
-            let bottom = self.down(top, self.view.height.saturating_sub(1));
-            if (head.item, head.piece, head.row) <= (bottom.item, bottom.piece, bottom.row) {
-                return None;
-            }
+        Some(Place { item, piece: 0, row: self.gap_before(item) })
+    }
+
+    /// Whether a place is seen while this is the first row.
+    fn is_on_screen(&mut self, top: Place, place: Place) -> bool {
+        let key = |place: Place| (place.item, place.piece, place.row);
+        if key(place) < key(top) {
+            return false;
         }
-        Some(self.up(head, (self.view.height / 4).min(4)))
+        let bottom = self.down(top, self.view.height.saturating_sub(1));
+        key(place) <= key(bottom)
+    }
+
+    /// Blank rows before the first line of a piece.
+    pub fn lines_before(&mut self, item: usize, piece: usize) -> usize {
+        self.pieces(item);
+        let outer = if piece == 0 { self.gap_before(item) } else { 0 };
+        let cell = self.view.cells.get(&item);
+        let inner = cell.and_then(|cell| cell.layout.pieces.get(piece)).is_some_and(|piece| piece.has_gap);
+        outer + usize::from(inner)
     }
 
     /// Behind the last row.
@@ -281,6 +314,10 @@ impl<'a> List<'a> {
         }
         stamp & (u64::MAX >> 1)
     }
+}
+
+fn index_of(id: ItemId) -> usize {
+    usize::try_from(id.0).unwrap_or(usize::MAX)
 }
 
 /// Whether an item goes without blank lines among its like.

@@ -8,6 +8,7 @@ use crate::model::Role as Speaker;
 use crate::ui::text::put_line;
 use crate::ui::theme::Role;
 
+use super::find::{self, Frame};
 use super::list::List;
 use super::select::SeenRow;
 use super::{LEFT_COLS, Place, group};
@@ -49,9 +50,20 @@ fn draw_piece(
     let lines = piece.lines.as_deref().unwrap_or_default();
     let x = area.x + LEFT_COLS + cell.layout.indent + piece.indent;
     let room = (area.right().saturating_sub(1)).saturating_sub(x);
+    let first = list.view.visible.map_or(item.id, |(first, _)| first);
+    list.view.visible = Some((first, item.id));
+    let frame = Frame {
+        item: at.item,
+        piece: at.piece,
+        first: at.row.saturating_sub(blank),
+        y: y + u16::try_from(blank.saturating_sub(at.row)).unwrap_or(u16::MAX),
+        x,
+        cols: room,
+        rows: area.bottom().saturating_sub(y + u16::try_from(blank.saturating_sub(at.row)).unwrap_or(0)),
+    };
     for row in at.row..blank + lines.len() {
         if y >= area.bottom() {
-            return y;
+            break;
         }
         let is_head = at.piece == 0 && row == blank;
         if is_head {
@@ -69,6 +81,7 @@ fn draw_piece(
         }
         y += 1;
     }
+    find::mark(list, &frame, buf);
     y
 }
 

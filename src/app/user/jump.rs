@@ -1,0 +1,203 @@
+//! Jumps over the transcript: from prompt to prompt, from call to call, from failure to failure; and the outline,
+//! which lists them all.
+//!
+//! A jump goes from the marked item if that is on the screen, else from what is; at the end of the transcript
+//! also the last one can be jumped to. Where it arrives is marked, so that the next jump goes on from there.
+
+use crate::app::search::title;
+use crate::app::{
+    Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
+    ToolCall, TurnEnd, ViewCommand,
+};
+use crate::model::{Action, ItemId, Role, Severity, StopReason, ToolKind, ToolStatus};
+
+use super::{picker, say};
+
+/// Most rows of the outline; the last ones are what one looks for.
+const MOST_ROWS: usize = 5_000;
+/// Most characters of a row.
+const MOST_CHARS: usize = 160;
+
+/// What one jumps between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Prompt,
+    Call,
+    Failure,
+}
+
+/// Actions that jump. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let (stop, is_forward) = match action {
+        Action::PreviousPrompt => (Stop::Prompt, false),
+        Action::NextPrompt => (Stop::Prompt, true),
+        Action::PreviousCall => (Stop::Call, false),
+        Action::NextCall => (Stop::Call, true),
+        Action::PreviousFailure => (Stop::Failure, false),
+        Action::NextFailure => (Stop::Failure, true),
+        Action::OpenOutline => {
+            open_outline(state, fx);
+            return true;
+        }
+        _ => return false,
+    };
+    jump(state, stop, is_forward, fx);
+    true
+}
+
+/// Marks an item and brings it to the top of the screen.
+pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&state.active)
+        && session.transcript.get(id).is_some()
+    {
+        session.selected = Some(id);
+        fx.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    }
+}
+
+fn jump(state: &mut State, stop: Stop, is_forward: bool, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let items = session.transcript.items();
+    let is_stop = |item: &&Item| is_stop(item, stop);
+    let target = if is_forward {
+        let from = start(session, is_forward).map_or(0, |place| place + 1);
+        items.get(from..).unwrap_or_default().iter().find(is_stop)
+    } else {
+        let before = start(session, is_forward).unwrap_or(items.len());
+        items.get(..before).unwrap_or_default().iter().rev().find(is_stop)
+    };
+    if let Some(id) = target.map(|item| item.id) {
+        go_to(state, id, fx);
+        return;
+    }
+    let what = match stop {
+        Stop::Prompt => "prompt",
+        Stop::Call => "tool call",
+        Stop::Failure => "failure",
+    };
+    let place = if is_forward { "below" } else { "above" };
+    say(state, format!("There is no {what} {place}."), fx);
+}
+
+/// The item that a jump goes from; `None`: from beyond the end, or before the beginning.
+fn start(session: &Session, is_forward: bool) -> Option<usize> {
+    let index = |id: ItemId| usize::try_from(id.0).unwrap_or(usize::MAX);
+    let marked = session.selected.map(index);
+    let Some((first, last)) = session.reading.map(|(first, last)| (index(first), index(last))) else {
+        return marked;
+    };
+    if let Some(marked) = marked.filter(|marked| (first..=last).contains(marked)) {
+        return Some(marked);
+    }
+    let is_at_end = last + 1 >= session.transcript.items().len();
+    if is_forward || !is_at_end { Some(first) } else { None }
+}
+
+fn is_stop(item: &Item, stop: Stop) -> bool {
+    if item.is_hidden() {
+        return false;
+    }
+    match stop {
+        Stop::Prompt => matches!(&item.body, ItemBody::Message(message) if message.role == Role::User),
+        Stop::Call => matches!(item.body, ItemBody::Tool(_)),
+        Stop::Failure => is_failure(&item.body),
+    }
+}
+
+fn is_failure(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Tool(tool) => {
+            tool.status == ToolStatus::Failed || tool.exit_code.is_some_and(|code| code != 0)
+        }
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => {
+            !matches!(reason, StopReason::EndTurn | StopReason::Cancelled)
+        }
+        ItemBody::TurnEnd(TurnEnd::Failed { .. } | TurnEnd::AgentDied { .. }) => true,
+        ItemBody::Notice { severity, .. } => *severity == Severity::Error,
+        ItemBody::Compaction { status, .. } => status == "failed",
+        _ => false,
+    }
+}
+
+fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let mut rows: Vec<PickerRow> = Vec::new();
+    let mut is_cut = false;
+    for item in session.transcript.items().iter().rev() {
+        if let Some(row) = row(item, session) {
+            if rows.len() == MOST_ROWS {
+                is_cut = true;
+                break;
+            }
+            rows.push(row);
+        }
+    }
+    rows.reverse();
+    if rows.is_empty() {
+        say(state, "There is nothing here yet.", fx);
+        return;
+    }
+    let mut outline: Picker = picker::new(PickerKind::Outline, "Outline", rows);
+    outline.selected = nearest(&outline.rows, session);
+    outline.note =
+        is_cut.then(|| format!("Only the last {MOST_ROWS} are listed. The search finds the others."));
+    picker::push(state, outline);
+}
+
+/// The row of the reader's place: the last one that is not below it.
+fn nearest(rows: &[PickerRow], session: &Session) -> usize {
+    let place = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
+    let Some(place) = place else { return rows.len().saturating_sub(1) };
+    let is_at_or_above = |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if id.0 <= place as u64);
+    rows.iter().rposition(is_at_or_above).unwrap_or(0)
+}
+
+/// A prompt, an edit, a command or a failure.
+fn row(item: &Item, session: &Session) -> Option<PickerRow> {
+    if item.is_hidden() {
+        return None;
+    }
+    let (kind, text) = match &item.body {
+        ItemBody::Message(message) if message.role == Role::User => {
+            let text = message.parts.iter().find_map(|part| match part {
+                MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                MessagePart::Block(_) => None,
+            });
+            ("prompt", text.unwrap_or("(no text)").to_owned())
+        }
+        ItemBody::Tool(tool) => (call_word(tool)?, title(tool, &session.place.cwd).into_owned()),
+        ItemBody::TurnEnd(TurnEnd::Failed { error }) => ("end", error.clone()),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("The agent ended: {cause}")),
+        ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
+            ("end", "The turn was cut short".to_owned())
+        }
+        ItemBody::Notice { title, .. } if is_failure(&item.body) => ("error", title.clone()),
+        ItemBody::Compaction { error, .. } if is_failure(&item.body) => {
+            ("error", error.clone().unwrap_or_else(|| "The context could not be shortened".to_owned()))
+        }
+        _ => return None,
+    };
+    let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    Some(PickerRow {
+        value: PickerValue::Item(item.id),
+        label: format!("{kind:<8}{}", text.chars().take(MOST_CHARS).collect::<String>()),
+        detail: String::new(),
+        right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
+        group: None,
+        is_current: session.selected == Some(item.id),
+    })
+}
+
+/// The word for a call in the outline; reads and the like are left out unless they failed.
+fn call_word(tool: &ToolCall) -> Option<&'static str> {
+    let word = match tool.kind {
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Execute => "run",
+        _ if tool.diffs().next().is_some() => "edit",
+        _ if tool.status == ToolStatus::Failed => "call",
+        _ => return None,
+    };
+    Some(word)
+}

@@ -1,0 +1,99 @@
+//! The line of the search, under the transcript.
+//!
+//! Duty: what is typed, how many hits there are, which one is shown, the keys that go on.
+//! Not its duty: marking the hits (`transcript::find`).
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use crate::app::search::Search;
+use crate::app::user;
+use crate::config::keymap::Context;
+use crate::model::Action;
+
+use super::scene::{Scene, line_width};
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+
+/// Whether the line is there.
+pub(super) fn is_there(scene: &Scene) -> bool {
+    user::search_of(scene.state).is_some()
+}
+
+/// Draws the line; returns where the cursor is, if it is typed into.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) -> Option<Position> {
+    let search = user::search_of(scene.state)?;
+    hits.add(area, Hit::Act(Action::OpenSearch));
+    let count = count(scene, search);
+    let lead = if search.is_regex { "regex " } else { "find " };
+    let start = area.x + 1;
+    let (x, _) = buf.set_stringn(start, area.y, lead, lead.len(), scene.style(Role::Accent));
+    let room = usize::from(area.right().saturating_sub(x + 1));
+    let count_cols = line_width(&count);
+    // The query has at least half of the line.
+    let room = room.saturating_sub(count_cols + 2).max(room / 2);
+    let used = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
+    let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(used.1) + 1);
+    buf.set_line(right, area.y, &count, area.right().saturating_sub(right + 1));
+    let hints = hints(scene, search);
+    let free = usize::from(right).saturating_sub(usize::from(x) + used.1 + 4);
+    let line = scene.hints(&hints, free);
+    right = right.saturating_sub(to_u16(line_width(&line)) + 2);
+    buf.set_line(right, area.y, &line, to_u16(free));
+    search.is_typing.then(|| Position::new(x + to_u16(used.0), area.y))
+}
+
+/// Draws what is typed, scrolled so that the cursor is in view. Returns the columns before the cursor and of all.
+fn draw_query(scene: &Scene, search: &Search, area: Rect, buf: &mut Buffer) -> (usize, usize) {
+    let room = usize::from(area.width).saturating_sub(1);
+    let input = &search.input;
+    if input.text.is_empty() {
+        let words = text::truncate("type what to look for", room);
+        buf.set_stringn(area.x, area.y, &words, room, scene.style(Role::Placeholder));
+        return (0, text::width(&words));
+    }
+    let show = |part: &str| text::sanitize(part).replace(['\n', '\t'], " ");
+    let cursor = input.cursor.min(input.text.len());
+    let head = text::truncate_start(&show(input.text.get(..cursor).unwrap_or(&input.text)), room);
+    let at = text::width(&head);
+    let tail = text::truncate(&show(input.text.get(cursor..).unwrap_or_default()), room.saturating_sub(at));
+    let all = format!("{head}{tail}");
+    buf.set_stringn(area.x, area.y, &all, room, scene.style(Role::Composer));
+    (at, text::width(&all))
+}
+
+/// `3 of 17`; what is wrong; that nothing is found. While texts are left, a mark says so.
+fn count(scene: &Scene, search: &Search) -> Line<'static> {
+    if let Some(problem) = &search.problem {
+        return scene.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();
+    }
+    if search.pattern().is_none() {
+        return Line::default();
+    }
+    let more = if search.is_complete() { "" } else { scene.look.glyphs.ellipsis };
+    match (search.ordinal(), search.total()) {
+        (Some(ordinal), total) => scene.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
+        (None, _) if search.is_complete() => scene.span(Role::Warning, "no hit").into(),
+        (None, _) => scene.span(Role::TextDim, format!("looking{more}")).into(),
+    }
+}
+
+fn hints(scene: &Scene, search: &Search) -> Vec<(String, String)> {
+    let context = if search.is_typing { Context::Search } else { Context::Browse };
+    let next = if search.is_typing { Action::Accept } else { Action::NextHit };
+    let does = if search.is_typing && scene.state.user.is_browsing { "walks the hits" } else { "next" };
+    let has_hits = search.total() > 0;
+    let hints = [
+        scene.hint(context, next, does).filter(|_| has_hits),
+        scene.hint(context, Action::PreviousHit, "before").filter(|_| has_hits),
+        scene.hint(context, Action::Escape, "closes"),
+        scene.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),
+    ];
+    hints.into_iter().flatten().collect()
+}
+
+fn to_u16(value: usize) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,260 @@
+//! Hits of the search on drawn rows.
+//!
+//! Duty: marks what matches on the rows that are on the screen, and finds the row of the current hit.
+//! Not its duty: counting (`app::search`), opening what hides a hit (`app::user`).
+//! Rows are read with their wraps undone, so a hit may go over the end of a row. The text on the screen is not the
+//! source: marks of Markdown are gone, gutters have come. The current hit is therefore known by what stands before
+//! and behind it; where several places agree as well, by their order.
+//! Invariant: marking costs by the rows on the screen, finding the current hit by its block or its item.
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+
+use crate::app::ItemBody;
+use crate::app::search::{Hit, Pattern, Search, hits, texts};
+use crate::model::Role as Speaker;
+use crate::ui::cells::layout::Source;
+use crate::ui::look::Look;
+use crate::ui::text::mark::{self, Join};
+use crate::ui::theme::Role;
+
+use super::list::List;
+use super::{Place, group};
+
+/// Rows above and below the screen that a hit may come in from.
+const AROUND_ROWS: usize = 6;
+/// Letters before and behind a hit that tell it from others.
+const CONTEXT_LETTERS: usize = 24;
+/// Columns of the icon and the kind's word in the head of a call, which are not searched.
+const CALL_HEAD_COLS: usize = 10;
+
+/// Where the current hit is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spot {
+    hit: Hit,
+    look_rev: u64,
+    place: Place,
+    /// Row and column in the piece.
+    row: usize,
+    col: usize,
+}
+
+/// A match on rows: its runs of columns, from top to bottom.
+struct Match {
+    runs: Vec<(usize, Range<usize>)>,
+    /// How much of what stands around agrees with what is looked for.
+    score: usize,
+}
+
+/// Where a piece stands on the screen.
+pub(super) struct Frame {
+    pub item: usize,
+    pub piece: usize,
+    /// The first line of the piece that is on the screen, and the screen's row of it.
+    pub first: usize,
+    pub y: u16,
+    pub x: u16,
+    /// Columns, and rows down to the end of the area.
+    pub cols: u16,
+    pub rows: u16,
+}
+
+/// Marks the hits on a piece that was just drawn.
+pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Buffer) {
+    let Some(search) = list.session.search.as_deref() else { return };
+    let Some(pattern) = search.pattern() else { return };
+    let Some(cell) = list.view.cells.get(&frame.item) else { return };
+    let lines = cell.layout.pieces.get(frame.piece).and_then(|piece| piece.lines.as_deref());
+    let Some(lines) = lines else { return };
+    let end = (frame.first + usize::from(frame.rows)).min(lines.len());
+    let from = frame.first.saturating_sub(AROUND_ROWS);
+    let window = lines.get(from..(end + AROUND_ROWS).min(lines.len())).unwrap_or_default();
+    let spot = list.view.spot.filter(|spot| {
+        search.current() == Some(spot.hit) && (spot.place.item, spot.place.piece) == (frame.item, frame.piece)
+    });
+    for found in matches(window, pattern, None) {
+        let Some((row, cols)) = found.runs.first() else { continue };
+        if frame.piece == 0 && from + row == 0 && is_label(list, frame.item, cols.start) {
+            continue;
+        }
+        let is_current = spot.is_some_and(|spot| (spot.row, spot.col) == (from + row, cols.start));
+        let style = style(list.look, is_current);
+        for (row, cols) in &found.runs {
+            let row = from + row;
+            if row < frame.first || row >= end {
+                continue;
+            }
+            let y = frame.y + u16::try_from(row - frame.first).unwrap_or(u16::MAX);
+            for col in cols.clone().filter(|col| *col < usize::from(frame.cols)) {
+                let x = frame.x + u16::try_from(col).unwrap_or(u16::MAX);
+                if let Some(cell) = buf.cell_mut((x, y)) {
+                    cell.set_style(style);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a place of a head line shows a word of parlor's own: the kind of a call, the head of a thought.
+fn is_label(list: &List<'_>, item: usize, col: usize) -> bool {
+    match list.items.get(item).map(|item| &item.body) {
+        Some(ItemBody::Tool(_)) => col < CALL_HEAD_COLS,
+        Some(ItemBody::Message(message)) => message.role == Speaker::Thought,
+        _ => false,
+    }
+}
+
+fn style(look: &Look<'_>, is_current: bool) -> Style {
+    let style = look.theme.style(Role::Match);
+    if is_current {
+        return style.add_modifier(Modifier::REVERSED);
+    }
+    let bg = look.theme.style(Role::Selection).bg;
+    bg.map_or(style, |bg| style.bg(bg)).add_modifier(Modifier::UNDERLINED)
+}
+
+/// The row of the current hit, drawing what is needed to know it. `None`: there is no hit.
+pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
+    let session = list.session;
+    let search = session.search.as_deref()?;
+    let hit = search.current()?;
+    let look_rev = list.view.look_rev;
+    if let Some(spot) = list.view.spot
+        && (spot.hit, spot.look_rev) == (hit, look_rev)
+        && !list.view.wants_hit
+    {
+        return Some(spot.place);
+    }
+    let index = usize::try_from(hit.item.0).ok()?;
+    let item = group::leader(&list.session.folds, list.items, index);
+    let (place, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
+    let gap = list.lines_before(item, place);
+    let place = Place { item, piece: place, row: gap + row };
+    list.view.spot = Some(Spot { hit, look_rev, place, row, col });
+    Some(place)
+}
+
+/// Piece, row and column of a hit.
+fn find(
+    list: &mut List<'_>,
+    search: &Search,
+    hit: Hit,
+    index: usize,
+    leader: usize,
+) -> Option<(usize, usize, usize)> {
+    let (pattern, session) = (search.pattern()?, list.session);
+    let item = list.items.get(index)?;
+    let all = hits(pattern, item, session);
+    let (part, wanted) = all.get(hit.nth)?.clone();
+    let texts = texts(item, session);
+    let text = texts.get(part)?;
+    let count = list.pieces(leader);
+    let block = block_of(list, leader, text.place, wanted.start);
+    let context = (text.text.as_ref(), wanted.clone());
+    // Of hits with the same surroundings, which one is it?
+    let whole = agreement(&context, &context);
+    let is_alike = |(other, range): &&(usize, Range<usize>)| {
+        let is_near = block.as_ref().is_none_or(|(_, from)| *other == part && range.start >= *from);
+        let text = texts.get(*other).map(|text| text.text.as_ref()).unwrap_or_default();
+        is_near && agreement(&(text, range.clone()), &context) >= whole
+    };
+    let rank = all.iter().take(hit.nth).filter(is_alike).count();
+    let pieces = block.map_or(0..count, |(piece, _)| piece..piece + 1);
+    let mut best: Vec<(usize, usize, usize)> = Vec::new();
+    let mut score = 0;
+    for piece in pieces.clone() {
+        list.draw_piece(leader, piece);
+        let lines =
+            list.view.cells.get(&leader).and_then(|cell| cell.layout.pieces.get(piece)?.lines.as_deref());
+        for found in matches(lines.unwrap_or_default(), pattern, Some(&context)) {
+            let Some((row, cols)) = found.runs.first() else { continue };
+            if piece == 0 && *row == 0 && is_label(list, leader, cols.start) {
+                continue;
+            }
+            if found.score > score || best.is_empty() {
+                best.clear();
+                score = found.score;
+            }
+            if found.score == score {
+                best.push((piece, *row, cols.start));
+            }
+        }
+    }
+    // What is not shown as it is written still has its block.
+    best.get(rank).or(best.last()).copied().or(Some((pieces.start, 0, usize::MAX)))
+}
+
+/// The piece of a Markdown text that a byte is in, and where the piece's text begins.
+fn block_of(list: &List<'_>, item: usize, place: Option<usize>, byte: usize) -> Option<(usize, usize)> {
+    let layout = &list.view.cells.get(&item)?.layout;
+    let place = place?;
+    let mut best = None;
+    for (index, piece) in layout.pieces.iter().enumerate() {
+        if let Source::Markdown { text, block } = piece.source
+            && let Some(part) = layout.text(text).filter(|part| part.place == place)
+            && let Some(block) = part.markdown.blocks().get(block)
+            && block.start <= byte
+        {
+            best = Some((index, block.start));
+        }
+    }
+    best
+}
+
+/// What matches on rows, from top to bottom; scored by a text and a place in it, if there is one.
+fn matches(rows: &[Line<'_>], pattern: &Pattern, context: Option<&(&str, Range<usize>)>) -> Vec<Match> {
+    let has_columns = rows.iter().any(mark::has_columns);
+    let mut all = Vec::new();
+    for is_second in [false, true].into_iter().take(if has_columns { 2 } else { 1 }) {
+        let mut text = String::new();
+        // The first byte of each character, its row and its columns.
+        let mut cells: Vec<(usize, usize, Range<usize>)> = Vec::new();
+        for (row, line) in rows.iter().enumerate() {
+            match mark::join(line, is_second) {
+                Join::Nothing => continue,
+                Join::Line if !text.is_empty() => text.push('\n'),
+                Join::Spaced if !text.is_empty() => text.push(' '),
+                _ => {}
+            }
+            for glyph in mark::glyphs(line, is_second) {
+                cells.push((text.len(), row, glyph.col..glyph.col + glyph.cols));
+                text.push_str(glyph.text);
+            }
+        }
+        for range in pattern.matches(&text) {
+            let from = cells.partition_point(|(byte, ..)| *byte < range.start);
+            let to = cells.partition_point(|(byte, ..)| *byte < range.end);
+            let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
+            for (_, row, cols) in cells.get(from..to).unwrap_or_default() {
+                match runs.last_mut() {
+                    Some((last, run)) if last == row && run.end == cols.start => run.end = cols.end,
+                    _ => runs.push((*row, cols.clone())),
+                }
+            }
+            let score = context.map_or(0, |context| agreement(&(&text, range), context));
+            all.push(Match { runs, score });
+        }
+    }
+    if has_columns {
+        all.sort_by_key(|found| found.runs.first().map(|(row, cols)| (*row, cols.start)));
+    }
+    all
+}
+
+/// How many letters before and behind two places are the same; what is neither letter nor digit does not count.
+fn agreement(a: &(&str, Range<usize>), b: &(&str, Range<usize>)) -> usize {
+    fn letters<'a>(chars: impl Iterator<Item = char> + 'a) -> impl Iterator<Item = char> + 'a {
+        chars.filter(|letter| letter.is_alphanumeric()).take(CONTEXT_LETTERS)
+    }
+    let head = |text: &str, range: &Range<usize>| -> Vec<char> {
+        letters(text.get(..range.start).unwrap_or_default().chars().rev()).collect()
+    };
+    let tail = |text: &str, range: &Range<usize>| -> Vec<char> {
+        letters(text.get(range.end..).unwrap_or_default().chars()).collect()
+    };
+    let same = |a: Vec<char>, b: Vec<char>| a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    same(head(a.0, &a.1), head(b.0, &b.1)) + same(tail(a.0, &a.1), tail(b.0, &b.1))
+}
