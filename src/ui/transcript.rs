@@ -245,7 +245,8 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     if view.session != session.key {
         // Wishes from before the first drawing are meant for this session.
         let wishes = if view.frame == 0 { std::mem::take(&mut view.wishes) } else { Vec::new() };
-        *view = TranscriptView { session: session.key, wishes, ..TranscriptView::default() };
+        let wants_hit = view.wants_hit;
+        *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
     }
     view.heads.clear();
     view.select.seen.clear();

@@ -42,6 +42,14 @@ pub(super) struct Spot {
     col: usize,
 }
 
+#[cfg(test)]
+impl Spot {
+    /// Orders spots from top to bottom.
+    pub fn order(&self) -> (usize, usize, usize, usize) {
+        (self.place.item, self.place.piece, self.row, self.col)
+    }
+}
+
 /// A match on rows: its runs of columns, from top to bottom.
 struct Match {
     runs: Vec<(usize, Range<usize>)>,

@@ -11,6 +11,7 @@ use crate::ui::look::Glyphs;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
+mod find;
 mod items;
 mod scroll;
 
