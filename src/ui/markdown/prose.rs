@@ -9,11 +9,14 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{expand_tabs, one_line, sanitize, width, wrap_prefixed};
+use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
 
 use super::table::Table;
 use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key};
+
+/// What quotes and lists leave to the text at least.
+const LEAST_TEXT_COLS: usize = 4;
 
 /// Draws the source of one top-level block.
 pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
@@ -372,7 +375,12 @@ impl<'a> Writer<'a> {
             Container::Quote => 2,
             Container::Item { cols, .. } => *cols,
         });
-        cols.sum()
+        cols.sum::<usize>().min(self.most_prefix())
+    }
+
+    /// Deep nesting on a narrow screen leaves at least so many columns to the text.
+    fn most_prefix(&self) -> usize {
+        usize::from(self.cols.min(PROSE_COLS)).saturating_sub(LEAST_TEXT_COLS)
     }
 
     /// What stands before the next line, and before those after it. Marks are taken when `takes_marks`.
@@ -400,6 +408,26 @@ impl<'a> Writer<'a> {
                 }
             }
         }
+        let most = self.most_prefix();
+        narrow(&mut first, most);
+        narrow(&mut rest, most);
         (first, rest)
+    }
+}
+
+/// Takes from a prefix until it fits: indents first, then the outer marks, then the end of the last one.
+fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
+    while prefix.iter().map(|span| width(&span.content)).sum::<usize>() > most {
+        let blank = prefix.iter().position(|span| span.content.trim().is_empty());
+        match blank {
+            Some(at) => drop(prefix.remove(at)),
+            None if prefix.len() > 1 => drop(prefix.remove(0)),
+            None => {
+                for span in prefix.iter_mut() {
+                    span.content = truncate(&span.content, most).into();
+                }
+                return;
+            }
+        }
     }
 }

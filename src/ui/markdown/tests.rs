@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_is_too_wide_or_unsafe(source in markdown_text(), cols in 12_u16..60) {
+    fn no_line_is_too_wide_or_unsafe(source in markdown_text(), cols in 8_u16..60) {
         for line in draw_all(&mut Markdown::of(&source), &source, cols) {
             let text = line.to_string();
             prop_assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{:?}", text);
