@@ -7,12 +7,14 @@
 //! stream costs a line and not a screen.
 //! Invariant: whatever was shown before, the terminal shows the next buffer afterwards.
 
-use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
+mod pack;
 mod pen;
 
+use pack::{Packed, Packer};
 use pen::Pen;
 
 /// Least cells that scrolling must save: below that, painting is as short.
@@ -20,8 +22,11 @@ const LEAST_SAVED_CELLS: usize = 60;
 
 /// What the terminal shows, and the next frame.
 pub struct Painter {
-    shown: Buffer,
     next: Buffer,
+    packer: Packer,
+    shown: Vec<Packed>,
+    /// The next frame's.
+    packed: Vec<Packed>,
     /// Nothing is known of the terminal: all is painted.
     is_void: bool,
     cursor: Option<Position>,
@@ -44,8 +49,10 @@ impl Painter {
     pub fn new(cols: u16, rows: u16) -> Self {
         let area = Rect::new(0, 0, cols, rows);
         Self {
-            shown: Buffer::empty(area),
             next: Buffer::empty(area),
+            packer: Packer::default(),
+            shown: Vec::new(),
+            packed: Vec::new(),
             is_void: true,
             cursor: None,
             changed: Vec::new(),
@@ -57,7 +64,6 @@ impl Painter {
     pub fn resize(&mut self, cols: u16, rows: u16) {
         let area = Rect::new(0, 0, cols, rows);
         if area != self.next.area {
-            self.shown.resize(area);
             self.next.resize(area);
             self.is_void = true;
         }
@@ -84,11 +90,14 @@ impl Painter {
         let is_first = std::mem::take(&mut self.is_void);
         if is_first {
             self.pen.clear_screen();
-            self.shown.reset();
+            self.shown.clear();
         }
+        self.packed.clear();
+        self.packed.extend(self.next.content.iter().map(|cell| self.packer.pack(cell)));
+        self.shown.resize(self.packed.len(), Packed::BLANK);
         self.changed.clear();
         for row in 0..self.next.area.height {
-            self.changed.push(Self::row(&self.shown, row) != Self::row(&self.next, row));
+            self.changed.push(self.row(&self.shown, row) != self.row(&self.packed, row));
         }
         if !is_first {
             self.scroll();
@@ -102,13 +111,13 @@ impl Painter {
             self.pen.place_cursor(cursor);
         }
         self.cursor = cursor;
-        std::mem::swap(&mut self.shown, &mut self.next);
+        std::mem::swap(&mut self.shown, &mut self.packed);
         self.pen.end()
     }
 
-    fn row(buffer: &Buffer, row: u16) -> &[Cell] {
-        let cols = usize::from(buffer.area.width);
-        buffer.content.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
+    fn row<'a, T>(&self, cells: &'a [T], row: u16) -> &'a [T] {
+        let cols = usize::from(self.next.area.width);
+        cells.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
     }
 
     /// Lets the terminal move what only moved.
@@ -116,19 +125,19 @@ impl Painter {
         let first = self.changed.iter().position(|changed| *changed);
         let last = self.changed.iter().rposition(|changed| *changed);
         let (Some(first), Some(last)) = (first, last) else { return };
-        // A region of two or three rows is painted as fast.
-        if last < first + 3 {
+        // Two or three rows are painted as fast.
+        if self.changed.iter().filter(|changed| **changed).count() < 4 {
             return;
         }
-        let Some(scroll) = find_scroll(&self.shown, &self.next, to_u16(first), to_u16(last + 1)) else {
-            return;
-        };
+        let (from, to) = (to_u16(first), to_u16(last + 1));
+        let prints = |cells| (from..to).map(|row| Print::of(self.row(cells, row))).collect::<Vec<_>>();
+        let Some(scroll) = find_scroll(&prints(&self.shown), &prints(&self.packed), from) else { return };
         self.pen.scroll(scroll.top, scroll.bottom, scroll.rows);
         let moved = usize::from(scroll.top)..usize::from(scroll.bottom);
         self.changed.get_mut(moved).unwrap_or_default().fill(true);
-        let cols = usize::from(self.shown.area.width);
+        let cols = usize::from(self.next.area.width);
         let region = usize::from(scroll.top) * cols..usize::from(scroll.bottom) * cols;
-        let Some(region) = self.shown.content.get_mut(region) else { return };
+        let Some(region) = self.shown.get_mut(region) else { return };
         let moved = (scroll.rows.unsigned_abs() as usize * cols).min(region.len());
         // What comes in is blank, in the plain style that is set at the begin of a frame.
         let blank = if scroll.rows > 0 {
@@ -138,20 +147,22 @@ impl Painter {
             region.rotate_right(moved);
             0..moved
         };
-        region.get_mut(blank).unwrap_or_default().fill(Cell::EMPTY);
+        region.get_mut(blank).unwrap_or_default().fill(Packed::BLANK);
     }
 
     fn paint_row(&mut self, row: u16) {
-        let (shown, next) = (Self::row(&self.shown, row), Self::row(&self.next, row));
+        let (shown, packed) = (self.row(&self.shown, row), self.row(&self.packed, row));
+        let cells: &[Cell] = self.row(&self.next.content, row);
+        let mut pen = std::mem::take(&mut self.pen);
         // Up to where cells are painted although they seem to be right: half of a wide one stood there.
         let mut forced = 0;
         let mut x = 0;
-        while let (Some(old), Some(cell)) = (shown.get(x), next.get(x)) {
-            let width = usize::from(cell.cell_width()).max(1);
-            if x < forced || old != cell {
-                self.pen.cell(to_u16(x), row, cell, to_u16(width), next);
+        while let (Some(old), Some(new), Some(cell)) = (shown.get(x), packed.get(x), cells.get(x)) {
+            let width = new.width();
+            if (x < forced || old != new) && *new != Packed::COVERED {
+                pen.cell(to_u16(x), row, cell, to_u16(width), cells);
                 for (under, old) in shown.iter().enumerate().skip(x).take(width) {
-                    let end = under + usize::from(old.cell_width()).max(1);
+                    let end = under + old.width();
                     if end > x + width {
                         forced = forced.max(end);
                     }
@@ -159,23 +170,23 @@ impl Painter {
             }
             x += width;
         }
+        self.pen = pen;
     }
 }
 
-/// What the terminal may move between two frames that differ in rows `from..to`; `None`: nothing worth it.
-fn find_scroll(shown: &Buffer, next: &Buffer, from: u16, to: u16) -> Option<Scroll> {
-    let print = |buffer| (from..to).map(|row| Print::of(Painter::row(buffer, row))).collect::<Vec<_>>();
-    let (old, new) = (print(shown), print(next));
-    let count = i32::from(to - from);
+/// What the terminal may move between two frames that differ in these rows, the first of which is `from`; `None`:
+/// nothing worth it.
+fn find_scroll(old: &[Print], new: &[Print], from: u16) -> Option<Scroll> {
+    let count = i32::try_from(new.len()).unwrap_or(0);
     let mut best: Option<(usize, Scroll)> = None;
     let most = count * 2 / 3;
     for rows in (-most..=most).filter(|rows| *rows != 0) {
         let mut saved = 0;
         let mut span: Option<(i32, i32)> = None;
         for to_row in 0.max(-rows)..count.min(count - rows) {
-            let (Some(a), Some(b)) = (at(&old, to_row + rows), at(&new, to_row)) else { continue };
+            let (Some(a), Some(b)) = (at(old, to_row + rows), at(new, to_row)) else { continue };
             // Rows that are right where they are would have to be painted again.
-            let stays = at(&old, to_row).is_some_and(|stays| stays == b);
+            let stays = at(old, to_row).is_some_and(|stays| stays == b);
             if a == b && !stays {
                 saved += b.cells;
                 span = Some((span.map_or(to_row, |(top, _)| top), to_row));
@@ -184,8 +195,8 @@ fn find_scroll(shown: &Buffer, next: &Buffer, from: u16, to: u16) -> Option<Scro
         let Some((top, last)) = span else { continue };
         let (top, bottom) = if rows > 0 { (top, last + rows + 1) } else { (top + rows, last + 1) };
         let broken: usize = (top..bottom)
-            .filter(|row| at(&old, *row) == at(&new, *row) && at(&old, *row + rows) != at(&new, *row))
-            .filter_map(|row| at(&new, row).map(|print| print.cells))
+            .filter(|row| at(old, *row) == at(new, *row) && at(old, *row + rows) != at(new, *row))
+            .filter_map(|row| at(new, row).map(|print| print.cells))
             .sum();
         let saved = saved.saturating_sub(broken);
         if saved >= LEAST_SAVED_CELLS && best.is_none_or(|(most, _)| saved > most) {
@@ -209,29 +220,13 @@ struct Print {
 }
 
 impl Print {
-    fn of(row: &[Cell]) -> Self {
-        let mut hash = 0_u64;
-        let mut cells = 0;
-        let mut mix = |value: u64| hash = (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
+    fn of(row: &[Packed]) -> Self {
         // The last column belongs to the scroll bar, which goes its own way.
-        for cell in row.get(..row.len().saturating_sub(1)).unwrap_or_default() {
-            let symbol = cell.symbol().as_bytes();
-            mix(symbol.iter().fold(0, |sum, byte| (sum << 8) | u64::from(*byte)));
-            mix(color(cell.fg) << 32 | color(cell.bg) << 8 | u64::from(cell.modifier.bits()));
-            cells += usize::from(symbol != b" ");
+        let row = row.get(..row.len().saturating_sub(1)).unwrap_or_default();
+        Self {
+            hash: row.iter().fold(0, |hash, cell| cell.mix_into(hash)),
+            cells: row.iter().filter(|cell| !cell.is_blank()).count(),
         }
-        Self { hash, cells }
-    }
-}
-
-fn color(color: ratatui::style::Color) -> u64 {
-    match color {
-        ratatui::style::Color::Rgb(r, g, b) => {
-            1 << 24 | u64::from(r) << 16 | u64::from(g) << 8 | u64::from(b)
-        }
-        ratatui::style::Color::Indexed(index) => 1 << 25 | u64::from(index),
-        ratatui::style::Color::Reset => 0,
-        named => 1 << 26 | u64::from(pen::named_index(named)),
     }
 }
 

@@ -330,7 +330,7 @@ pub(super) fn draw_completions(scene: &Scene, above: Rect, buf: &mut Buffer, hit
             Span::styled(format!("{pad}{detail}"), dim),
         ]);
         let free = usize::from(area.width).saturating_sub(line_width(&line));
-        buf.set_line(row.x, y, &line, row.width);
+        text::put_line(buf, row.x, y, &line, row.width);
         if is_selected && offered.len() > most && free > count.len() {
             let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
             buf.set_string(at, y, count, dim);

@@ -51,7 +51,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
         None => state,
     };
     let left_cols = line_width(&left).min(room);
-    buf.set_line(area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
+    text::put_line(buf, area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
 
     let dot = format!(" {} ", scene.look.glyphs.dot);
     let mut pieces = pieces(scene, area.width);
@@ -67,10 +67,10 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     let mut x = area.right().saturating_sub(1 + u16::try_from(cols(&pieces)).unwrap_or(0));
     for (index, Piece { line, action, .. }) in pieces.iter().enumerate() {
         if index > 0 {
-            (x, _) = buf.set_stringn(x, area.y, &dot, text::width(&dot), scene.style(Role::TextDim));
+            x = text::put_text(buf, x, area.y, &dot, area.width, scene.style(Role::TextDim));
         }
         let width = u16::try_from(line_width(line)).unwrap_or(0);
-        buf.set_line(x, area.y, line, width);
+        text::put_line(buf, x, area.y, line, width);
         if let Some(action) = action {
             hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(*action));
         }
@@ -89,7 +89,7 @@ pub(super) fn draw_rule(
     hits: &mut HitMap,
 ) {
     let rule = scene.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
-    buf.set_string(area.x + 1, area.y, rule, scene.style(Role::Rule));
+    text::put_text(buf, area.x + 1, area.y, &rule, area.width, scene.style(Role::Rule));
     if let Some(count) = plan::count(scene.session).filter(|_| has_plan_count) {
         let label = format!(" plan {count} ");
         let (end, _) = buf.set_stringn(

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::style::Style;
 use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
@@ -25,23 +26,42 @@ const MARKS_MAX: usize = 6;
 /// Columns between tab stops.
 pub const TAB_COLS: usize = 4;
 
-/// Writes a line into cells, as [`Buffer::set_line`] does. Most text is ASCII, where each letter is a cell: that
-/// goes without a search for clusters, which otherwise is a third of a frame.
+/// Writes a line into cells, as [`Buffer::set_line`] does.
 pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
     let end = x.saturating_add(cols).min(buf.area.right());
     for span in line {
         let style = line.style.patch(span.style);
-        let text = span.content.as_ref();
-        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            x = buf.set_stringn(x, y, text, usize::from(end.saturating_sub(x)), style).0;
-            continue;
-        }
-        for at in 0..text.len().min(usize::from(end.saturating_sub(x))) {
-            let Some(cell) = buf.cell_mut((x, y)) else { return };
-            cell.set_symbol(text.get(at..=at).unwrap_or(" ")).set_style(style);
-            x += 1;
-        }
+        x = put_text(buf, x, y, &span.content, end.saturating_sub(x), style);
     }
+}
+
+/// Writes text into at most so many cells, as [`Buffer::set_stringn`] does, and returns the column behind it. Most
+/// text has letters that are a cell each: that goes without a search for clusters, which otherwise is a third of a
+/// frame.
+pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: Style) -> u16 {
+    let room = cols.min(buf.area.right().saturating_sub(x));
+    if !text.chars().all(is_one_cell) {
+        return buf.set_stringn(x, y, text, usize::from(room), style).0;
+    }
+    if y < buf.area.top() || y >= buf.area.bottom() || x < buf.area.left() || room == 0 {
+        return x;
+    }
+    let from = usize::from(y - buf.area.y) * usize::from(buf.area.width) + usize::from(x - buf.area.x);
+    let cells = buf.content.get_mut(from..from + usize::from(room)).unwrap_or_default();
+    let mut count = 0;
+    for (cell, letter) in cells.iter_mut().zip(text.chars()) {
+        cell.set_char(letter).set_style(style);
+        count += 1;
+    }
+    x + count
+}
+
+/// Whether a letter is one cell wide and joins no other of its kind: printable ASCII, Latin letters and signs, dashes
+/// and quotes, lines and blocks.
+fn is_one_cell(letter: char) -> bool {
+    matches!(letter,
+        ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
+        | '\u{2500}'..='\u{25fc}')
 }
 
 /// Makes text safe to draw. Escape sequences go, control characters become visible pictures, characters

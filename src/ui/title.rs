@@ -64,20 +64,26 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     for (index, part) in left.iter().enumerate() {
         if index > 0 {
             let dot = format!(" {} ", scene.look.glyphs.dot);
-            (x, _) =
-                buf.set_stringn(x, area.y, dot, usize::from(area.right() - x), scene.style(Role::TextDim));
+            x = text::put_text(buf, x, area.y, &dot, area.right() - x, scene.style(Role::TextDim));
         }
         let from = x;
         let most = usize::from(area.right().saturating_sub(x + 1));
         let shown = text::truncate(&part.text, most);
-        (x, _) = buf.set_stringn(x, area.y, shown, most, scene.style(part.role));
+        x = text::put_text(
+            buf,
+            x,
+            area.y,
+            &shown,
+            area.right().saturating_sub(x + 1),
+            scene.style(part.role),
+        );
         if let Some(action) = part.action {
             hits.add(Rect { x: from, y: area.y, width: x - from, height: 1 }, Hit::Act(action));
         }
     }
     let width = u16::try_from(line_width(&right)).unwrap_or(0);
     if width > 0 && x + width < area.right() {
-        buf.set_line(area.right() - 1 - width, area.y, &right, width);
+        text::put_line(buf, area.right() - 1 - width, area.y, &right, width);
     }
 }
 

@@ -1,3 +1,4 @@
+use ratatui::buffer::{CellDiffOption, CellWidth};
 use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
@@ -28,7 +29,7 @@ impl Screen {
 
     /// The terminal shows what the painter thinks it shows.
     fn check(&self) {
-        let want = &self.painter.shown;
+        let want = &self.painter.next;
         for y in 0..want.area.height {
             let mut x = 0;
             while x < want.area.width {
@@ -152,4 +153,18 @@ fn a_new_size_paints_all() {
     assert!(screen.draw(|buf| lines(buf, 0, Style::new())) > 30);
     screen.painter.clear();
     assert!(screen.draw(|buf| lines(buf, 0, Style::new())) > 30);
+}
+
+#[test]
+fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
+    let mut screen = Screen::new(20, 4);
+    let text = |buf: &mut Buffer| lines(buf, 0, Style::new());
+    screen.draw(text);
+    screen.painter.begin(Style::new());
+    text(&mut screen.painter.next);
+    for x in 2..9 {
+        screen.painter.next[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
+    }
+    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
+    assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
 }

@@ -155,8 +155,13 @@ fn a_line_goes_into_cells_as_ratatui_puts_it() {
     use ratatui::text::Span;
     let area = Rect::new(0, 0, 12, 3);
     for cols in [0, 3, 7, 12, 40] {
-        for texts in [["plain text", " and more"], ["日本", "abc"], ["ab", "日本語日本"], ["e\u{301}x", "~"]]
-        {
+        for texts in [
+            ["plain text", " and more"],
+            ["日本", "abc"],
+            ["ab", "日本語日本"],
+            ["e\u{301}x", "~"],
+            ["▌ – “ü”", "│─"],
+        ] {
             let spans = texts.map(|text| Span::styled(text, Style::new().fg(Color::Red)));
             let line = Line::from(spans.to_vec()).style(Style::new().bg(Color::Blue));
             let (mut ours, mut theirs) = (Buffer::empty(area), Buffer::empty(area));
@@ -164,5 +169,14 @@ fn a_line_goes_into_cells_as_ratatui_puts_it() {
             theirs.set_line(1, 1, &line, cols);
             assert_eq!(ours, theirs, "{texts:?} in {cols}");
         }
+    }
+}
+
+#[test]
+fn letters_of_one_cell_are_that_for_everybody() {
+    for letter in ('\0'..='\u{10ffff}').filter(|letter| super::is_one_cell(*letter)) {
+        let text = format!("{letter}{letter}a{letter}");
+        assert_eq!(text.graphemes(true).count(), 4, "{letter:?}");
+        assert!(text.graphemes(true).all(|cluster| cluster.cell_width() == 1), "{letter:?}");
     }
 }

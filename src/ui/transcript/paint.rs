@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::app::ItemBody;
 use crate::model::Role as Speaker;
-use crate::ui::text::put_line;
+use crate::ui::text::{put_line, put_text};
 use crate::ui::theme::Role;
 
 use super::find::{self, Frame};
@@ -72,7 +72,7 @@ fn draw_piece(
         if is_head && selected == Some(at.item) {
             buf.set_string(area.x + 1, y, look.glyphs.arrow, look.theme.style(Role::Accent));
         } else if is_user && row >= outer_gap {
-            buf.set_string(area.x + 1, y, look.glyphs.bar, look.theme.style(Role::UserBar));
+            put_text(buf, area.x + 1, y, look.glyphs.bar, 1, look.theme.style(Role::UserBar));
         }
         let text_row = row.checked_sub(blank);
         list.view.select.seen.push(SeenRow { item: at.item, piece: at.piece, row: text_row, x });
@@ -105,7 +105,7 @@ fn draw_scroll_bar(list: &List<'_>, top: Place, bottom: Place, y: u16, area: Rec
         } else {
             (Role::ScrollTrack, list.look.glyphs.pipe)
         };
-        buf.set_string(x, area.y + offset, text, list.look.theme.style(role));
+        put_text(buf, x, area.y + offset, text, 1, list.look.theme.style(role));
     }
 }
 

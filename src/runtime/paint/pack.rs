@@ -1,0 +1,121 @@
+//! Cells as numbers, which are compared and kept in a fraction of a cell's time and room.
+
+use std::hash::{BuildHasher, RandomState};
+
+use ratatui::buffer::{Cell, CellDiffOption, CellWidth};
+use ratatui::style::Color;
+
+use super::pen::named_index;
+
+/// Longest symbol that is kept as it is.
+const PLAIN_BYTES: usize = 7;
+
+/// A cell. Two that look alike are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packed {
+    symbol: u64,
+    colors: u64,
+    rest: u64,
+}
+
+impl Packed {
+    /// A blank in the terminal's own colours.
+    pub const BLANK: Self = Self { symbol: b' ' as u64, colors: 0, rest: 1 << 56 };
+
+    /// What a picture or something else covers: nothing is painted there, and whatever comes after it is.
+    pub const COVERED: Self = Self { symbol: u64::MAX, colors: 0, rest: 1 << 56 };
+
+    /// Columns that it takes, at least one.
+    pub fn width(self) -> usize {
+        usize::from(self.rest.to_be_bytes()[0])
+    }
+
+    /// Whether nothing but the background is seen.
+    pub fn is_blank(self) -> bool {
+        self.symbol == Self::BLANK.symbol
+    }
+
+    /// Mixes it into the hash of a row.
+    pub fn mix_into(self, hash: u64) -> u64 {
+        let mix = |hash: u64, value: u64| (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
+        mix(mix(mix(hash, self.symbol), self.colors), self.rest)
+    }
+}
+
+/// Packs cells.
+#[derive(Default)]
+pub(super) struct Packer {
+    hasher: RandomState,
+}
+
+impl Packer {
+    /// A cell as numbers.
+    pub fn pack(&self, cell: &Cell) -> Packed {
+        if cell.diff_option == CellDiffOption::Skip {
+            return Packed::COVERED;
+        }
+        let bytes = cell.symbol().as_bytes();
+        let is_letter = bytes.len() == 1 && cell.diff_option == CellDiffOption::None;
+        let width = if is_letter { 1 } else { u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1) };
+        let symbol = if bytes.len() <= PLAIN_BYTES {
+            bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        } else {
+            // An agent that knows the hash could make one cluster pass for another; it cannot know this one.
+            self.hasher.hash_one(bytes) | 0xff << 56
+        };
+        let modifier = u64::from(cell.modifier.bits());
+        Packed {
+            symbol,
+            colors: color(cell.fg) << 32 | color(cell.bg),
+            rest: u64::from(width) << 56 | modifier << 32 | color(cell.underline_color),
+        }
+    }
+}
+
+fn color(color: Color) -> u64 {
+    match color {
+        Color::Reset => 0,
+        Color::Rgb(r, g, b) => 1 << 24 | u64::from(r) << 16 | u64::from(g) << 8 | u64::from(b),
+        Color::Indexed(index) => 2 << 24 | u64::from(index),
+        named => 3 << 24 | u64::from(named_index(named)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::{Modifier, Style};
+
+    use super::*;
+
+    #[test]
+    fn cells_that_look_different_differ() {
+        let packer = Packer::default();
+        let styles = [
+            Style::new(),
+            Style::new().fg(Color::Black),
+            Style::new().bg(Color::Black),
+            Style::new().fg(Color::Indexed(0)),
+            Style::new().fg(Color::Rgb(0, 0, 0)),
+            Style::new().bg(Color::Rgb(0, 0, 1)),
+            Style::new().underline_color(Color::Rgb(0, 0, 1)),
+            Style::new().add_modifier(Modifier::BOLD),
+            Style::new().add_modifier(Modifier::CROSSED_OUT),
+        ];
+        let symbols = [" ", "a", "b", "日", "e\u{301}", "👩‍👩‍👧", "👩‍👩‍👦", "🧑🏽‍🚀", "🧑🏿‍🚀"];
+        let mut cells = Vec::new();
+        for symbol in symbols {
+            for style in styles {
+                let mut cell = Cell::default();
+                cell.set_symbol(symbol).set_style(style);
+                cells.push(cell);
+            }
+        }
+        for (a, one) in cells.iter().enumerate() {
+            for (b, other) in cells.iter().enumerate() {
+                assert_eq!(packer.pack(one) == packer.pack(other), a == b, "{one:?} {other:?}");
+            }
+            assert_eq!(packer.pack(one).width(), usize::from(one.cell_width()));
+        }
+        assert_eq!(packer.pack(&Cell::EMPTY), Packed::BLANK);
+    }
+}
