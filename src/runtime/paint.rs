@@ -223,10 +223,12 @@ impl Print {
     fn of(row: &[Packed]) -> Self {
         // The last column belongs to the scroll bar, which goes its own way.
         let row = row.get(..row.len().saturating_sub(1)).unwrap_or_default();
-        Self {
-            hash: row.iter().fold(0, |hash, cell| cell.mix_into(hash)),
-            cells: row.iter().filter(|cell| !cell.is_blank()).count(),
+        let mut print = Self { hash: 0, cells: 0 };
+        for cell in row {
+            print.hash = cell.mix_into(print.hash);
+            print.cells += usize::from(!cell.is_blank());
         }
+        print
     }
 }
 

@@ -50,7 +50,11 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     let cells = buf.content.get_mut(from..from + usize::from(room)).unwrap_or_default();
     let mut count = 0;
     for (cell, letter) in cells.iter_mut().zip(text.chars()) {
-        cell.set_char(letter).set_style(style);
+        // Most cells are blank already.
+        if letter != ' ' || cell.symbol() != " " {
+            cell.set_char(letter);
+        }
+        cell.set_style(style);
         count += 1;
     }
     x + count

@@ -26,19 +26,22 @@ impl Packed {
     pub const COVERED: Self = Self { symbol: u64::MAX, colors: 0, rest: 1 << 56 };
 
     /// Columns that it takes, at least one.
+    #[inline]
     pub fn width(self) -> usize {
         usize::from(self.rest.to_be_bytes()[0])
     }
 
     /// Whether nothing but the background is seen.
+    #[inline]
     pub fn is_blank(self) -> bool {
         self.symbol == Self::BLANK.symbol
     }
 
     /// Mixes it into the hash of a row.
+    #[inline]
     pub fn mix_into(self, hash: u64) -> u64 {
-        let mix = |hash: u64, value: u64| (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
-        mix(mix(mix(hash, self.symbol), self.colors), self.rest)
+        let value = self.symbol ^ self.colors.rotate_left(23) ^ self.rest.rotate_left(43);
+        (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95)
     }
 }
 
@@ -50,28 +53,29 @@ pub(super) struct Packer {
 
 impl Packer {
     /// A cell as numbers.
+    #[inline]
     pub fn pack(&self, cell: &Cell) -> Packed {
+        let colors = color(cell.fg) << 32 | color(cell.bg);
+        let style = u64::from(cell.modifier.bits()) << 32 | color(cell.underline_color);
+        let bytes = cell.symbol().as_bytes();
+        if let ([letter], CellDiffOption::None) = (bytes, cell.diff_option) {
+            return Packed { symbol: u64::from(*letter), colors, rest: 1 << 56 | style };
+        }
         if cell.diff_option == CellDiffOption::Skip {
             return Packed::COVERED;
         }
-        let bytes = cell.symbol().as_bytes();
-        let is_letter = bytes.len() == 1 && cell.diff_option == CellDiffOption::None;
-        let width = if is_letter { 1 } else { u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1) };
+        let width = u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1);
         let symbol = if bytes.len() <= PLAIN_BYTES {
             bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         } else {
             // An agent that knows the hash could make one cluster pass for another; it cannot know this one.
             self.hasher.hash_one(bytes) | 0xff << 56
         };
-        let modifier = u64::from(cell.modifier.bits());
-        Packed {
-            symbol,
-            colors: color(cell.fg) << 32 | color(cell.bg),
-            rest: u64::from(width) << 56 | modifier << 32 | color(cell.underline_color),
-        }
+        Packed { symbol, colors, rest: u64::from(width) << 56 | style }
     }
 }
 
+#[inline]
 fn color(color: Color) -> u64 {
     match color {
         Color::Reset => 0,
