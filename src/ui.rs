@@ -6,6 +6,7 @@
 //! thrown away; nothing from an agent reaches a cell unless it went through `text::sanitize` or vt100.
 
 pub mod cells;
+mod changes;
 mod composer;
 pub mod diff;
 pub mod highlight;

@@ -147,6 +147,8 @@ pub enum ViewCommand {
     ScrollDialog(i32),
     /// Scroll the body of the top dialog by so many screens.
     ScrollDialogPages(i32),
+    /// In all changes: so many changed places on (negative: back).
+    JumpHunk(i32),
     /// Repaint everything.
     Redraw,
 }

@@ -34,8 +34,23 @@ pub enum Modal {
     },
     /// Facts about the connection.
     Connection(ConnId),
+    /// All changes of the session.
+    Changes(ChangesDialog),
     /// A line of text to be given (a title, a variable of a sign-in).
     Line(LineDialog),
+}
+
+/// How all changes are looked at.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChangesDialog {
+    /// The shown file, a place among those that pass the filter.
+    pub selected: usize,
+    /// Words that a path must hold.
+    pub filter: LineInput,
+    /// Whether letters go into the filter.
+    pub is_filtering: bool,
+    /// Whether all unchanged lines are shown that were told.
+    pub shows_context: bool,
 }
 
 /// A list with a fuzzy filter.

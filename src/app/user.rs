@@ -8,6 +8,7 @@
 //! closes a dialog never also cancels; what allows is never chosen by default for good.
 
 mod asks;
+mod changes;
 mod commands;
 mod composer;
 mod copy;
@@ -34,6 +35,7 @@ mod url;
 mod validate;
 
 pub use asks::on_ask_shown;
+pub use changes::shown_files;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion};
 pub use copy::on_copied;
@@ -99,6 +101,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
                 dialog.problem = None;
             }
         }
+        Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
         Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) => {}
         None => form::on_line(state, &edit),
     }
@@ -129,6 +132,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Choice => dialogs::on_choice(state, said, now, fx),
         Focus::Queue => queue::on_action(state, said, fx),
         Focus::Help | Focus::Log | Focus::Connection => dialogs::on_page(state, said, fx),
+        Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
         Focus::Permission | Focus::OutsideFile => asks::on_options(state, said, now, fx),
         Focus::Url => asks::on_url(state, said, now, fx),

@@ -52,6 +52,8 @@ pub enum Context {
     Queue,
     /// Text that was selected with the mouse; what is not bound here is looked up in `Main`.
     Selection,
+    /// All changes of the session.
+    Changes,
     /// Everywhere; looked up last from every place.
     Global,
 }
@@ -72,6 +74,7 @@ impl Context {
         Self::Text,
         Self::Line,
         Self::Queue,
+        Self::Changes,
     ];
 
     /// Its name in `[keys.NAME]`.
@@ -89,6 +92,7 @@ impl Context {
             Self::Line => "line",
             Self::Queue => "queue",
             Self::Selection => "selection",
+            Self::Changes => "changes",
             Self::Global => "global",
         }
     }
@@ -108,6 +112,7 @@ impl Context {
             Self::Line => "A line of text",
             Self::Queue => "Queued prompts",
             Self::Selection => "Selected text",
+            Self::Changes => "All changes",
             Self::Global => "Everywhere",
         }
     }
@@ -128,6 +133,7 @@ impl Context {
             Self::Queue => &[Self::Queue, Self::Global],
             // Routing goes on in `Main` by itself.
             Self::Selection => &[Self::Selection],
+            Self::Changes => &[Self::Changes, Self::Global],
             Self::Global => &[Self::Global],
         }
     }

@@ -113,6 +113,8 @@ pub enum Action {
     OpenPalette,
     /// The help.
     OpenHelp,
+    /// All changes of the session.
+    OpenChanges,
     /// The log of the wire.
     OpenLog,
     /// Facts about the connection.
@@ -150,6 +152,13 @@ pub enum Action {
     RestartAgent,
     /// Ends the agent's process.
     ForceStop,
+
+    /// In all changes: the next changed place.
+    NextHunk,
+    /// In all changes: the changed place before.
+    PreviousHunk,
+    /// In a dialog that has letters for keys: letters go into its filter.
+    Filter,
 
     /// In a dialog: up.
     Up,

@@ -23,7 +23,7 @@ mod other;
 mod output;
 mod tool;
 
-pub(crate) use tool::{is_groupable, title};
+pub(crate) use tool::{diff_head, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;

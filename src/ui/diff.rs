@@ -277,6 +277,23 @@ impl Diff {
         source.get(row.start as usize..row.end as usize).unwrap_or_default()
     }
 
+    /// The first rows of runs of changed lines, in a layout.
+    pub fn hunks(&self, layout: Layout) -> Vec<usize> {
+        let is_changed = |row: u32| {
+            self.rows.get(row as usize).is_some_and(|row| matches!(row.kind, RowKind::Minus | RowKind::Plus))
+        };
+        let is_in_hunk = |at: usize| match layout {
+            Layout::Unified => is_changed(index(at)),
+            Layout::SideBySide => self
+                .sides
+                .get(at)
+                .is_some_and(|side| [side.left, side.right].into_iter().flatten().any(is_changed)),
+        };
+        let begins =
+            |at: &usize| is_in_hunk(*at) && at.checked_sub(1).is_none_or(|before| !is_in_hunk(before));
+        (0..self.len(layout)).filter(begins).collect()
+    }
+
     /// How many rows there are to draw in a layout.
     pub fn len(&self, layout: Layout) -> usize {
         match layout {

@@ -59,6 +59,8 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Queue => (Context::Queue, false),
         Focus::Help | Focus::Log => (Context::Text, true),
         Focus::Connection => (Context::Text, false),
+        Focus::Changes if user::line_input(state).is_some() => (Context::List, true),
+        Focus::Changes => (Context::Changes, false),
         Focus::Line => (Context::Line, true),
         Focus::Permission | Focus::OutsideFile => (Context::Permission, false),
         Focus::Form => (Context::Form, is_text_field(state)),
@@ -170,6 +172,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
         let takes_text = match user::focus(state) {
             Focus::Picker | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),
+            Focus::Changes => user::line_input(state).is_some(),
             Focus::Main
             | Focus::Browse
             | Focus::Search

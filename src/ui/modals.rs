@@ -22,6 +22,7 @@ use crate::app::user;
 use crate::app::{LineInput, Modal, OpenAskKind, State};
 use crate::model::ElicitationMode;
 
+use super::changes;
 use super::log;
 use super::scene::Scene;
 use super::text;
@@ -43,6 +44,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
             Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
             Modal::Connection(conn) => connection::draw(scene, *conn, view, area, buf),
+            Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
         };
     }
@@ -73,6 +75,11 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     }
 }
 
+/// A scroll bar, where there is more than fits.
+pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
+    sheet::draw_bar(scene, bar, skip, rows, all, buf);
+}
+
 /// `1 of 3`, when more asks wait behind the shown one.
 fn place_in_queue(scene: &Scene) -> String {
     let asks = scene.session.asks.len();
@@ -88,6 +95,7 @@ fn heading(modal: &Modal) -> String {
         Modal::Help { .. } => "Keys".to_owned(),
         Modal::Log { .. } => "Log of the wire".to_owned(),
         Modal::Connection(_) => "Connection".to_owned(),
+        Modal::Changes(_) => "Changes".to_owned(),
     }
 }
 

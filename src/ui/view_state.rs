@@ -17,6 +17,7 @@ use crate::app::{State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::model::{Action, AskId, SessionKey};
 
+use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
 use super::look::Glyphs;
@@ -45,6 +46,7 @@ pub struct ViewState {
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
     pub(super) log: LogView,
+    pub(super) changes: ChangesView,
     pub(super) hits: HitMap,
     /// The session of the last frame.
     active: Option<SessionKey>,
@@ -127,6 +129,7 @@ impl ViewState {
             composer: Composer::default(),
             transcripts: BTreeMap::new(),
             dialog: DialogView::default(),
+            changes: ChangesView::default(),
             log: LogView::default(),
             hits: HitMap::default(),
             active: None,
@@ -179,6 +182,7 @@ impl ViewState {
                 let page = i64::try_from(self.dialog.page.saturating_sub(1).max(1)).unwrap_or(1);
                 self.scroll_dialog(i64::from(pages).saturating_mul(page));
             }
+            ViewCommand::JumpHunk(steps) => self.changes.jump(steps),
             ViewCommand::Redraw => self.wants_clear = true,
         }
     }

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use crate::app::{
-    ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase, State, ViewCommand,
-    flow,
+    ChangesDialog, ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase,
+    State, ViewCommand, flow,
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
@@ -45,6 +45,9 @@ pub fn is_command(action: Action) -> bool {
             | Action::Edit
             | Action::MoveUp
             | Action::MoveDown
+            | Action::NextHunk
+            | Action::PreviousHunk
+            | Action::Filter
             | Action::Mark(_)
             | Action::CopySelection
             | Action::ClearSelection
@@ -203,6 +206,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             picker::push(state, palette);
         }
         Action::OpenHelp => dialogs::toggle_page(state, dialogs::help(), fx),
+        Action::OpenChanges => dialogs::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
         Action::OpenLog => dialogs::toggle_page(state, dialogs::log(), fx),
         Action::OpenConnection => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {

@@ -8,7 +8,7 @@ use crate::model::{Action, LineEdit};
 use super::{leave, moved, on_action};
 
 /// Lines that are more than any dialog has: to its end, or its beginning.
-const ALL_LINES: i32 = 1_000_000;
+pub const ALL_LINES: i32 = 1_000_000;
 
 /// A question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {

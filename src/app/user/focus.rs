@@ -26,6 +26,8 @@ pub enum Focus {
     Log,
     /// Facts about the connection.
     Connection,
+    /// All changes of the session.
+    Changes,
     /// A line to be given.
     Line,
     /// A permission.
@@ -47,6 +49,7 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Help { .. }) => Focus::Help,
         Some(Modal::Log { .. }) => Focus::Log,
         Some(Modal::Connection(_)) => Focus::Connection,
+        Some(Modal::Changes(_)) => Focus::Changes,
         Some(Modal::Line(_)) => Focus::Line,
         None => match first_ask(state).map(|open| &open.kind) {
             None => base_focus(state),
@@ -83,6 +86,7 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
     match state.modals.last() {
         Some(Modal::Picker(picker)) => Some(&picker.filter),
         Some(Modal::Help { filter } | Modal::Log { filter }) => Some(filter),
+        Some(Modal::Changes(dialog)) => dialog.is_filtering.then_some(&dialog.filter),
         Some(Modal::Line(dialog)) => Some(&dialog.input),
         None if focus(state) == Focus::Form => {
             let form = state.ask_view.form.as_ref().filter(|form| !form.is_review)?;

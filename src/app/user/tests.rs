@@ -1,6 +1,7 @@
 //! What keys mean on each layer.
 
 mod asks;
+mod changes;
 mod composer;
 mod copy;
 mod form;

@@ -91,6 +91,7 @@ actions! {
 
     OpenPalette, "open-palette", false, "Find a command";
     OpenHelp, "open-help", true, "Show the keys";
+    OpenChanges, "open-changes", true, "Show all changes of this session";
     OpenModels, "open-models", true, "Choose a model";
     OpenModes, "open-modes", true, "Choose a mode";
     NextMode, "next-mode", true, "Take the next mode";
@@ -109,6 +110,10 @@ actions! {
     SignOut, "sign-out", true, "Sign out of the agent";
     RestartAgent, "restart-agent", true, "Restart the agent and go on";
     ForceStop, "force-stop", true, "Force the agent to stop";
+
+    NextHunk, "next-hunk", false, "The next changed place";
+    PreviousHunk, "previous-hunk", false, "The changed place before";
+    Filter, "filter", false, "Filter by words";
 
     Up, "up", false, "Up";
     Down, "down", false, "Down";

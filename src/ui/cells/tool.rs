@@ -463,7 +463,7 @@ pub(super) fn needs_head(diff: &Diff) -> bool {
 }
 
 /// A line that names the file of a change.
-pub(super) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
+pub(crate) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
     let fate = match diff.fate {
         Fate::New => "  new file",
         Fate::Deleted => "  deleted",

@@ -308,7 +308,7 @@ fn lift(scene: &Scene, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
+pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
     if all <= rows || rows == 0 {
         return;
     }

@@ -1,0 +1,432 @@
+//! All changes of the session: the files at the left, the changes of one of them at the right.
+//!
+//! Duty: draws the page, finds its rows, keeps computed diffs while the page is open. Not its duty: which calls
+//! count and how their changes are joined (`app::changes`).
+//! The first shown row is a row of the diffs, not a line of the screen, so only what is on the screen is drawn.
+//! Invariant: a frame reads at most [`COUNTED_BYTES`] of texts besides the shown file's; the counts of files
+//! that are left come with later frames.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+use crate::app::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
+use crate::app::user::shown_files;
+use crate::app::{ChangesDialog, State};
+use crate::config::keymap::Context;
+use crate::model::{Action, DiffChange, SessionKey};
+
+use super::cells::diff_head;
+use super::composer::blank;
+use super::diff::{Diff, Fate, Layout};
+use super::modals;
+use super::scene::{Scene, counted, line_width};
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, ViewState};
+
+/// From this width on the files stand beside the changes.
+const LIST_FROM_COLS: u16 = 84;
+/// Least and most columns of the files.
+const LEAST_LIST: u16 = 24;
+const MOST_LIST: u16 = 44;
+/// Texts of so many bytes are compared for their counts in one frame.
+const COUNTED_BYTES: usize = 1 << 20;
+/// Rows that stay above a changed place that was jumped to.
+const ROWS_ABOVE: usize = 3;
+
+/// What the page remembers between frames.
+#[derive(Default)]
+pub(super) struct ChangesView {
+    /// Revisions of the session and its helpers: as long as they stay, nothing changed.
+    revisions: Vec<(SessionKey, u64)>,
+    key: ChangesKey,
+    files: Vec<ChangedFile>,
+    diffs: HashMap<PathBuf, Vec<Diff>>,
+    shows_context: bool,
+    shown: Option<PathBuf>,
+    jump: i32,
+}
+
+impl ChangesView {
+    /// So many changed places on, with the next frame (negative: back).
+    pub fn jump(&mut self, steps: i32) {
+        self.jump = self.jump.saturating_add(steps);
+    }
+
+    /// Follows the session.
+    fn update(&mut self, state: &State, root: SessionKey, shows_context: bool) {
+        if self.shows_context != shows_context {
+            self.shows_context = shows_context;
+            self.diffs.clear();
+        }
+        let revisions: Vec<(SessionKey, u64)> =
+            state.sessions.values().map(|session| (session.key, session.transcript.revision())).collect();
+        if revisions == self.revisions {
+            return;
+        }
+        self.revisions = revisions;
+        let key = changes_key(state, root);
+        if key == self.key {
+            return;
+        }
+        self.key = key;
+        let files = changed_files(state, root);
+        let is_same = |path: &Path| {
+            let of = |files: &[ChangedFile]| files.iter().position(|file| file.path == path);
+            match (of(&self.files), of(&files)) {
+                (Some(old), Some(new)) => self.files.get(old) == files.get(new),
+                _ => false,
+            }
+        };
+        let stale: Vec<PathBuf> = self.diffs.keys().filter(|path| !is_same(path)).cloned().collect();
+        for path in stale {
+            self.diffs.remove(&path);
+        }
+        self.files = files;
+    }
+
+    /// Makes sure that the diffs of a file are there.
+    fn compute(&mut self, file: &ChangedFile) {
+        let shows_context = self.shows_context;
+        self.diffs.entry(file.path.clone()).or_insert_with(|| {
+            let of = |part: &crate::app::changes::ChangePart| {
+                let place = part.place.as_ref();
+                if shows_context { Diff::of_whole(&part.diff, place) } else { Diff::of(&part.diff, place) }
+            };
+            file.parts.iter().flat_map(of).collect()
+        });
+    }
+}
+
+/// Draws it over the whole screen and returns the cursor's place, while the filter is typed.
+pub(super) fn draw(
+    scene: &Scene,
+    dialog: &ChangesDialog,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    view.hits.add(area, Hit::Nothing);
+    blank(area, buf, scene.style(Role::Text));
+    if area.height < 5 || area.width < 20 {
+        return None;
+    }
+    let mut page = std::mem::take(&mut view.changes);
+    page.update(scene.state, scene.session.key, dialog.shows_context);
+    let files = std::mem::take(&mut page.files);
+    let shown = shown_files(&files, dialog);
+    let selected = dialog.selected.min(shown.len().saturating_sub(1));
+    let file = shown.get(selected).copied();
+    if let Some(file) = file {
+        page.compute(file);
+    }
+    count(&mut page, &shown);
+
+    let has_list = area.width >= LIST_FROM_COLS && !files.is_empty();
+    draw_head(scene, &page, (&shown, files.len()), (!has_list).then_some(selected), area, buf);
+    let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
+    let list_cols = if has_list { (area.width / 3).clamp(LEAST_LIST, MOST_LIST) } else { 0 };
+    let list = Rect { width: list_cols, ..body };
+    let pane = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
+    if has_list {
+        draw_list(scene, &page, &shown, selected, list, view, buf);
+        for y in list.y..list.bottom() {
+            buf.set_string(list.right() - 1, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
+        }
+    }
+    match file {
+        Some(file) => draw_file(scene, &mut page, file, pane, view, buf),
+        None => {
+            let why = if files.is_empty() {
+                "Nothing was changed in this session yet."
+            } else {
+                "No file fits the filter."
+            };
+            let room = usize::from(pane.width.saturating_sub(2));
+            buf.set_stringn(pane.x + 1, pane.y, why, room, scene.style(Role::TextDim));
+        }
+    }
+    page.jump = 0;
+    page.files = files;
+    view.changes = page;
+    draw_foot(scene, dialog, area, buf)
+}
+
+/// Computes the diffs of listed files, as far as a frame allows.
+fn count(page: &mut ChangesView, files: &[&ChangedFile]) {
+    let mut left = COUNTED_BYTES;
+    for file in files {
+        if page.diffs.contains_key(&file.path) {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(bytes(file)) else { return };
+        left = rest;
+        page.compute(file);
+    }
+}
+
+fn bytes(file: &ChangedFile) -> usize {
+    let of = |change: &DiffChange| match change {
+        DiffChange::Texts { old, new } => old.as_deref().map_or(0, str::len) + new.len(),
+        DiffChange::Patch(text) => text.len(),
+    };
+    file.parts.iter().map(|part| of(&part.diff.change)).sum()
+}
+
+fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
+    let diffs = page.diffs.get(&file.path)?;
+    Some(diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed)))
+}
+
+/// `  +12 −3`.
+fn counts_line(scene: &Scene, counts: (usize, usize)) -> Line<'static> {
+    let mut line = Line::default();
+    if counts.0 > 0 {
+        line.push_span(scene.span(Role::Success, format!("  +{}", counts.0)));
+    }
+    if counts.1 > 0 {
+        let lead = if counts.0 > 0 { " " } else { "  " };
+        line.push_span(scene.span(Role::Error, format!("{lead}{}{}", scene.look.glyphs.minus, counts.1)));
+    }
+    line
+}
+
+/// Title, and how much there is; without a list beside it also which file is shown.
+fn draw_head(
+    scene: &Scene,
+    page: &ChangesView,
+    (shown, all): (&[&ChangedFile], usize),
+    selected: Option<usize>,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let room = usize::from(area.width.saturating_sub(2));
+    let counted_files =
+        shown.iter().enumerate().filter(|(place, _)| selected.is_none_or(|only| only == *place));
+    let sum = counted_files.filter_map(|(_, file)| counts(page, file));
+    let sum = sum.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+    let mut right = Line::default();
+    if all > 0 {
+        let files = counted(all, "file", "files");
+        let text = match selected.filter(|_| !shown.is_empty()) {
+            Some(selected) => format!("{} of {}", selected + 1, shown.len()),
+            None if shown.len() < all => format!("{} of {files}", shown.len()),
+            None => files,
+        };
+        right.push_span(scene.span(Role::TextDim, text));
+        right.extend(counts_line(scene, sum).spans);
+    }
+    let right_cols = line_width(&right);
+    let file = selected.and_then(|selected| shown.get(selected));
+    let name = file.map(|file| text::show_path(&file.path, scene.look.folder));
+    let left_room = room.saturating_sub(right_cols + 2);
+    let left = name.map_or("All changes".to_owned(), |name| text::truncate_path(&name, left_room));
+    buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
+    let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
+    buf.set_line(area.right().saturating_sub(width + 1), area.y, &right, width);
+    let rule = scene.look.glyphs.rule.repeat(room);
+    buf.set_string(area.x + 1, area.y + 1, &rule, scene.style(Role::Rule));
+    buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
+}
+
+fn draw_list(
+    scene: &Scene,
+    page: &ChangesView,
+    files: &[&ChangedFile],
+    selected: usize,
+    area: Rect,
+    view: &mut ViewState,
+    buf: &mut Buffer,
+) {
+    let rows = usize::from(area.height);
+    let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
+    for ((place, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
+        let is_selected = place == selected;
+        let counts = counts(page, file).map(|counts| counts_line(scene, counts)).unwrap_or_default();
+        let cols = usize::from(area.width).saturating_sub(5);
+        let room = cols.saturating_sub(line_width(&counts));
+        let name = text::truncate_path(&text::show_path(&file.path, scene.look.folder), room);
+        let role = if is_selected { Role::TextStrong } else { Role::Text };
+        let fill = room.saturating_sub(text::width(&name));
+        let mut line = Line::from(scene.span(role, format!("{name}{}", " ".repeat(fill))));
+        line.extend(counts.spans);
+        let row = Rect { x: area.x, y, width: area.width - 1, height: 1 };
+        buf.set_line(row.x + 2, y, &line, row.width.saturating_sub(3));
+        if is_selected {
+            buf.set_style(row, scene.style(Role::Selection));
+            buf.set_string(row.x, y, scene.look.glyphs.arrow, scene.style(Role::Selection));
+        }
+        if let Ok(place) = u16::try_from(place) {
+            view.hits.add(row, Hit::Act(Action::Mark(place)));
+        }
+    }
+}
+
+/// A row of the page: of which diff, and which one of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Row {
+    /// A line that names the file, or parts one change from the one before.
+    Head(usize),
+    /// A row of a diff.
+    Of(usize, usize),
+}
+
+/// The row at a place; `None` behind the last one.
+fn row_at(diffs: &[Diff], layout: Layout, place: usize) -> Option<Row> {
+    let mut left = place;
+    for (index, diff) in diffs.iter().enumerate() {
+        let head = usize::from(has_head(diffs, index));
+        if left < head {
+            return Some(Row::Head(index));
+        }
+        left -= head;
+        if left < diff.len(layout) {
+            return Some(Row::Of(index, left));
+        }
+        left -= diff.len(layout);
+    }
+    None
+}
+
+/// Whether a line goes before a diff: one that says what happens to the file, or that lines are left out.
+fn has_head(diffs: &[Diff], index: usize) -> bool {
+    index > 0 || diffs.get(index).is_some_and(|diff| says_more(diff))
+}
+
+fn says_more(diff: &Diff) -> bool {
+    diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+}
+
+fn rows(diffs: &[Diff], layout: Layout) -> usize {
+    diffs.iter().enumerate().map(|(index, diff)| usize::from(has_head(diffs, index)) + diff.len(layout)).sum()
+}
+
+/// The places of the first changed rows.
+fn hunks(diffs: &[Diff], layout: Layout) -> Vec<usize> {
+    let mut begin = 0;
+    let mut out = Vec::new();
+    for (index, diff) in diffs.iter().enumerate() {
+        begin += usize::from(has_head(diffs, index));
+        out.extend(diff.hunks(layout).into_iter().map(|row| begin + row));
+        begin += diff.len(layout);
+    }
+    out
+}
+
+fn draw_file(
+    scene: &Scene,
+    page: &mut ChangesView,
+    file: &ChangedFile,
+    area: Rect,
+    view: &mut ViewState,
+    buf: &mut Buffer,
+) {
+    let cols = area.width.saturating_sub(3);
+    let layout = Layout::choose(scene.look.diff_layout, cols);
+    let Some(diffs) = page.diffs.get(&file.path) else { return };
+    let height = usize::from(area.height);
+    let all = rows(diffs, layout);
+    let scroll = &mut view.dialog.scroll;
+    if page.shown.as_ref() != Some(&file.path) {
+        page.shown = Some(file.path.clone());
+        *scroll = 0;
+    }
+    view.dialog.page = height;
+    *scroll = (*scroll).min(all.saturating_sub(height));
+    if page.jump != 0 {
+        *scroll = jumped(&hunks(diffs, layout), *scroll, height, page.jump).min(all.saturating_sub(height));
+    }
+    let top = *scroll;
+
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let mut place = top;
+    while lines.len() < height {
+        match row_at(diffs, layout, place) {
+            Some(Row::Head(index)) => {
+                let Some(diff) = diffs.get(index) else { break };
+                let fold = scene.look.glyphs.fold;
+                lines.push(if says_more(diff) {
+                    diff_head(diff, &scene.look, cols)
+                } else {
+                    Line::from(scene.span(Role::DiffMeta, fold))
+                });
+                place += 1;
+            }
+            Some(Row::Of(index, row)) => {
+                let Some(diff) = diffs.get(index) else { break };
+                let to = (row + height - lines.len()).min(diff.len(layout));
+                lines.extend(diff.draw(row..to, layout, &scene.look, cols));
+                place += to - row;
+            }
+            None => break,
+        }
+    }
+    for (line, y) in lines.iter().zip(area.y..area.bottom()) {
+        buf.set_line(area.x + 1, y, line, cols);
+    }
+    let bar = Rect { x: area.right() - 1, width: 1, ..area };
+    modals::draw_bar(scene, bar, top, height, all, buf);
+}
+
+/// The top row after a jump over so many changed places. At the very top the first one, if it is seen, is where
+/// one is.
+fn jumped(hunks: &[usize], top: usize, height: usize, steps: i32) -> usize {
+    let first = hunks.first().copied().filter(|row| *row < height);
+    let mut at = if top == 0 { first.unwrap_or(0) } else { top + ROWS_ABOVE };
+    let mut top = top;
+    for _ in 0..steps.unsigned_abs() {
+        let next = if steps > 0 {
+            hunks.iter().find(|row| **row > at)
+        } else {
+            hunks.iter().rev().find(|row| **row < at)
+        };
+        let Some(next) = next else { break };
+        at = *next;
+        top = at.saturating_sub(ROWS_ABOVE);
+    }
+    top
+}
+
+fn draw_foot(scene: &Scene, dialog: &ChangesDialog, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    let y = area.bottom() - 1;
+    let room = area.width.saturating_sub(2);
+    if dialog.is_filtering || !dialog.filter.text.is_empty() {
+        let half = room / 2;
+        let row = modals::typed_line(scene, &dialog.filter, "words of the path", half);
+        buf.set_line(area.x + 1, y, &row.0, half);
+        let context = if dialog.is_filtering { Context::List } else { Context::Changes };
+        let hints = [
+            scene.hint(context, Action::Accept, "keeps it").filter(|_| dialog.is_filtering),
+            scene.hint(context, Action::Escape, "clears it"),
+        ];
+        draw_hints(scene, &hints, half, area, buf);
+        let x = area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(half);
+        return dialog.is_filtering.then(|| Position::new(x, y));
+    }
+    let hint = |action: Action, does: &str| scene.hint(Context::Changes, action, does);
+    let hints = [
+        hint(Action::Escape, "closes"),
+        hint(Action::NextHunk, "next change"),
+        hint(Action::NextField, "next file"),
+        hint(Action::Filter, "filters"),
+        hint(Action::ToggleContext, if dialog.shows_context { "changes only" } else { "all lines" }),
+        hint(Action::ToggleDiffLayout, "side by side"),
+        hint(Action::Accept, "opens the editor"),
+    ];
+    draw_hints(scene, &hints, room, area, buf);
+    None
+}
+
+fn draw_hints(scene: &Scene, hints: &[Option<(String, String)>], cols: u16, area: Rect, buf: &mut Buffer) {
+    let hints: Vec<(String, String)> = hints.iter().flatten().cloned().collect();
+    let line = scene.hints(&hints, usize::from(cols));
+    let width = u16::try_from(line_width(&line)).unwrap_or(0).min(cols);
+    buf.set_line(area.right().saturating_sub(width + 1), area.bottom() - 1, &line, width);
+}
+
+#[cfg(test)]
+mod tests;

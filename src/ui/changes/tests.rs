@@ -1,0 +1,137 @@
+use std::fmt::Write as _;
+
+use super::*;
+use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
+use crate::model::{DiffPlace, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
+use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
+
+fn stage() -> Stage {
+    let mut stage = ready();
+    edit(&mut stage, "src/auth.rs", "    a\n    old\n    b\n", "    a\n    new\n    more\n    b\n", 40);
+    edit(&mut stage, "src/auth.rs", "x\n", "y\n", 190);
+    edit(&mut stage, "notes.md", "", "# Notes\n", 1);
+    let long = |word: &str| {
+        (0..100).fold(String::new(), |mut text, at| {
+            let word = if at % 30 == 10 { word } else { "line" };
+            let _ = writeln!(text, "{word} {at}");
+            text
+        })
+    };
+    edit(&mut stage, "src/long.txt", &long("old"), &long("new"), 1);
+    stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+    stage
+}
+
+fn edit(stage: &mut Stage, path: &str, old: &str, new: &str, line: u32) {
+    let old = (!old.is_empty()).then(|| old.into());
+    let diff = FileDiff { path: path.into(), change: DiffChange::Texts { old, new: new.into() } };
+    let mut call = ToolCall::new("t".into(), stage.now);
+    (call.kind, call.status) = (ToolKind::Edit, ToolStatus::Completed);
+    call.content = vec![ToolContent::Diff(diff.clone())];
+    let place = DiffPlace::Lines(vec![Some(PieceStart { line, is_new: true })]);
+    call.places = vec![LocatedDiff { diff, place, is_done: true }];
+    stage.session(|session| {
+        session.transcript.push(1, ItemBody::Tool(Box::new(call)));
+    });
+}
+
+fn dialog(stage: &mut Stage) -> &mut ChangesDialog {
+    match stage.state.modals.last_mut() {
+        Some(Modal::Changes(dialog)) => dialog,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(stage: &Stage, view: &mut ViewState, size: (u16, u16)) -> String {
+    text(&stage.draw(view, &theme("dark"), size))
+}
+
+#[test]
+fn the_files_stand_beside_the_changes() {
+    let mut stage = stage();
+    dialog(&mut stage).selected = 1;
+    for size in SIZES {
+        insta::assert_snapshot!(format!("changes-{}x{}", size.0, size.1), stage.digest(|_| {}, size));
+    }
+}
+
+#[test]
+fn changed_places_are_jumped_to() {
+    let mut stage = stage();
+    dialog(&mut stage).selected = 2;
+    let mut view = stage.view();
+    let first = |view: &mut ViewState, steps: i32| {
+        view.apply(ViewCommand::JumpHunk(steps));
+        let shown = shown(&stage, view, (80, 12));
+        shown
+            .lines()
+            .find(|line| line.contains('+') && line.contains("new "))
+            .unwrap_or_default()
+            .trim_end_matches('▐')
+            .trim()
+            .to_owned()
+    };
+    assert_eq!(first(&mut view, 0), "11 + new 10");
+    assert_eq!(first(&mut view, 1), "41 + new 40");
+    assert_eq!(first(&mut view, 1), "71 + new 70");
+    // Behind the last one there is none.
+    assert_eq!(first(&mut view, 3), "71 + new 70");
+    assert_eq!(first(&mut view, -2), "11 + new 10");
+}
+
+#[test]
+fn another_file_begins_at_its_top_and_all_lines_can_be_shown() {
+    let mut stage = stage();
+    dialog(&mut stage).selected = 2;
+    let mut view = stage.view();
+    shown(&stage, &mut view, (80, 12));
+    view.apply(ViewCommand::ScrollDialog(1000));
+    assert!(shown(&stage, &mut view, (80, 12)).contains("⋯ 26 unchanged lines"));
+    dialog(&mut stage).selected = 0;
+    assert!(shown(&stage, &mut view, (80, 12)).contains("# Notes"));
+    dialog(&mut stage).selected = 2;
+    assert!(shown(&stage, &mut view, (80, 12)).contains("⋯ 7 unchanged lines"));
+    dialog(&mut stage).shows_context = true;
+    assert!(shown(&stage, &mut view, (80, 12)).contains("  1   line 0"));
+}
+
+#[test]
+fn new_changes_come_in_while_the_page_is_open() {
+    let mut stage = stage();
+    let mut view = stage.view();
+    assert!(shown(&stage, &mut view, (120, 12)).contains("3 files"));
+    edit(&mut stage, "zz.rs", "a\n", "b\n", 3);
+    assert!(shown(&stage, &mut view, (120, 12)).contains("4 files"));
+    dialog(&mut stage).filter.text = "zz".into();
+    let filtered = shown(&stage, &mut view, (120, 12));
+    assert!(filtered.contains("1 of 4 files") && filtered.contains("  3 − a"), "{filtered}");
+    dialog(&mut stage).filter.text = "nowhere".into();
+    assert!(shown(&stage, &mut view, (120, 12)).contains("No file fits the filter."));
+}
+
+#[test]
+fn a_session_without_changes_says_so() {
+    let mut stage = ready();
+    stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+    assert!(shown(&stage, &mut stage.view(), (80, 24)).contains("Nothing was changed in this session yet."));
+}
+
+#[test]
+fn a_frame_draws_what_fits_however_long_the_change_is() {
+    let mut stage = ready();
+    let lines = |word: &str| format!("{word}\n").repeat(20_000);
+    edit(&mut stage, "huge.txt", &lines("old"), &lines("new"), 1);
+    let mut page = ChangesView::default();
+    page.update(&stage.state, stage.state.active, false);
+    let file = page.files[0].clone();
+    page.compute(&file);
+    let diffs = &page.diffs[&file.path];
+    assert_eq!(rows(diffs, Layout::Unified), 40_000);
+    assert_eq!(row_at(diffs, Layout::Unified, 39_999), Some(Row::Of(0, 39_999)));
+    assert_eq!(row_at(diffs, Layout::Unified, 40_000), None);
+    assert_eq!(hunks(diffs, Layout::Unified), [0]);
+    // The rows that were computed stay for the next frame.
+    let before = page.diffs[&file.path][0].len(Layout::Unified);
+    page.update(&stage.state, stage.state.active, false);
+    assert_eq!(page.diffs.get(&file.path).map(|diffs| diffs[0].len(Layout::Unified)), Some(before));
+}
