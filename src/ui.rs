@@ -11,6 +11,7 @@ mod composer;
 pub mod diff;
 pub mod highlight;
 pub mod input;
+mod json;
 pub mod log;
 pub mod look;
 pub mod markdown;

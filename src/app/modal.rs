@@ -8,7 +8,7 @@ pub use line::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, SessionId, SessionKey};
+use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +34,8 @@ pub enum Modal {
     },
     /// Facts about the connection.
     Connection(ConnId),
+    /// An item of the shown session as it came over the wire.
+    Inspect(ItemId),
     /// All changes of the session.
     Changes(ChangesDialog),
     /// A line of text to be given (a title, a variable of a sign-in).
@@ -195,6 +197,8 @@ pub enum ChoiceOutcome {
     Quit,
     /// Ends the agent's process at once.
     ForceStop(ConnId),
+    /// Opens this place in the editor.
+    OpenFile(Location),
     /// Starts the session's agent again.
     Restart(SessionKey),
     /// Closes a session that is open here.

@@ -102,7 +102,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
             }
         }
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
-        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) => {}
+        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_) | Modal::Inspect(_)) => {}
         None => form::on_line(state, &edit),
     }
 }

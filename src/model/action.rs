@@ -79,6 +79,10 @@ pub enum Action {
     TogglePlan,
     /// Shows or hides the unchanged lines of the marked change.
     ToggleContext,
+    /// Shows the marked call as it came over the wire.
+    InspectItem,
+    /// Opens what the marked call works on in the editor.
+    OpenLocation,
     /// Diffs: side by side, unified, by width.
     ToggleDiffLayout,
     /// Ends the command that runs in the marked item, or the only one.

@@ -7,6 +7,7 @@
 mod connection;
 mod form;
 mod help;
+mod inspect;
 mod permission;
 mod picker;
 mod sheet;
@@ -44,6 +45,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
             Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
             Modal::Connection(conn) => connection::draw(scene, *conn, view, area, buf),
+            Modal::Inspect(item) => inspect::draw(scene, *item, view, area, buf),
             Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
         };
@@ -95,6 +97,7 @@ fn heading(modal: &Modal) -> String {
         Modal::Help { .. } => "Keys".to_owned(),
         Modal::Log { .. } => "Log of the wire".to_owned(),
         Modal::Connection(_) => "Connection".to_owned(),
+        Modal::Inspect(_) => "As it came".to_owned(),
         Modal::Changes(_) => "Changes".to_owned(),
     }
 }

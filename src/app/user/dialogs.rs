@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand, flow};
-use crate::model::{Action, LineEdit};
+use crate::model::{Action, LineEdit, Target};
 
-use super::{leave, moved, on_action};
+use super::{leave, moved, on_action, open};
 
 /// Lines that are more than any dialog has: to its end, or its beginning.
 pub const ALL_LINES: i32 = 1_000_000;
@@ -125,6 +125,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::ForceStop(conn) => flow::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => flow::restart_agent(state, *key, now, fx),
         ChoiceOutcome::CloseSession(key) => flow::close_session(state, *key, now, fx),
+        ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::DeleteSession(id) => flow::delete_session(state, id.clone(), fx),
     }

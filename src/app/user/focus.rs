@@ -24,7 +24,7 @@ pub enum Focus {
     Help,
     /// The wire.
     Log,
-    /// Facts about the connection.
+    /// Facts to read: about the connection, or an item as it came.
     Connection,
     /// All changes of the session.
     Changes,
@@ -48,7 +48,7 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Queue { .. }) => Focus::Queue,
         Some(Modal::Help { .. }) => Focus::Help,
         Some(Modal::Log { .. }) => Focus::Log,
-        Some(Modal::Connection(_)) => Focus::Connection,
+        Some(Modal::Connection(_) | Modal::Inspect(_)) => Focus::Connection,
         Some(Modal::Changes(_)) => Focus::Changes,
         Some(Modal::Line(_)) => Focus::Line,
         None => match first_ask(state).map(|open| &open.kind) {
@@ -94,6 +94,8 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
             field.takes_text().then_some(&field.input)
         }
         None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
-        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_)) | None => None,
+        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_) | Modal::Inspect(_)) | None => {
+            None
+        }
     }
 }

@@ -1,10 +1,16 @@
 //! Items of the transcript: marking, opening, folding.
 
 use crate::app::fold::fold_of;
-use crate::app::{Effect, Item, ItemBody, State, Transcript, ViewCommand, flow};
-use crate::model::{Action, Fold, FoldRules, ItemId, Role};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
+    ViewCommand, flow,
+};
+use crate::model::{Action, DiffPlace, FileDiff, Fold, FoldRules, ItemId, Location, Role, Target};
 
-use super::say;
+use super::{open, say};
+
+/// Most places that are offered.
+const MOST_PLACES: usize = 9;
 
 /// Whether an item shows all of its content: as the user chose, else by rule.
 pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> bool {
@@ -34,6 +40,8 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         },
         Action::ToggleItem(id) => toggle(state, id),
         Action::ToggleAllFolds => toggle_all(state),
+        Action::InspectItem => inspect(state, fx),
+        Action::OpenLocation => open_location(state, fx),
         Action::ToggleContext => toggle_context(state, fx),
         _ => return false,
     }
@@ -107,13 +115,8 @@ fn toggle(state: &mut State, id: ItemId) {
 fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let has_changes =
-        |item: &&Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
-    let items = session.transcript.items();
-    let found = match session.selected.and_then(|id| session.transcript.get(id)) {
-        Some(marked) => Some(marked).filter(has_changes),
-        None => items.iter().rev().filter(|item| !item.is_hidden()).find(has_changes),
-    };
-    let Some(id) = found.map(|item| item.id) else {
+        |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
+    let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
         say(state, "No change of a file is marked, so there is nothing to unfold.", fx);
         return;
     };
@@ -123,6 +126,75 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
             item.is_open = Some(true);
         }
     });
+}
+
+/// The marked item if it is one of these, or else, without a mark, the last of them.
+fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&Item> {
+    let is_one = |item: &&Item| !item.is_hidden() && is_one(item);
+    match session.selected {
+        Some(id) => session.transcript.get(id).filter(is_one),
+        None => session.transcript.items().iter().rev().find(is_one),
+    }
+}
+
+/// Shows an item as it came.
+fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
+    let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
+    match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
+        Some(id) => state.modals.push(Modal::Inspect(id)),
+        None => say(state, "Mark a tool call first: nothing else has more to show.", fx),
+    }
+}
+
+/// Opens what a call works on. Where it is more than one place, the user says which.
+fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
+    let places = state.active_session().map(|session| {
+        let has_places = |item: &Item| !places_of(item).is_empty();
+        marked_or_last(session, has_places).map(places_of).unwrap_or_default()
+    });
+    let places = places.unwrap_or_default();
+    match places.as_slice() {
+        [] => say(state, "Mark a call that names a file first.", fx),
+        [only] => open::on_open(state, Target::File(only.clone()), fx),
+        _ => {
+            let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+            let label = |place: &Location| {
+                let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
+                let path = place.path.strip_prefix(&folder).unwrap_or(&place.path);
+                format!("{}{line}", path.display())
+            };
+            let choices = places
+                .iter()
+                .take(MOST_PLACES)
+                .map(|place| Choice { label: label(place), outcome: ChoiceOutcome::OpenFile(place.clone()) });
+            state.modals.push(Modal::Choice(ChoiceDialog {
+                title: "Open which place?".to_owned(),
+                body: Vec::new(),
+                choices: choices.collect(),
+                selected: 0,
+                opened_by_itself: None,
+            }));
+        }
+    }
+}
+
+/// The places that a call names: where its changes stand, and its locations, each file once.
+fn places_of(item: &Item) -> Vec<Location> {
+    let ItemBody::Tool(call) = &item.body else { return Vec::new() };
+    let line = |diff: &FileDiff| match call.place_of(diff) {
+        Some(DiffPlace::Lines(starts)) => starts.iter().flatten().map(|start| start.line).min(),
+        _ => None,
+    };
+    let of_diffs = call.diffs().map(|diff| Location { path: diff.path.clone(), line: line(diff) });
+    let of_input = call.input.path.iter().map(|path| Location { path: path.clone(), line: None });
+    let mut places: Vec<Location> = Vec::new();
+    for place in of_diffs.chain(call.locations.iter().cloned()).chain(of_input) {
+        match places.iter_mut().find(|known| known.path == place.path) {
+            Some(known) => known.line = known.line.or(place.line),
+            None => places.push(place),
+        }
+    }
+    places
 }
 
 /// If anything that can fold is open, all of it folds; else all opens.

@@ -6,6 +6,7 @@ mod composer;
 mod copy;
 mod form;
 mod grace;
+mod items;
 mod leave;
 mod lists;
 mod open;

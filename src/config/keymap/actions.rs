@@ -73,6 +73,8 @@ actions! {
     ToggleThoughts, "toggle-thoughts", true, "Show or hide thoughts";
     TogglePlan, "toggle-plan", true, "Open or fold the plan";
     ToggleContext, "toggle-context", true, "Show or hide the unchanged lines of a change";
+    InspectItem, "inspect-item", true, "Show input and output of the marked call as they came";
+    OpenLocation, "open-location", true, "Open what the marked call works on in the editor";
     ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
     KillCommand, "kill-command", true, "End the running command";
 
