@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use similar::{Algorithm, DiffTag, TextDiff};
+use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 
@@ -27,6 +27,9 @@ const WHOLE_FILE_LINES: usize = 20;
 
 /// How long the search for the smallest diff may take; what is found by then is shown.
 const DEADLINE: Duration = Duration::from_millis(60);
+
+/// Of texts with more lines than this, what lies between the first and the last difference is replaced as a whole.
+const COMPARED_MAX_LINES: usize = 100_000;
 
 /// A change of one file, ready to be drawn.
 #[derive(Debug, Clone)]
@@ -148,13 +151,10 @@ impl Diff {
         let texts = (Arc::clone(&self.old), Arc::clone(&self.new));
         let (old, new) = (line_ranges(&texts.0), line_ranges(&texts.1));
         let (old_lines, new_lines) = (slices(&texts.0, &old), slices(&texts.1, &new));
-        let ops = TextDiff::configure()
-            .algorithm(Algorithm::Patience)
-            .timeout(DEADLINE)
-            .diff_slices(&old_lines, &new_lines);
-        let last = ops.ops().len();
+        let ops = operations(&old_lines, &new_lines);
+        let last = ops.len();
         let mut same = 0;
-        for (index, op) in ops.ops().iter().enumerate() {
+        for (index, op) in ops.iter().enumerate() {
             let (tag, from, to) = op.as_tag_tuple();
             match tag {
                 DiffTag::Equal => {
@@ -306,6 +306,25 @@ impl Diff {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+/// How the new lines come out of the old ones. Of very many lines only the ends are compared.
+fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    if old.len().max(new.len()) <= COMPARED_MAX_LINES {
+        let diff =
+            TextDiff::configure().algorithm(Algorithm::Patience).timeout(DEADLINE).diff_slices(old, new);
+        return diff.ops().to_vec();
+    }
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let most = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
+    let ops = [
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+    ];
+    ops.into_iter().filter(|op| !op.old_range().is_empty() || !op.new_range().is_empty()).collect()
 }
 
 /// Line number of an index.

@@ -50,27 +50,30 @@ impl Layout {
 impl Diff {
     /// Draws some rows. Highlighting begins anew at the first of them and after each gap.
     pub fn draw(&self, rows: Range<usize>, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-        self.draw_as(highlight::language_of(&self.path), rows, layout, look, cols)
+        self.draw_as(Some(highlight::language_of(&self.path)), rows, layout, look, cols)
     }
 
-    /// Draws all rows at once, for those who cannot ask for some; a very long change without highlighting.
+    /// Draws all rows at once, for those who cannot ask for some; a very long change without highlighting and
+    /// without marks of words.
     pub fn draw_all(&self, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
         let rows = self.len(layout);
-        let language =
-            if rows <= HIGHLIGHTED_MAX_ROWS { highlight::language_of(&self.path) } else { String::new() };
+        let language = (rows <= HIGHLIGHTED_MAX_ROWS).then(|| highlight::language_of(&self.path));
         self.draw_as(language, 0..rows, layout, look, cols)
     }
 
+    /// Without a language nothing is highlighted or marked.
     fn draw_as(
         &self,
-        language: String,
+        language: Option<String>,
         rows: Range<usize>,
         layout: Layout,
         look: &Look<'_>,
         cols: u16,
     ) -> Vec<Line<'static>> {
-        let mut pen =
-            Pen { diff: self, look, number_cols: self.number_cols(), old: None, new: None, language };
+        let has_marks = language.is_some();
+        let language = language.unwrap_or_default();
+        let number_cols = self.number_cols();
+        let mut pen = Pen { diff: self, look, number_cols, old: None, new: None, language, has_marks };
         pen.restart(rows.start, layout);
         let mut out = Vec::new();
         match layout {
@@ -107,6 +110,8 @@ struct Pen<'a> {
     old: Option<Highlighter>,
     new: Option<Highlighter>,
     language: String,
+    /// Whether changed words are marked.
+    has_marks: bool,
 }
 
 impl Pen<'_> {
@@ -275,7 +280,8 @@ impl Pen<'_> {
             return Vec::new();
         };
         let other = clean(self.diff.text(pair));
-        if text.len() > MARKED_MAX_BYTES || other.len() > MARKED_MAX_BYTES {
+        let is_long = text.len() > MARKED_MAX_BYTES || other.len() > MARKED_MAX_BYTES;
+        if is_long || !self.has_marks {
             return Vec::new();
         }
         let is_old = row.kind == RowKind::Minus;

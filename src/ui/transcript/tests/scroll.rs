@@ -243,3 +243,29 @@ mod hostile {
         }
     }
 }
+
+#[test]
+fn an_open_change_of_ten_thousand_lines_costs_a_screen() {
+    let mut session = session();
+    let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
+    let mut edit = tool(ToolKind::Edit, ToolStatus::Completed, "");
+    let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
+    edit.content = vec![ToolContent::Diff(FileDiff { path: "a.txt".into(), change })];
+    let item = push_tool(&mut session, edit);
+    session.transcript.edit(item, |item| item.is_open = Some(true));
+    let mut view = TranscriptView::default();
+    let kept = |view: &mut TranscriptView| {
+        render(&session, view, 100, 30);
+        view.kept_lines()
+    };
+    // Pieces of 48 rows: those on the screen, and one at each edge.
+    assert!(kept(&mut view) <= 4 * 48, "at its end: {}", view.kept_lines());
+    // Pieces that were passed may stay, as many as the view keeps of anything.
+    for pages in [-1, -50, -100, 30] {
+        view.scroll_pages(pages);
+        assert!(kept(&mut view) <= (3 * 30 + 16) * 48, "{pages}: {}", view.kept_lines());
+    }
+    view.scroll_top();
+    kept(&mut view);
+    assert!(rows_of(&render(&session, &mut view, 100, 30))[1].trim().starts_with("− old 0 "));
+}
