@@ -82,8 +82,8 @@ impl ChangesView {
                 _ => false,
             }
         };
-        let stale: Vec<PathBuf> = self.diffs.keys().filter(|path| !is_same(path)).cloned().collect();
-        for path in stale {
+        let outdated: Vec<PathBuf> = self.diffs.keys().filter(|path| !is_same(path)).cloned().collect();
+        for path in outdated {
             self.diffs.remove(&path);
         }
         self.files = files;
@@ -131,7 +131,7 @@ pub(super) fn draw(
     let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
     let list_cols = if has_list { (area.width / 3).clamp(LEAST_LIST, MOST_LIST) } else { 0 };
     let list = Rect { width: list_cols, ..body };
-    let pane = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
+    let right = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
     if has_list {
         draw_list(scene, &page, &shown, selected, list, view, buf);
         for y in list.y..list.bottom() {
@@ -139,15 +139,15 @@ pub(super) fn draw(
         }
     }
     match file {
-        Some(file) => draw_file(scene, &mut page, file, pane, view, buf),
+        Some(file) => draw_file(scene, &mut page, file, right, view, buf),
         None => {
             let why = if files.is_empty() {
                 "Nothing was changed in this session yet."
             } else {
                 "No file fits the filter."
             };
-            let room = usize::from(pane.width.saturating_sub(2));
-            buf.set_stringn(pane.x + 1, pane.y, why, room, scene.style(Role::TextDim));
+            let room = usize::from(right.width.saturating_sub(2));
+            buf.set_stringn(right.x + 1, right.y, why, room, scene.style(Role::TextDim));
         }
     }
     page.jump = 0;

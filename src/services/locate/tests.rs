@@ -71,8 +71,8 @@ fn hunks_are_found_one_after_the_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
     fs::write(&path, FILE).unwrap();
-    let patch = "@@\n three\n-four\n+vier\n@@\n-two\n+zwei\n";
-    let diff = FileDiff { path: path.clone(), change: DiffChange::Patch(patch.into()) };
+    let hunks = "@@\n three\n-four\n+vier\n@@\n-two\n+zwei\n";
+    let diff = FileDiff { path: path.clone(), change: DiffChange::Patch(hunks.into()) };
     let found = serve(job(dir.path(), false, vec![ask(diff, None)])).remove(0).place;
     let start = |line| Some(PieceStart { line, is_new: false });
     assert_eq!(found, DiffPlace::Lines(vec![start(3), start(5)]));
