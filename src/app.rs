@@ -25,6 +25,7 @@ mod keep;
 mod messages;
 pub mod modal;
 mod open;
+pub mod repeats;
 mod replies;
 mod restore;
 pub mod search;

@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::repeats;
 use crate::model::{
-    ContentBlock, DiffPlace, ExitInfo, FileDiff, ItemId, LocatedDiff, Location, MessageId, Patch, Raw, Role,
-    SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus,
-    TurnUsage,
+    ContentBlock, DiffChange, DiffPlace, ExitInfo, FileDiff, ItemId, LocatedDiff, Location, MessageId, Patch,
+    Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind,
+    ToolStatus, TurnUsage,
 };
 
 /// All items of a session.
@@ -418,7 +419,7 @@ impl ToolCall {
     }
 }
 
-/// Some agents list one diff twice in one content.
+/// Some agents list one diff twice in one content, or as texts and as a patch.
 fn keep_diffs_once(content: &mut Vec<ToolContent>) {
     let mut index = 0;
     while index < content.len() {
@@ -432,5 +433,20 @@ fn keep_diffs_once(content: &mut Vec<ToolContent>) {
         } else {
             index += 1;
         }
+    }
+    let texts: Vec<FileDiff> = content.iter().filter_map(texts_of).cloned().collect();
+    content.retain(|piece| match piece {
+        ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
+            let same_file = || texts.iter().filter(|diff| diff.path == *path);
+            same_file().next().is_none() || !repeats::tells_again(text, same_file())
+        }
+        _ => true,
+    });
+}
+
+fn texts_of(piece: &ToolContent) -> Option<&FileDiff> {
+    match piece {
+        ToolContent::Diff(diff) if matches!(diff.change, DiffChange::Texts { .. }) => Some(diff),
+        _ => None,
     }
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use ratatui::text::{Line, Span};
 
+use crate::app::repeats::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, ToolContent, ToolKind};
 
@@ -84,6 +85,7 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
         match content {
             // The command stands above already.
             ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
+            ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
             ToolContent::Block(block) => out.extend(block_lines(block, look, cols)),
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {

@@ -315,3 +315,19 @@ fn tool(desk: &Desk, item: usize) -> ToolCall {
         other => panic!("no tool call: {other:?}"),
     }
 }
+
+#[test]
+fn a_change_told_as_texts_and_as_a_patch_is_one() {
+    let texts = FileDiff {
+        path: "a.rs".into(),
+        change: DiffChange::Texts { old: Some("x\n".into()), new: "y\n".into() },
+    };
+    let as_patch = |text: &str| FileDiff { path: "a.rs".into(), change: DiffChange::Patch(text.into()) };
+    let mut desk = Desk::running();
+    let content = [as_patch("@@ -1 +1 @@\n-x\n+y\n"), texts.clone(), as_patch("@@ -9 +9 @@\n-v\n+w\n")];
+    desk.update(patch("t", |patch| {
+        patch.content = Patch::Set(content.into_iter().map(ToolContent::Diff).collect());
+    }));
+    let told: Vec<FileDiff> = tool(&desk, 1).diffs().cloned().collect();
+    assert_eq!(told, [texts, as_patch("@@ -9 +9 @@\n-v\n+w\n")]);
+}

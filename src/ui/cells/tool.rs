@@ -6,6 +6,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::app::fold::fold_of;
+use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
 use crate::model::{ContentBlock, Fold, FoldRules, ItemId, Location, ToolContent, ToolKind, ToolStatus};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
@@ -405,6 +406,9 @@ impl Body<'_, '_> {
         let mut texts = 0;
         for (place, content) in self.tool.content.iter().enumerate() {
             let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
+            if repeats(source, self.tool.diffs()) {
+                continue;
+            }
             if self.layout.texts.get(texts).is_none_or(|text| text.place != place) {
                 self.layout.texts.truncate(texts);
                 let markdown = Markdown::default();
@@ -422,6 +426,7 @@ impl Body<'_, '_> {
         }
         if texts == 0
             && let Some(text) = self.tool.output_text.as_deref()
+            && !repeats(text, self.tool.diffs())
         {
             self.push_output(terminal::lines_of(text));
         }
