@@ -68,7 +68,7 @@ fn main() {
                     break;
                 }
                 if kind == "?" {
-                    eprintln!("wanted {rest}, got {message}");
+                    let _ = writeln!(std::io::stderr(), "wanted {rest}, got {message}");
                     std::process::exit(9);
                 }
             },
@@ -79,9 +79,10 @@ fn main() {
                 let text = kept
                     .iter()
                     .fold(rest.to_owned(), |text, (name, id)| text.replace(&format!("${name}"), id));
-                let text = match has_headers {
-                    true => format!("Content-Length: {}\r\n\r\n{text}", text.len()),
-                    false => format!("{text}\n"),
+                let text = if has_headers {
+                    format!("Content-Length: {}\r\n\r\n{text}", text.len())
+                } else {
+                    format!("{text}\n")
                 };
                 if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() {
                     return;

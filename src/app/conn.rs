@@ -14,8 +14,8 @@ use crate::model::{
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, Modal, SessionPhase, State, asks, call,
-    close, open, terminals, turn, user, words,
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, Modal, SessionPhase, State, asks,
+    call, close, open, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -184,7 +184,7 @@ pub(super) fn on_ready(
         && !session.ledger.is_reopening
     {
         session.id = Some(id);
-        session.ledger.is_hinted = true;
+        session.ledger.doubt = Some(Doubt::Hinted);
     }
     for key in keys {
         tell_servers_left_out(state, key);

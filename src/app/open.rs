@@ -13,7 +13,7 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, keep, turn,
+    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, keep, turn,
     updates, user, words,
 };
 
@@ -279,8 +279,7 @@ pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
         session.plans.clear();
         session.ledger.unsent = None;
         session.ledger.wants_history = false;
-        session.ledger.is_hinted = false;
-        session.ledger.is_provisional = false;
+        session.ledger.doubt = None;
         session.ledger.wanted.clear();
         session.ledger.subagents.clear();
     }
@@ -376,8 +375,7 @@ fn finish(
     };
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
-    session.ledger.is_hinted = false;
-    session.ledger.is_provisional = reply.is_provisional;
+    session.ledger.doubt = reply.is_provisional.then_some(Doubt::Provisional);
     session.phase = SessionPhase::Ready;
     choices::agree(session);
     let folder = session.place.cwd.clone();
@@ -407,7 +405,7 @@ fn on_open_failed(
     let caps = known.map(super::Conn::capabilities).unwrap_or_default();
     let ledger = state.sessions.get(&key).map(|session| &session.ledger);
     let (is_reopening, is_hinted) =
-        ledger.map_or((false, false), |ledger| (ledger.is_reopening, ledger.is_hinted));
+        ledger.map_or((false, false), |ledger| (ledger.is_reopening, ledger.doubt == Some(Doubt::Hinted)));
     let text = words::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),

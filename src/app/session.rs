@@ -198,10 +198,8 @@ pub struct Ledger {
     pub queued_since_cancel: usize,
     /// Whether the session was opened from the agent's list and its history has not come yet.
     pub wants_history: bool,
-    /// Whether the id was found in the folder, where the agent keeps that of its last session.
-    pub is_hinted: bool,
-    /// Whether the agent may not hold the session after all; the next prompt shows it.
-    pub is_provisional: bool,
+    /// Why the agent may not hold the session after all.
+    pub doubt: Option<Doubt>,
     /// The session that this one is being copied from.
     pub copied_from: Option<SessionKey>,
     /// A prompt that the agent refused for want of a sign-in; sent again without a new item.
@@ -212,6 +210,15 @@ pub struct Ledger {
     pub wanted: BTreeMap<u64, Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.
     pub left_out: Option<(String, String)>,
+}
+
+/// Why an agent may not hold a session whose id is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The id was found in the folder, where the agent keeps that of its last session.
+    Hinted,
+    /// The agent said nothing when the session was opened again; the next prompt shows it.
+    Provisional,
 }
 
 /// A replay of the history: it replaces the transcript when its first update comes, not sooner, so that a

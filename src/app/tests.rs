@@ -7,6 +7,7 @@ mod callbacks;
 mod close;
 mod diffs;
 mod keep;
+mod dialects;
 mod life;
 mod messages;
 mod once;

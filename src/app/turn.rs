@@ -287,7 +287,7 @@ pub(super) fn on_reply(
             let words =
                 format!("The agent does not know this session any more: {}", words::error_text(&error));
             end(state, key, Ending::Failed(words), now, fx);
-            if state.sessions.get(&key).is_some_and(|session| session.ledger.is_provisional) {
+            if state.sessions.get(&key).is_some_and(|session| session.ledger.doubt.is_some()) {
                 // It was opened again a moment ago, and is not there after all: the prompt goes to a new one.
                 open::begin_anew(state, key, "It could not take the session up again.", now, fx);
                 if let Some(session) = state.sessions.get_mut(&key) {
@@ -372,7 +372,9 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
             if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
         }
     };
-    session.ledger.is_provisional &= item.is_some();
+    if item.is_none() {
+        session.ledger.doubt = None;
+    }
     let is_good = item.is_none();
     keep::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
     close_items(session, item, now);

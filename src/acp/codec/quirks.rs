@@ -222,7 +222,9 @@ impl Quirks {
     fn set_profile(&mut self, profile: Profile) {
         if !self.is_strict && self.profile.is_none() {
             self.profile = Some(profile);
-            of_profile(profile).iter().for_each(|quirk| self.note(*quirk));
+            for quirk in of_profile(profile) {
+                self.note(*quirk);
+            }
         }
     }
 

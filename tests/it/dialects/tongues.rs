@@ -24,6 +24,7 @@ pub enum Reopen {
 
 /// What a system can.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "systems differ in each of them independently")]
 pub struct Can {
     pub thinks: bool,
     pub tools: bool,
@@ -100,14 +101,9 @@ pub trait Tongue {
 
     fn initialize(&self) -> String {
         let can = self.can();
-        let mut session = String::new();
         let marks = [(can.lists, "list"), (can.forks, "fork"), (can.reopens == Reopen::Resumes, "resume")];
-        for (is_on, name) in marks {
-            if is_on {
-                let comma = if session.is_empty() { "" } else { "," };
-                session += &format!("{comma}\"{name}\":{{}}");
-            }
-        }
+        let marks = marks.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| format!("\"{name}\":{{}}"));
+        let session = marks.collect::<Vec<_>>().join(",");
         let loads = can.reopens == Reopen::Loads;
         expect("\"initialize\"")
             + &answer(&format!(

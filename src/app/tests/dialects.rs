@@ -1,0 +1,88 @@
+//! What single systems do to sessions: ids kept in the folder, sessions that die, prompts that cannot be sent.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn connected(info: AgentInfo) -> Desk {
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Started { pid: None }).agent(AgentEvent::Ready(Box::new(info)));
+    desk
+}
+
+fn hinted() -> Desk {
+    let capabilities = AgentCapabilities { can_resume: true, ..AgentCapabilities::default() };
+    let mut desk =
+        connected(AgentInfo { capabilities, last_session: Some("old".into()), ..AgentInfo::default() });
+    desk.expect_sent("connect 1 after 0 ms\ncall resume old");
+    desk
+}
+
+#[test]
+fn a_session_whose_id_lies_in_the_folder_goes_on() {
+    let mut desk = hinted();
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    assert_eq!(desk.session().id, Some("old".into()));
+    desk.expect(
+        "ready · idle\nnotice Info: The session goes on, but the agent does not send what was said before.",
+    );
+    // The next one is the user's wish for a new session.
+    desk.flow(flow::new_session);
+    desk.expect_sent("call new");
+}
+
+#[test]
+fn a_session_in_the_folder_that_has_expired_is_told_and_a_new_one_begins() {
+    let mut desk = hinted();
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "expired").expect_sent("call new");
+    desk.open("t");
+    desk.expect("ready · idle\nnotice Info: The session that was here last has expired. A new one begins.");
+    assert_eq!(desk.session().id, Some("t".into()));
+}
+
+fn mortal() -> Desk {
+    let capabilities =
+        AgentCapabilities { can_load: true, dies_on_cancel: true, ..AgentCapabilities::default() };
+    let mut desk = connected(AgentInfo { capabilities, ..AgentInfo::default() });
+    desk.open(ID).submit("go").cancel();
+    desk.fx.clear();
+    desk
+}
+
+#[test]
+fn a_session_that_dies_on_cancel_is_taken_up_again_before_the_next_prompt() {
+    let mut desk = mortal();
+    desk.submit("next").end_turn(StopReason::Cancelled).expect_sent("call load s");
+    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"next\"");
+}
+
+#[test]
+fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_again() {
+    let mut desk = mortal();
+    desk.end_turn(StopReason::Cancelled);
+    desk.reply(Ok(Reply::Session(SessionReply { is_provisional: true, ..SessionReply::default() })));
+    desk.fx.clear();
+    desk.submit("next").expect_sent("call prompt \"next\"");
+    desk.fail(-32600, "Session not found").expect_sent("call new");
+    desk.open("t").expect_sent("call prompt \"next\"");
+    assert_eq!(digest(desk.session()).matches("\"next\"").count(), 1);
+}
+
+#[test]
+fn a_prompt_that_cannot_be_sent_comes_back_to_the_composer() {
+    let mut desk = Desk::running();
+    desk.reply(Err(CallError::NotSent { error: "Too long. Shorten it.".into() }));
+    assert_eq!(desk.session().draft, "go");
+    desk.expect("ready · idle\nuser* \"go\"\nend failed: Too long. Shorten it.");
+}
+
+#[test]
+fn what_is_learned_of_an_agent_stands_in_the_details_of_its_connection() {
+    let mut desk = Desk::ready();
+    for text in ["Odd thing.", "Odd thing.", "Another."] {
+        let kind = AnomalyKind::Dialect;
+        desk.agent(AgentEvent::Anomaly(Anomaly { kind, text: text.into() }));
+    }
+    let conn = desk.conn();
+    assert_eq!(desk.state.conns[&conn].info.as_ref().unwrap().quirks, ["Odd thing.", "Another."]);
+}
