@@ -13,7 +13,9 @@ use agent_client_protocol::v1::schema::{
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse, TerminalOutputRequest,
     WaitForTerminalExitRequest, WriteTextFileRequest,
 };
-use agent_client_protocol::{Agent, Client, Error, Result, Stdio};
+use agent_client_protocol::{Agent, Client, ConnectTo, Error, Result, Stdio};
+use std::io::Write as _;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -160,8 +162,23 @@ async fn turn(
     Ok(json!({"stopReason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}}))
 }
 
+/// On stdin and stdout; or with `--http [PORT]` behind the official HTTP and web socket server, whose port it tells.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() != Some("--http") {
+        return agent().connect_to(Stdio::new()).await;
+    }
+    let port = args.next().and_then(|port| port.parse().ok()).unwrap_or(0_u16);
+    let listener =
+        tokio::net::TcpListener::bind(("127.0.0.1", port)).await.map_err(Error::into_internal_error)?;
+    let port = listener.local_addr().map_err(Error::into_internal_error)?.port();
+    writeln!(std::io::stdout(), "{port}").map_err(Error::into_internal_error)?;
+    let router = agent_client_protocol_http::AcpHttpServer::new(agent).into_router();
+    axum::serve(listener, router).await.map_err(Error::into_internal_error)
+}
+
+fn agent() -> impl ConnectTo<Client> {
     let (cancel, cancelled) = watch::channel(0_u64);
     Agent
         .v1()
@@ -276,6 +293,4 @@ async fn main() -> Result<()> {
             },
             agent_client_protocol::on_receive_notification!(),
         )
-        .connect_to(Stdio::new())
-        .await
 }

@@ -5,6 +5,7 @@
 mod it {
     mod dialects;
     mod habits;
+    mod remote;
     pub mod rig;
     mod sdk;
 }

@@ -73,6 +73,10 @@ pub fn sign_in(
             call::call(state, conn, Purpose::Authenticate, request, fx);
             call::flash(state, "Signing in. A page may open in your browser.", fx);
         }
+        AuthKind::Terminal { command: None, .. } if spec.remote.is_some() => {
+            let text = "This agent is not on this machine. Sign in where it runs, then restart it here.";
+            call::flash(state, text, fx);
+        }
         AuthKind::Terminal { command, args, env } => {
             let cwd = spec.cwd.clone().or_else(|| folder_of(state, conn));
             let spec = login_spec(spec, command, args, env);

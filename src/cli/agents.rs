@@ -20,7 +20,9 @@ pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, probl
     let mut rows: Vec<[String; 4]> = Vec::new();
     for (name, spec) in &config.agents {
         let title = config.agent_titles.get(name).unwrap_or(name).clone();
-        let source = match config.origin(&format!("agents.{name}.command")) {
+        let source = match config
+            .origin(&format!("agents.{name}.{}", if spec.remote.is_some() { "url" } else { "command" }))
+        {
             Origin::File { line } => {
                 let file = paths.config_file.file_name().unwrap_or_default();
                 format!("{}:{line}", file.to_string_lossy())

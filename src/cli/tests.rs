@@ -5,7 +5,7 @@ use std::fs;
 use clap::CommandFactory as _;
 
 use super::*;
-use crate::model::Callbacks;
+use crate::model::{Callbacks, Carrier, TokenSource};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -240,4 +240,33 @@ fn the_demo_agent_needs_nothing_else() {
     {
         assert!(help.contains(wanted), "{wanted} is not in the help");
     }
+}
+
+#[test]
+fn an_agent_behind_a_url_gets_nothing_of_this_machine() {
+    let place = Place::new("[agents.far]\nurl = \"https://far/acp\"\ntoken_env = \"FAR\"\nfs = true\n");
+    let spec = place.session(&["--connect", "wss://host:8/acp?key=1"]).agent.unwrap();
+    assert_eq!((spec.name.as_str(), spec.callbacks), ("host:8", Callbacks::NONE));
+    assert_eq!(spec.command_line(), "wss://host:8/acp");
+    let spec = place
+        .session(&["--connect", "http://h", "--transport", "post", "--token-file", "token"])
+        .agent
+        .unwrap();
+    let remote = spec.remote.unwrap();
+    assert_eq!(remote.carrier, Some(Carrier::Post));
+    assert!(matches!(remote.token, Some(TokenSource::File(path)) if path.is_absolute()));
+    // One that is configured keeps what its configuration says.
+    let spec = place.session(&["--connect", "https://far/acp"]).agent.unwrap();
+    assert_eq!((spec.name.as_str(), spec.callbacks.fs_read), ("far", true));
+    assert_eq!(spec.remote.unwrap().token, Some(TokenSource::Env("FAR".to_owned())));
+    let error = place.error(&["--connect", "https://me:hush@host"]);
+    assert!(error.contains("holds a user or a password") && !error.contains("hush"), "{error}");
+    assert!(place.error(&["--connect", "host"]).contains("write it as https://host/path"));
+    let list = place.run(&["agents", "list"]).1;
+    assert!(list.contains("https://far/acp"), "{list}");
+}
+
+#[test]
+fn the_words_for_transports_are_those_of_the_model() {
+    assert_eq!(CARRIERS, Carrier::ALL.map(Carrier::word));
 }

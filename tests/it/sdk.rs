@@ -8,7 +8,7 @@ use parlor::model::{Action, ConfigKind};
 use super::rig::{Rig, agent};
 
 /// The example `sdk_agent`, which is built together with the tests.
-fn sdk_agent() -> PathBuf {
+pub fn sdk_agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("sdk_agent")
 }

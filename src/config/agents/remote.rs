@@ -180,3 +180,100 @@ fn read_token_command(
     *program = expand_home(program, around).to_string_lossy().into_owned();
     Some(TokenSource::Command(words))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Config, Paths};
+    use crate::model::Callbacks;
+
+    fn parse(text: &str) -> (Config, Vec<String>, String) {
+        let paths =
+            Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
+        let around = Surroundings { home: Some("/home/ada".into()), path: None };
+        let (config, problems) = config::read(&paths, text, &around);
+        let shown = config::show::show(&config, &paths, &problems);
+        (config, problems.iter().map(ToString::to_string).collect(), shown)
+    }
+
+    #[test]
+    fn an_agent_behind_a_url_is_read_and_shown_without_its_secrets() {
+        let (config, problems, shown) = parse(
+            r#"
+[agents.far]
+title = "Far away"
+url = "https://host/acp?key=hush"
+transport = "post-sse"
+events_url = "https://host/events"
+headers = { Authorization = "Basic hush", X-Team = "blue" }
+token_command = "~/bin/token --for 'the agent'"
+fs_read = true
+"#,
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let spec = config.agents.get("far").unwrap();
+        let remote = spec.remote.as_ref().unwrap();
+        assert_eq!(remote.carrier, Some(Carrier::PostSse));
+        assert_eq!(remote.headers.len(), 2);
+        let words = ["/home/ada/bin/token", "--for", "the agent"].map(str::to_owned).to_vec();
+        assert_eq!(remote.token, Some(TokenSource::Command(words)));
+        assert_eq!(spec.command_line(), "https://host/acp");
+        assert!(!shown.contains("hush"), "{shown}");
+        for line in [
+            "url = \"https://host/acp\"",
+            "transport = \"post-sse\"",
+            "X-Team = \"blue\"",
+            "token_command = [",
+        ] {
+            assert!(shown.contains(line), "{line} is missing:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn files_and_terminals_are_off_unless_the_agent_is_named() {
+        let (config, _, shown) = parse(
+            "[callbacks]\nfs = true\nterminal = true\n[agents.a]\nurl = \"ws://127.0.0.1:1\"\n[agents.b]\nurl = \"ws://[::1]:1\"\nterminal = true\n",
+        );
+        assert_eq!(config.agents.get("a").unwrap().callbacks, Callbacks::NONE);
+        assert_eq!(
+            config.agents.get("b").unwrap().callbacks,
+            Callbacks { terminal: true, ..Callbacks::NONE }
+        );
+        let own = shown.split("[agents.a]").nth(1).unwrap();
+        let line = own.lines().find(|line| line.starts_with("terminal")).unwrap();
+        assert!(line.starts_with("terminal = false") && line.ends_with("# default"), "{line}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_write() {
+        for (text, expected) in [
+            ("url = \"host/acp\"", "does not say how to reach it; write it as https://host/path"),
+            ("url = \"ftp://host\"", "begins with ftp://; begin it with https://, http://, wss://, ws://"),
+            ("url = \"https://me:hush@host\"", "holds a user or a password; take it out"),
+            ("url = \"https://\"", "names no host"),
+            ("url = \"https://h\"\ncommand = \"x\"", "`command` has no meaning for an agent behind a URL"),
+            (
+                "url = \"https://h\"\ntransport = \"webscoket\"",
+                "`webscoket` is no transport; write `websocket`",
+            ),
+            ("url = \"https://h\"\nevents_url = \"h\"", "`agents.x.events_url` does not say how to reach it"),
+            ("url = \"https://h\"\ntoken_env = \"A\"\ntoken_file = \"/b\"", "`agents.x` has two tokens"),
+            ("url = \"https://h\"\ntoken_command = []", "`agents.x.token_command` is no command"),
+            ("url = \"http://h\"\ntoken_env = \"A\"", "where anybody on the way can read them"),
+            (
+                "command = \"/x\"\ntoken_env = \"A\"",
+                "`token_env` of `agents.x` belongs to an agent behind a URL",
+            ),
+            ("title = \"X\"", "or url = "),
+        ] {
+            let (_, problems, _) = parse(&format!("[agents.x]\n{text}\n"));
+            let found =
+                problems.iter().any(|problem| problem.contains(expected) && !problem.contains("hush"));
+            assert!(found && problems.len() == 1, "{text}: {problems:?}");
+        }
+        for url in ["http://localhost:1", "http://127.0.0.9", "wss://host", "ws://[::1]:2"] {
+            let (_, problems, _) = parse(&format!("[agents.x]\nurl = \"{url}\"\ntoken_env = \"A\"\n"));
+            assert_eq!(problems, Vec::<String>::new(), "{url}");
+        }
+    }
+}

@@ -71,7 +71,8 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
         None => {}
     }
     facts.push(("state", phase(scene, &conn.phase)));
-    facts.push(("command", conn.spec.command_line()));
+    let place = if conn.spec.remote.is_some() { "address" } else { "command" };
+    facts.push((place, conn.spec.command_line()));
     if let Some(cwd) = &conn.spec.cwd {
         facts.push(("runs in", scene.path(cwd)));
     }

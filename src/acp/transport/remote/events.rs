@@ -142,7 +142,10 @@ pub enum Opening {
 #[derive(Debug)]
 pub enum StreamEnd {
     /// The server does not know it (any more).
-    Gone,
+    Gone {
+        /// Whether it did once.
+        was_open: bool,
+    },
     /// The server has no such streams; its status.
     None(u16),
     /// The server refuses it for good.
@@ -255,7 +258,7 @@ impl EventStream {
             }
         };
         match response.status().as_u16() {
-            404 | 410 => Err(Ok(StreamEnd::Gone)),
+            404 | 410 => Err(Ok(StreamEnd::Gone { was_open: *self.opening.borrow() == Opening::Open })),
             // The server has not noticed yet that the last one broke.
             409 => {
                 let text = format!("{host} takes the {} for open.", self.name);

@@ -65,7 +65,7 @@ impl Streamable {
         let (desk, host) = (this.desk.clone(), host_of(this.url.as_str()));
         this.desk.spawn(async move {
             match stream.run().await {
-                StreamEnd::Gone => desk.end(forgotten(&host)),
+                StreamEnd::Gone { .. } => desk.end(forgotten(&host)),
                 StreamEnd::None(status) => {
                     let text = format!("{host} gives no event stream ({status}). Correct the address, or name another `transport`.");
                     desk.end(LinkEnd::Refused(text));
@@ -125,7 +125,7 @@ impl Streamable {
         self.desk.spawn(async move {
             match stream.run().await {
                 // A session that has ended, or a server with one stream for all of them.
-                StreamEnd::Gone | StreamEnd::None(_) => {
+                StreamEnd::Gone { .. } | StreamEnd::None(_) => {
                     desk.inlet.trace("The server gives this session no event stream of its own.");
                 }
                 StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => {

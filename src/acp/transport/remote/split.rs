@@ -85,17 +85,14 @@ impl Split {
             opening,
             is_first_final: true,
         };
-        let started = receiver.clone();
         let (task_desk, url) = (desk.clone(), places.events.clone());
         desk.spawn(async move {
             let host = host_of(url.as_str());
-            let end = stream.run().await;
-            let was_open = *started.borrow() == Opening::Open;
-            let end = match end {
-                StreamEnd::Gone if was_open => {
+            let end = match stream.run().await {
+                StreamEnd::Gone { was_open: true } => {
                     LinkEnd::Io(format!("{host} does not know this connection any more"))
                 }
-                StreamEnd::Gone | StreamEnd::None(_) => LinkEnd::Refused(format!(
+                StreamEnd::Gone { .. } | StreamEnd::None(_) => LinkEnd::Refused(format!(
                     "There is no event stream at {}. Correct the address, or name another `transport` or `events_url`.",
                     crate::model::shown_url(url.as_str())
                 )),

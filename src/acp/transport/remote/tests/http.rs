@@ -243,14 +243,10 @@ async fn a_server_that_hangs_does_not_hold_up_the_end() {
     assert_eq!(peer.end().await, LinkEnd::Eof);
     drop(held);
 
+    let mut server = Server::start().await;
     let (mut peer, _connection) = connected(&mut server).await;
     peer.say(&request(2, "session/new", "{}"));
-    let held = loop {
-        let exchange = server.next().await;
-        if exchange.method == "POST" {
-            break exchange;
-        }
-    };
+    let held = server.expect("POST", "/acp").await;
     peer.stop(true);
     assert_eq!(peer.end().await, LinkEnd::Eof);
     drop(held);

@@ -1,5 +1,7 @@
 //! Refusals, and what is said about them.
 
+use tokio::io::AsyncWriteExt as _;
+
 use super::server::Server;
 use super::{INITIALIZE, INITIALIZED, Peer, at, request};
 use crate::acp::transport::LinkEnd;
@@ -116,13 +118,38 @@ async fn a_server_that_is_not_there_may_come_back() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_told() {
-    let mut server = Server::start().await;
-    let url = server.url("/acp").replace("http://", "https://");
-    let mut peer = Peer::connect(Remote { url, ..Remote::default() });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut peer = Peer::connect(Remote { url: format!("https://{address}/acp"), ..Remote::default() });
     peer.say(INITIALIZE);
-    tokio::select! {
-        error = refusal(&mut peer) => assert!(error.contains("does not speak TLS"), "{error}"),
-        _ = server.next() => panic!("that was no request"),
+    let (mut stream, _) = listener.accept().await.unwrap();
+    stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    let error = refusal(&mut peer).await;
+    assert!(error.contains("does not speak TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_certificate_is_refused_before_anything_is_sent() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config));
+    for scheme in ["https", "wss"] {
+        let url = format!("{scheme}://localhost:{port}/acp");
+        let mut peer = Peer::connect(with_token(Remote { url, ..Remote::default() }));
+        peer.say(INITIALIZE);
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(acceptor.accept(stream).await.is_err(), "the client must break off");
+        let error = refusal(&mut peer).await;
+        assert!(error.contains("an authority that this system does not know"), "{error}");
     }
 }
 

@@ -1,0 +1,178 @@
+//! The official HTTP and web socket server is the counterpart of the remote transports.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use parlor::app::{ConnPhase, SessionPhase};
+use parlor::model::{Action, AgentSpec, Callbacks, CloseReason, Remote, TokenSource};
+
+use super::rig::Rig;
+use super::sdk::sdk_agent;
+
+/// The official server with the official agent behind it.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start() -> Self {
+        Self::at(0)
+    }
+
+    /// At a port that is known; 0: any.
+    fn at(port: u16) -> Self {
+        let mut command = Command::new(sdk_agent());
+        command.args(["--http", &port.to_string()]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, port: line.trim().parse().unwrap() }
+    }
+
+    /// Its address, for each way that it knows.
+    fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spec(url: &str) -> AgentSpec {
+    let remote = Remote { url: url.to_owned(), ..Remote::default() };
+    AgentSpec {
+        name: "remote".to_owned(),
+        callbacks: Callbacks::NONE,
+        remote: Some(remote),
+        ..AgentSpec::default()
+    }
+}
+
+/// Runs a scenario over each transport of the official server, from a fresh connection.
+fn over_each_transport(scenario: impl Fn(&mut Rig, &Server)) {
+    for scheme in ["http", "ws"] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start();
+        let mut rig = Rig::start(folder.path(), spec(&server.url(scheme)));
+        rig.wait_ready();
+        scenario(&mut rig, &server);
+        assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
+    }
+}
+
+#[test]
+fn turns_with_every_kind_of_update() {
+    over_each_transport(|rig, _| {
+        rig.ask("good morning");
+        assert!(rig.text().contains("agent: heard good"), "{}", rig.text());
+        rig.ask("updates");
+        for expected in ["thinking", "hello", "link file:///a.txt", "diff /a.txt", "Careful"] {
+            assert!(rig.text().contains(expected), "{expected} is missing:\n{}", rig.text());
+        }
+    });
+}
+
+#[test]
+fn permissions_and_a_cancel() {
+    over_each_transport(|rig, _| {
+        rig.prompt("permission");
+        rig.wait_ask();
+        rig.act(Action::Choose(1));
+        rig.wait_text(r#""optionId":"yes""#);
+        rig.wait_idle();
+        rig.prompt("wait");
+        rig.wait("a running turn", |state| state.sessions[&state.active].turn.is_running());
+        rig.act(Action::Escape);
+        rig.wait_idle();
+        rig.ask("again");
+        assert!(rig.text().contains("heard again"), "{}", rig.text());
+    });
+}
+
+#[test]
+fn sessions_are_listed_loaded_and_closed() {
+    over_each_transport(|rig, _| {
+        rig.act(Action::OpenSessions);
+        rig.wait("both pages of the list", |state| state.listed.len() == 2);
+        rig.act(Action::Last);
+        rig.act(Action::Accept);
+        rig.wait_ready();
+        rig.wait_text("from the history");
+        rig.ask("hello");
+        assert!(rig.text().contains("heard hello"), "{}", rig.text());
+        rig.act(Action::CloseSession);
+        rig.act(Action::Yes);
+        rig.wait("the answer to the close", |state| {
+            state.conns.values().all(|conn| conn.open_calls.is_empty())
+        });
+    });
+}
+
+#[test]
+fn files_and_terminals_are_for_those_that_the_user_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::write(root.join("a.txt"), "from disk").unwrap();
+    let server = Server::start();
+    let ask = format!("read {}", root.join("a.txt").display());
+    let mut rig = Rig::start(folder.path(), spec(&server.url("http")));
+    rig.wait_ready();
+    rig.ask(&ask);
+    assert!(!rig.text().contains("from disk") && rig.text().contains("-32601"), "{}", rig.text());
+    let trusted = AgentSpec { callbacks: Callbacks::default(), ..spec(&server.url("http")) };
+    let mut rig = Rig::start(folder.path(), trusted);
+    rig.wait_ready();
+    rig.ask(&ask);
+    assert!(rig.text().contains("agent: from disk"), "{}", rig.text());
+}
+
+#[test]
+fn a_server_that_is_restarted_is_found_again_and_the_session_resumed() {
+    for scheme in ["http", "ws"] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start();
+        let mut rig = Rig::start(folder.path(), spec(&server.url(scheme)));
+        rig.wait_ready();
+        rig.ask("before");
+        let first = rig.session().conn;
+        let port = server.port;
+        drop(server);
+        let _server = Server::at(port);
+        // The socket tells at once; HTTP is told by the next message, or by the stream.
+        rig.wait("another connection", |state| state.sessions[&state.active].conn != first);
+        rig.wait_ready();
+        rig.ask("after");
+        let text = rig.text();
+        assert!(text.contains("heard before") && text.contains("heard after"), "{text}");
+    }
+}
+
+#[test]
+fn nobody_there_is_said_in_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = Server::start().port;
+    let mut rig = Rig::start(folder.path(), spec(&format!("http://127.0.0.1:{port}/acp")));
+    rig.wait_text(&format!("Nothing answers at 127.0.0.1:{port}"));
+    assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
+}
+
+#[test]
+fn a_refusal_is_said_and_not_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let mut spec = spec(&format!("{}/elsewhere", server.url("http")));
+    if let Some(remote) = &mut spec.remote {
+        remote.token = Some(TokenSource::Env("CARGO_PKG_NAME".to_owned()));
+    }
+    let mut rig = Rig::start(folder.path(), spec);
+    rig.wait_text("There is no agent at");
+    assert_eq!(rig.state.conns.len(), 1);
+    let conn = rig.state.conns.values().next().unwrap();
+    assert!(matches!(conn.phase, ConnPhase::Closed(CloseReason::Refused { .. })));
+}
