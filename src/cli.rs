@@ -1,11 +1,12 @@
 //! The command line.
 //!
 //! Duty: says what can be written, reads it, and runs the subcommands that need no terminal
-//! (`config`, `agents`). Not its duty: the session itself, which [`run`] hands to its caller as [`Session`].
+//! (`config`, `agents`, `sessions`). Not its duty: the session itself, which [`run`] hands to its caller as [`Session`].
 //! What the command line says lies over the configuration file, which lies over the defaults.
 
 pub mod agents;
 pub mod choose;
+pub mod sessions;
 pub mod start;
 
 use std::io::Write;
@@ -19,7 +20,7 @@ use crate::model::AgentSpec;
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
-       parlor [OPTIONS] demo|config|agents";
+       parlor [OPTIONS] demo|sessions|config|agents";
 
 const HELP_AFTER: &str = "\
 Examples:
@@ -132,6 +133,12 @@ pub enum Command {
     },
     /// Print every value in force, and where it comes from
     Config,
+    /// List, read, search, export and delete sessions
+    Sessions {
+        /// What to do.
+        #[command(subcommand)]
+        job: sessions::SessionsJob,
+    },
     /// See and import agents
     Agents {
         /// What to do.
@@ -213,6 +220,10 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
         );
     }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
+    if let Some(Command::Sessions { job }) = &cli.subcommand {
+        sessions::run(job, &paths, out)?;
+        return Ok(Next::Nothing);
+    }
     let (mut config, mut problems) = config::load(&paths);
     cli.options.apply(&mut config);
     match &cli.subcommand {

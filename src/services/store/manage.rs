@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::rows::{self, SessionRow};
+use super::rows::{self, SessionRow, SessionState};
 use super::track::{Track, new_uid};
 use super::write::{self, Batch};
 use super::{Fault, Store, StoreError, db, owner};
@@ -61,16 +61,18 @@ impl Store {
                 }
                 row.uid = new_uid();
             }
-            let (created_ms, updated_ms, state) = (row.created_ms, row.updated_ms, row.state);
+            let (created_ms, updated_ms) = (row.created_ms, row.updated_ms);
             let mut batch = Batch::default();
             let mut track = Track::new(Some(row), created_ms);
             for event in events {
                 let note = Note::Event { turn: event.turn, record: Box::new(event.record.clone()) };
                 track.take(note, event.at_ms, &mut batch);
             }
-            // The events say how it went; these are the other machine's words.
             track.row.updated_ms = updated_ms;
-            track.row.state = state;
+            // It was exported in the middle of a turn; here nothing runs.
+            if track.row.state == SessionState::Turn {
+                track.row.state = SessionState::Cut;
+            }
             batch.save(&track.row);
             write::write(conn, &batch).map_err(sql)?;
             Ok(Imported { uid: track.row.uid, was_known: false })

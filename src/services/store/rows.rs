@@ -79,10 +79,11 @@ pub struct SessionRow {
     /// Prompts that wait.
     pub queue: Vec<String>,
     /// The mark of the parlor that has it open.
-    pub(super) owner: Option<String>,
-    /// The agent's process there, and when that began in the system's ticks.
-    pub(super) agent_pid: Option<u32>,
-    pub(super) agent_born: Option<u64>,
+    pub owner: Option<String>,
+    /// The agent's process there.
+    pub agent_pid: Option<u32>,
+    /// When that began, in the system's ticks: with the number it names the process for good.
+    pub agent_born: Option<u64>,
 }
 
 impl SessionRow {

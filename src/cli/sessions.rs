@@ -1,0 +1,214 @@
+//! `parlor sessions`: what was kept, to be listed, read, searched, taken elsewhere and deleted.
+//!
+//! Duty: the subcommands, as text for people or as JSON.
+//! Not its duty: the store (`services::store`), what a session looks like as a document (`page`).
+//! Invariants: what an agent wrote reaches the terminal sanitised; nothing is deleted without a yes.
+
+mod args;
+mod export;
+mod html;
+mod import;
+mod page;
+mod rows;
+mod time;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+pub use args::{Format, SessionsJob};
+use args::{ListArgs, PruneArgs, SearchArgs};
+
+use crate::config::Paths;
+use crate::services::store::{ListFilter, Search, SessionRow, Store};
+
+/// What a subcommand needs from outside.
+pub struct World<'a> {
+    /// Where to print.
+    pub out: &'a mut dyn Write,
+    /// The folder that parlor was started in.
+    pub folder: PathBuf,
+    /// The time, in Unix milliseconds.
+    pub now_ms: i64,
+    /// Asks the user; `None`: there is nobody to ask.
+    pub ask: Option<&'a mut dyn FnMut(&str) -> bool>,
+}
+
+/// Serves a subcommand. Fails, with what to do next, on a session that does not exist and a store or file that
+/// cannot be used.
+pub fn run(job: &SessionsJob, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<()> {
+    let folder = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
+    let mut on_terminal = |question: &str| ask(question);
+    let has_terminal = std::io::stdin().is_terminal();
+    let world = World {
+        out,
+        folder,
+        now_ms: time::now_ms(),
+        ask: has_terminal.then_some(&mut on_terminal as &mut dyn FnMut(&str) -> bool),
+    };
+    serve(job, &paths.data_dir, world)
+}
+
+/// Asks on the terminal; only a plain yes is one.
+#[expect(clippy::print_stderr, reason = "a question, while the answer of the command goes to the output")]
+fn ask(question: &str) -> bool {
+    eprint!("{question} [y/N] ");
+    let mut line = String::new();
+    let is_read = std::io::stdin().read_line(&mut line).is_ok();
+    is_read && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Result<()> {
+    let store = Store::open(data_dir)?;
+    let text = match job {
+        SessionsJob::List(args) => list(&store, args, &world)?,
+        SessionsJob::Show { id, json } => {
+            let row = store.find(id)?;
+            match json {
+                true => export::json(&store, &row)?,
+                false => export::markdown(&store, &row)?,
+            }
+        }
+        SessionsJob::Search(args) => search(&store, args, &world)?,
+        SessionsJob::Export { id, format, output } => export::export(&store, id, *format, output.as_deref())?,
+        SessionsJob::Import { files } => import::import(&store, files)?,
+        SessionsJob::Delete { ids, yes } => delete(&store, ids, *yes, &mut world)?,
+        SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
+    };
+    super::print(world.out, &text)?;
+    for trouble in store.take_troubles() {
+        super::print(world.out, &format!("{trouble}\n"))?;
+    }
+    Ok(())
+}
+
+fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<String> {
+    let folder = match (&args.folder, args.all) {
+        (Some(folder), _) => Some(real(folder)),
+        (None, true) => None,
+        (None, false) => Some(world.folder.clone()),
+    };
+    let filter =
+        ListFilter { folder, agent: args.agent.clone(), with_children: args.subagents, limit: args.limit };
+    let found = store.list(&filter)?;
+    if args.json {
+        return Ok(rows::json(&found));
+    }
+    let mut text = rows::table(&found, filter.folder.is_none(), world.now_ms);
+    if found.is_empty() {
+        text.push_str(match &filter.folder {
+            Some(_) => "No sessions of this folder.\n",
+            None => "No sessions yet.\n",
+        });
+    }
+    if let Some(folder) = filter.folder {
+        let here = ListFilter { folder: Some(folder), ..ListFilter::default() };
+        let hidden = store.count()?.saturating_sub(store.list(&here)?.len() as u64);
+        if hidden > 0 {
+            let _ = writeln!(text, "\n{} of other folders: `parlor sessions list --all`", counted(hidden));
+        }
+    }
+    Ok(text)
+}
+
+fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result<String> {
+    let time =
+        |text: &Option<String>| text.as_deref().map(|text| time::parse(text, world.now_ms)).transpose();
+    let search = Search {
+        words: args.words.join(" "),
+        agent: args.agent.clone(),
+        folder: args.folder.as_deref().map(real),
+        since_ms: time(&args.since)?,
+        until_ms: time(&args.until)?,
+        kinds: args.kinds(),
+        only_errors: args.errors,
+        limit: args.limit,
+    };
+    let hits = store.search(&search)?;
+    if args.json {
+        return Ok(rows::hits_json(&hits));
+    }
+    if hits.is_empty() {
+        return Ok("Nothing was found.\n".to_owned());
+    }
+    Ok(rows::hits_text(&hits, world.now_ms))
+}
+
+fn delete(store: &Store, ids: &[String], yes: bool, world: &mut World<'_>) -> anyhow::Result<String> {
+    let found: Vec<SessionRow> = ids.iter().map(|id| store.find(id)).collect::<Result<_, _>>()?;
+    remove(store, &found, yes, world)
+}
+
+fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Result<String> {
+    if args.older_than.is_none() && args.keep.is_none() {
+        bail!("say what may go: --older-than 90d, or --keep 200 for all but the latest 200");
+    }
+    let filter = ListFilter {
+        folder: args.folder.as_deref().map(real),
+        agent: args.agent.clone(),
+        with_children: true,
+        limit: None,
+    };
+    let before_ms = args.older_than.as_deref().map(|text| time::parse(text, world.now_ms)).transpose()?;
+    let keep = args.keep.map_or(0, |keep| keep as usize);
+    let old: Vec<SessionRow> = store
+        .list(&filter)?
+        .into_iter()
+        .skip(keep)
+        .filter(|row| before_ms.is_none_or(|before| row.updated_ms < before))
+        .collect();
+    if old.is_empty() {
+        return Ok("Nothing is that old; all was kept.\n".to_owned());
+    }
+    remove(store, &old, args.yes, world)
+}
+
+/// Deletes sessions after a yes.
+fn remove(store: &Store, rows: &[SessionRow], yes: bool, world: &mut World<'_>) -> anyhow::Result<String> {
+    super::print(world.out, &rows::table(rows, true, world.now_ms))?;
+    let question = format!("Delete {} for good?", counted(rows.len() as u64));
+    let is_meant = yes
+        || match &mut world.ask {
+            Some(ask) => ask(&question),
+            None => bail!("nobody can be asked here; write --yes if these may be deleted"),
+        };
+    if !is_meant {
+        return Ok("Nothing was deleted.\n".to_owned());
+    }
+    let size = store.size_bytes();
+    for row in rows {
+        store.delete(&row.uid)?;
+    }
+    store.compact()?;
+    let freed = size.saturating_sub(store.size_bytes());
+    Ok(format!("Deleted {}; {} KiB were given back.\n", counted(rows.len() as u64), freed >> 10))
+}
+
+fn counted(count: u64) -> String {
+    match count {
+        1 => "1 session".to_owned(),
+        _ => format!("{count} sessions"),
+    }
+}
+
+/// A folder as sessions name it; one that is gone as it was written.
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// Writes a file whole or not at all.
+fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok::<_, std::io::Error>(())
+    };
+    write().with_context(|| format!("cannot write {}; name another file with --output", path.display()))
+}

@@ -1,0 +1,142 @@
+//! A session as one page that needs nothing else.
+//!
+//! Invariant: nothing that an agent or a user wrote is taken as HTML, no link runs a script, and the page loads
+//! nothing.
+
+use std::fmt::Write as _;
+
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
+
+use super::export::facts;
+use super::page::{Call, Piece};
+use crate::services::store::SessionRow;
+
+const STYLE: &str = "
+:root { color-scheme: light dark; }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; opacity: .75; }
+dd { margin: 0; }
+pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: #8881; font-size: .85em; }
+.prompt { white-space: pre-wrap; border-left: .25rem solid #d7a65f; padding: .4rem .8rem; background: #d7a65f1a; }
+.thought, .notice { opacity: .75; }
+.call { border: 1px solid #8884; border-radius: .4rem; padding: .3rem .8rem; margin: .6rem 0; }
+.error { color: #c33; opacity: 1; }
+.plus { color: #2a8a3e; } .minus { color: #c33; }
+";
+
+/// The page.
+pub fn page(row: &SessionRow, pieces: &[Piece]) -> String {
+    let title = escaped(row.name().lines().next().unwrap_or_default());
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>\n"
+    );
+    for (name, value) in facts(row) {
+        let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value));
+    }
+    page.push_str("</dl>\n");
+    for piece in pieces {
+        match piece {
+            Piece::Prompt(text) => {
+                let _ = writeln!(page, "<div class=\"prompt\">{}</div>", escaped(text));
+            }
+            Piece::Answer(text) => {
+                let _ = writeln!(page, "<div class=\"answer\">\n{}</div>", markdown(text));
+            }
+            Piece::Thought(text) => {
+                let _ = writeln!(
+                    page,
+                    "<details class=\"thought\"><summary>Thought</summary>\n{}</details>",
+                    markdown(text)
+                );
+            }
+            Piece::Call(call) => call_html(&mut page, call),
+            Piece::Notice { is_error, text } => {
+                let class = if *is_error { "notice error" } else { "notice" };
+                let _ = writeln!(page, "<p class=\"{class}\">{}</p>", escaped(text).replace('\n', "<br>\n"));
+            }
+        }
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn call_html(page: &mut String, call: &Call) {
+    let status =
+        call.status.map(|status| format!(" <span class=\"error\">{status}</span>")).unwrap_or_default();
+    let _ = writeln!(page, "<details class=\"call\"><summary>{}{status}</summary>", escaped(&call.title));
+    if let Some(command) = &call.command {
+        let _ = writeln!(page, "<pre>$ {}</pre>", escaped(command));
+    }
+    for (path, diff) in &call.diffs {
+        let _ = write!(page, "<p><code>{}</code></p>\n<pre>", escaped(path));
+        for line in diff.lines() {
+            let class = match line.as_bytes().first() {
+                Some(b'+') => "plus",
+                Some(b'-') => "minus",
+                _ => "",
+            };
+            let _ = writeln!(page, "<span class=\"{class}\">{}</span>", escaped(line));
+        }
+        page.push_str("</pre>\n");
+    }
+    if !call.output.is_empty() {
+        let _ = writeln!(page, "<pre>{}</pre>", escaped(&call.output));
+    }
+    page.push_str("</details>\n");
+}
+
+/// Markdown as HTML; HTML in it is shown as the text that it is.
+fn markdown(text: &str) -> String {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let events = Parser::new_ext(text, options).map(|event| match event {
+        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        // An image would be loaded from elsewhere; a link waits for a click.
+        Event::Start(Tag::Image { link_type, dest_url, title, id }) => Event::Start(Tag::Image {
+            link_type,
+            dest_url: CowStr::Borrowed(""),
+            title: image_title(&dest_url, title),
+            id,
+        }),
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) if !is_harmless(&dest_url) => {
+            Event::Start(Tag::Link { link_type, dest_url: CowStr::Borrowed("#"), title, id })
+        }
+        other => other,
+    });
+    let mut out = String::with_capacity(text.len() * 2);
+    html::push_html(&mut out, events);
+    out
+}
+
+fn image_title<'a>(url: &str, title: CowStr<'a>) -> CowStr<'a> {
+    if title.is_empty() { CowStr::from(url.to_owned()) } else { title }
+}
+
+fn is_harmless(url: &str) -> bool {
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme.as_deref() {
+        None | Some("http" | "https" | "mailto" | "file") => true,
+        // A colon behind a slash belongs to a path.
+        Some(scheme) => scheme.contains(['/', '#', '?']),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // What no text may hold: it would only confuse the browser.
+            '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}

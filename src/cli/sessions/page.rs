@@ -1,0 +1,185 @@
+//! A session as a document: the pieces that every form of an export is made of.
+//!
+//! Duty: what of the transcript is worth a place in a document, in plain words.
+//! Not its duty: how a form marks it (`export`, `html`).
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use crate::app::{self, Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
+use crate::model::{
+    ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, StopReason,
+    ToolContent, ToolStatus,
+};
+
+/// The most lines of output that one call gets.
+const MAX_OUTPUT_LINES: usize = 200;
+
+/// A part of the document, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// What the user said: plain text.
+    Prompt(String),
+    /// What the agent said: Markdown.
+    Answer(String),
+    /// What it thought: Markdown.
+    Thought(String),
+    /// What it did.
+    Call(Call),
+    /// A word of parlor or of the agent, or the end of a turn.
+    Notice {
+        /// Whether it is about a failure.
+        is_error: bool,
+        /// The words.
+        text: String,
+    },
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Call {
+    /// Its title.
+    pub title: String,
+    /// How it stands, if that is worth a word.
+    pub status: Option<&'static str>,
+    /// The command line.
+    pub command: Option<String>,
+    /// Changes: the file, and the change as a diff.
+    pub diffs: Vec<(String, String)>,
+    /// What it printed or found.
+    pub output: String,
+}
+
+/// The pieces of a session's events.
+pub fn pieces(events: Vec<KeptEvent>) -> Vec<Piece> {
+    let mut session = Session::new(SessionKey(0), SessionPlace::default());
+    app::play(&mut session, events, Instant::now());
+    session
+        .transcript
+        .items()
+        .iter()
+        .filter(|item| !item.is_hidden())
+        .filter_map(|item| piece(&session, item))
+        .collect()
+}
+
+fn piece(session: &Session, item: &Item) -> Option<Piece> {
+    let notice = |is_error, text: String| Some(Piece::Notice { is_error, text });
+    match &item.body {
+        ItemBody::Message(message) => {
+            let text = message_text(&message.parts);
+            Some(match message.role {
+                Role::User => Piece::Prompt(text),
+                Role::Agent | Role::Letter => Piece::Answer(text),
+                Role::Thought => Piece::Thought(text),
+            })
+        }
+        ItemBody::Tool(tool) => Some(Piece::Call(call(session, tool))),
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, stop_words(reason)),
+        ItemBody::TurnEnd(TurnEnd::Failed { error }) => notice(true, format!("The turn failed: {error}")),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
+            notice(true, [std::slice::from_ref(cause), stderr_tail].concat().join("\n"))
+        }
+        ItemBody::Notice { severity, title, detail } => {
+            let detail = detail.as_ref().map(|detail| format!("\n{detail}")).unwrap_or_default();
+            notice(*severity == Severity::Error, format!("{title}{detail}"))
+        }
+        ItemBody::Compaction { summary, .. } => {
+            notice(false, format!("The context was compacted.\n{summary}"))
+        }
+        ItemBody::Subagent { title, description, .. } => {
+            let words = description.as_ref().map(|words| format!("\n{words}")).unwrap_or_default();
+            notice(false, format!("Subagent: {title}{words}"))
+        }
+        ItemBody::Answered { question, answer } => notice(false, format!("{question}\n{answer}")),
+        ItemBody::Raw { name, raw } => notice(false, format!("{name}: {}", raw.0)),
+    }
+}
+
+fn message_text(parts: &[MessagePart]) -> String {
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            MessagePart::Text(text) => text.clone(),
+            MessagePart::Block(block) => block_text(block),
+        })
+        .collect();
+    parts.join("\n\n")
+}
+
+fn block_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.clone(),
+        ContentBlock::Image { mime_type, uri, .. } => {
+            format!("[image, {mime_type}{}]", uri.as_ref().map(|uri| format!(", {uri}")).unwrap_or_default())
+        }
+        ContentBlock::Audio { mime_type, .. } => format!("[sound, {mime_type}]"),
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+        ContentBlock::Resource { uri, .. } => format!("[{uri}]"),
+        ContentBlock::Unknown(raw) => raw.0.to_string(),
+    }
+}
+
+fn call(session: &Session, tool: &ToolCall) -> Call {
+    let mut output: Vec<String> = Vec::new();
+    for piece in &tool.content {
+        match piece {
+            ToolContent::Block(block) => output.push(block_text(block)),
+            ToolContent::Terminal(id) => {
+                if let Some(view) = session.terminals.get(id) {
+                    output
+                        .push(crate::ui::text::sanitize(&String::from_utf8_lossy(&view.output)).into_owned());
+                }
+            }
+            ToolContent::Unknown(raw) => output.push(raw.0.to_string()),
+            ToolContent::Diff(_) => {}
+        }
+    }
+    if output.is_empty() {
+        output.extend(tool.output_text.clone());
+    }
+    Call {
+        title: if tool.title.is_empty() { tool.id.to_string() } else { tool.title.clone() },
+        status: match tool.status {
+            ToolStatus::Failed => Some("failed"),
+            ToolStatus::Cancelled => Some("cancelled"),
+            ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed => None,
+        },
+        command: tool.input.command.clone(),
+        diffs: tool.diffs().map(|diff| (diff.path.to_string_lossy().into_owned(), diff_text(diff))).collect(),
+        output: shortened(&output.join("\n")),
+    }
+}
+
+fn diff_text(diff: &FileDiff) -> String {
+    match &diff.change {
+        DiffChange::Patch(patch) => patch.to_string(),
+        DiffChange::Texts { old, new } => {
+            let old = old.as_deref().unwrap_or_default();
+            similar::TextDiff::from_lines(old, new.as_ref()).unified_diff().context_radius(3).to_string()
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let count = text.lines().count();
+    if count <= MAX_OUTPUT_LINES {
+        return text.trim_end().to_owned();
+    }
+    let half = MAX_OUTPUT_LINES / 2;
+    let mut short: String = text.lines().take(half).flat_map(|line| [line, "\n"]).collect();
+    let _ = writeln!(short, "… {} lines left out …", count - 2 * half);
+    short.extend(text.lines().skip(count - half).flat_map(|line| [line, "\n"]));
+    short.trim_end().to_owned()
+}
+
+fn stop_words(reason: &StopReason) -> String {
+    match reason {
+        StopReason::EndTurn => "The turn ended.".to_owned(),
+        StopReason::MaxTokens => "The turn ended at the limit of tokens.".to_owned(),
+        StopReason::MaxTurnRequests => "The turn ended at the limit of requests.".to_owned(),
+        StopReason::Refusal => "The agent refused.".to_owned(),
+        StopReason::Cancelled => "The turn was cancelled.".to_owned(),
+        StopReason::Other(word) => format!("The turn ended: {word}."),
+    }
+}

@@ -1,0 +1,198 @@
+use super::*;
+use crate::model::*;
+use crate::services::store::Recorder;
+
+struct Place {
+    dir: tempfile::TempDir,
+    store: Store,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        Self { dir, store }
+    }
+
+    /// Records a session in a folder, and gives its id.
+    fn record(&self, folder: &str, prompt: &str, answer: &str) -> String {
+        let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+        let mut recorder = Recorder::new(self.store.clone(), services);
+        let head = SessionHead {
+            agent: "fake".to_owned(),
+            command: "fake".to_owned(),
+            session: Some("s".into()),
+            place: SessionPlace { cwd: folder.into(), ..SessionPlace::default() },
+            ..SessionHead::default()
+        };
+        let mut run = ToolCallPatch::new("t1".into());
+        run.title = Patch::Set("Run the tests".to_owned());
+        run.status = Patch::Set(ToolStatus::Failed);
+        run.kind = Patch::Set(ToolKind::Execute);
+        run.input = Patch::Set(ToolInput { command: Some("cargo test".to_owned()), ..ToolInput::default() });
+        run.output_text = Patch::Set("1 failed ``` \u{1b}[31mred".to_owned());
+        let change = DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
+        let diff = FileDiff { path: "/x.rs".into(), change };
+        run.content = Patch::Set(vec![ToolContent::Diff(diff)]);
+        let says = SessionUpdate::Chunk { role: Role::Agent, message: None, text: answer.to_owned() };
+        let records = [
+            Record::Prompt { text: prompt.to_owned(), is_again: false },
+            Record::Update(SessionUpdate::Tool(Box::new(run))),
+            Record::Update(says),
+            Record::TurnEnded(TurnOutcome::Failed { error: "no more tokens".to_owned() }),
+        ];
+        let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
+        recorder.keep(SessionKey(1), [Note::Head(Box::new(head))].into_iter().chain(events).collect());
+        assert_eq!(recorder.finish(), None);
+        let all = self.store.list(&ListFilter::default()).unwrap();
+        all.into_iter().find(|row| row.first_prompt.as_deref() == Some(prompt)).unwrap().uid
+    }
+
+    fn try_run(&self, args: &[&str], answer: Option<bool>) -> anyhow::Result<String> {
+        let words = ["parlor", "sessions"].iter().chain(args);
+        let cli = <super::super::Cli as clap::Parser>::try_parse_from(words).unwrap();
+        let Some(super::super::Command::Sessions { job }) = cli.subcommand else { unreachable!() };
+        let mut out = Vec::new();
+        let mut says = |_: &str| answer.unwrap_or_default();
+        let world = World {
+            out: &mut out,
+            folder: "/here".into(),
+            now_ms: time::now_ms(),
+            ask: answer.is_some().then_some(&mut says as &mut dyn FnMut(&str) -> bool),
+        };
+        serve(&job, self.dir.path(), world)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        self.try_run(args, None).unwrap()
+    }
+}
+
+#[test]
+fn a_list_shows_this_folder_and_says_what_it_hides() {
+    let place = Place::new();
+    assert_eq!(place.run(&["list"]), "No sessions of this folder.\n");
+    let here = place.record("/here", "fix\nthis", "done");
+    place.record("/there", "fix that", "done");
+    assert_eq!(
+        place.run(&["list"]),
+        format!(
+            "{here}  just now  fake  fix this\n\n1 session of other folders: `parlor sessions list --all`\n"
+        )
+    );
+    let all = place.run(&["list", "--all"]);
+    assert!(all.lines().count() == 2 && all.contains("fix that  /there"), "{all}");
+    assert_eq!(place.run(&["list", "--all", "--agent", "other"]), "No sessions yet.\n");
+    let json: serde_json::Value = serde_json::from_str(&place.run(&["list", "--json"])).unwrap();
+    assert_eq!((&json[0]["id"], &json[0]["turns"]), (&here.into(), &1.into()));
+}
+
+#[test]
+fn a_session_is_shown_as_a_document() {
+    let place = Place::new();
+    let id = place.record("/here", "fix this", "It is **fixed**.\u{1b}]0;title\u{7}");
+    let shown = place.run(&["show", id.get(..4).unwrap()]);
+    assert!(shown.starts_with("# fix this\n\n- Session: "), "{shown}");
+    for part in [
+        "## Prompt\n\n> fix this\n",
+        "### Run the tests (failed)\n\n```sh\ncargo test\n```\n",
+        "`/x.rs`\n\n```diff\n@@ -1 +1 @@\n-a\n+b\n```\n",
+        "````\n1 failed ``` red\n````\n",
+        "\nIt is **fixed**.",
+        "\n**The turn failed: no more tokens**\n",
+    ] {
+        assert!(shown.contains(part), "{part:?} is missing:\n{shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    let error = place.try_run(&["show", "nothing"], None).unwrap_err().to_string();
+    assert!(error.starts_with("There is no session nothing."), "{error}");
+}
+
+#[test]
+fn a_page_holds_no_code_of_the_agents() {
+    let place = Place::new();
+    let answer = "**strong** <b onclick=x()>bold</b> [link](javascript:x()) ![i](http://e.org/i.png)\n\n\
+                  <script>x()</script>";
+    let id = place.record("/here", "<script>y()</script>", answer);
+    let file = place.dir.path().join("out.html");
+    let told = place.run(&["export", &id, "--format", "html", "-o", file.to_str().unwrap()]);
+    assert_eq!(told, format!("Written to {}.\n", file.display()));
+    let page = std::fs::read_to_string(file).unwrap();
+    assert!(page.contains("<strong>strong</strong>") && page.contains("&lt;script&gt;y()"), "{page}");
+    assert!(page.contains("<span class=\"plus\">+b</span>"), "{page}");
+    for word in ["<script", "<b ", "javascript:", "src=\"http"] {
+        assert!(!page.contains(word), "{word} in {page}");
+    }
+}
+
+#[test]
+fn an_export_is_imported_elsewhere() {
+    let (here, there) = (Place::new(), Place::new());
+    let id = here.record("/here", "fix this", "done");
+    let file = here.dir.path().join("out.json");
+    here.run(&["export", &id, "--format", "json", "--output", file.to_str().unwrap()]);
+    let file = file.to_str().unwrap();
+    assert!(there.run(&["import", file]).ends_with(&format!("imported as session {id}.\n")));
+    assert!(there.run(&["import", file]).ends_with("is here already.\n"));
+    let (mine, copy) = (here.run(&["show", &id]), there.run(&["show", &id]));
+    assert_eq!(mine, copy);
+    std::fs::write(file, "{\"format\":\"else\"}").unwrap();
+    let error = there.try_run(&["import", file], None).unwrap_err().to_string();
+    assert!(error.contains("is no export that can be taken over"), "{error}");
+}
+
+#[test]
+fn a_search_names_the_session_and_the_place() {
+    let place = Place::new();
+    let id = place.record("/here", "mend the basket", "The basket holds.");
+    let found = place.run(&["search", "basket"]);
+    assert!(found.starts_with(&format!("{id}  just now  fake  mend the basket  /here\n")), "{found}");
+    assert!(found.contains("    turn 1, prompt: mend the «basket»\n"), "{found}");
+    assert!(found.contains("    turn 1, answer: The «basket» holds.\n"), "{found}");
+    assert_eq!(place.run(&["search", "basket", "--edits"]), "Nothing was found.\n");
+    let failed = place.run(&["search", "cargo", "--errors"]);
+    assert!(failed.contains("turn 1, edit, failed:"), "{failed}");
+    assert_eq!(place.run(&["search", "basket", "--until", "1h"]), "Nothing was found.\n");
+    assert!(
+        place
+            .run(&["search", "basket", "--since", "1h", "--json"])
+            .contains("\"snippet\": \"mend the basket\"")
+    );
+    let error = place.try_run(&["search", "x", "--since", "soon"], None).unwrap_err().to_string();
+    assert!(error.contains("soon is no time; write a date"), "{error}");
+}
+
+#[test]
+fn nothing_is_deleted_without_a_yes() {
+    let place = Place::new();
+    let one = place.record("/here", "one", "1");
+    place.record("/here", "two", "2");
+    let error = place.try_run(&["delete", &one], None).unwrap_err().to_string();
+    assert!(error.contains("write --yes"), "{error}");
+    assert!(place.try_run(&["delete", &one], Some(false)).unwrap().ends_with("Nothing was deleted.\n"));
+    assert_eq!(place.store.count().unwrap(), 2);
+    assert!(place.try_run(&["delete", &one], Some(true)).unwrap().contains("Deleted 1 session;"));
+    assert_eq!(place.store.count().unwrap(), 1);
+
+    let error = place.try_run(&["prune", "--yes"], None).unwrap_err().to_string();
+    assert!(error.contains("say what may go"), "{error}");
+    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing is that old"));
+    assert!(place.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
+    assert!(place.run(&["prune", "--keep", "0", "--yes"]).contains("Deleted 1 session;"));
+    assert_eq!(place.store.count().unwrap(), 0);
+}
+
+#[test]
+fn times_are_read_as_people_write_them() {
+    let now = 1_800_000_000_000;
+    assert_eq!(time::parse("2h", now).unwrap(), now - 7_200_000);
+    assert_eq!(time::parse(" 3w ", now).unwrap(), now - 3 * 604_800_000);
+    let day = time::parse("2026-01-31", now).unwrap();
+    assert_eq!(time::full(day), "2026-01-31 00:00");
+    for wrong in ["", "d", "-1d", "31.1.2026", "99999999999d"] {
+        assert!(time::parse(wrong, now).is_err(), "{wrong}");
+    }
+    assert_eq!(time::ago(now - 61_000, now), "1 min ago");
+    assert_eq!(time::ago(now - 3 * 86_400_000, now), "3 d ago");
+}

@@ -1,0 +1,59 @@
+//! Times for people: how long ago, and what they write.
+
+use anyhow::bail;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// Now, in Unix milliseconds.
+pub fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+/// A time as it stands in lists: how long ago if that is less than a week, else the date.
+pub fn ago(at_ms: i64, now_ms: i64) -> String {
+    let past = now_ms.saturating_sub(at_ms);
+    match past {
+        ..60_000 => "just now".to_owned(),
+        60_000..HOUR_MS => format!("{} min ago", past / 60_000),
+        HOUR_MS..DAY_MS => format!("{} h ago", past / HOUR_MS),
+        DAY_MS..604_800_000 => format!("{} d ago", past / DAY_MS),
+        _ => local(at_ms).map_or_else(String::new, |at| at.strftime("%Y-%m-%d").to_string()),
+    }
+}
+
+/// A time in whole, in the user's zone.
+pub fn full(at_ms: i64) -> String {
+    local(at_ms).map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// A time for programs: RFC 3339 in UTC.
+pub fn rfc3339(at_ms: i64) -> String {
+    Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// What people write: a date (its beginning), or a number of hours, days or weeks before now.
+pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
+    let text = text.trim();
+    if let Ok(date) = text.parse::<Date>() {
+        return Ok(date.to_zoned(TimeZone::system())?.timestamp().as_millisecond());
+    }
+    let unit_ms = match text.chars().last() {
+        Some('h') => HOUR_MS,
+        Some('d') => DAY_MS,
+        Some('w') => 7 * DAY_MS,
+        _ => 0,
+    };
+    let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u32>().ok());
+    match number {
+        Some(number) if unit_ms > 0 => Ok(now_ms.saturating_sub(i64::from(number).saturating_mul(unit_ms))),
+        _ => bail!("{text} is no time; write a date like 2026-01-31, or 12h, 30d, 8w"),
+    }
+}
+
+fn local(at_ms: i64) -> Option<Zoned> {
+    Some(Timestamp::from_millisecond(at_ms).ok()?.to_zoned(TimeZone::system()))
+}
