@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod choose;
+pub mod resume;
 pub mod sessions;
 pub mod start;
 
@@ -31,6 +32,7 @@ Examples:
   parlor --agent-command 'my-agent --acp'
                                       the same, as one line
   parlor --connect https://host/acp   an agent on another machine; it gets no files and no terminals of this one
+  parlor --continue                   go on with the last session of this folder
   parlor ./demo                       a folder that is named like a command
 
 Agents are those of the configuration, those found on this machine (see `parlor agents list`), and `demo`.
@@ -76,6 +78,17 @@ pub struct Cli {
     /// With --connect: send the token that this file holds
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub token_file: Option<PathBuf>,
+    /// Go on with the last session of the folder
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "new"])]
+    pub continue_last: bool,
+
+    /// Go on with this session, or with one that you choose
+    #[arg(short, long, value_name = "ID", num_args = 0..=1, conflicts_with = "new")]
+    pub resume: Option<Option<String>>,
+
+    /// Begin a new session, and say nothing of the last one
+    #[arg(long)]
+    pub new: bool,
 
     /// What holds for all commands.
     #[command(flatten)]
@@ -167,8 +180,14 @@ pub enum AgentsJob {
 pub struct Session {
     /// The folder, absolute, links resolved.
     pub folder: PathBuf,
-    /// The agent to start with; `None`: the user is asked.
+    /// The agent to start with; `None`: that of the session that is gone on with, else the user is asked.
     pub agent: Option<AgentSpec>,
+    /// Whether that agent was named on the command line, so that it goes on whoever began.
+    pub is_agent_named: bool,
+    /// The session to go on with.
+    pub wish: resume::Wish,
+    /// Whether the folder's last session is worth a word.
+    pub tells_last: bool,
     /// Known agents that are on this machine, with their names for people, callbacks decided.
     pub found: Vec<(AgentSpec, String)>,
     /// The built-in agent.
@@ -257,6 +276,9 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             Ok(Next::Session(Box::new(Session {
                 folder,
                 agent,
+                is_agent_named: cli.names_agent(),
+                wish: cli.wish(),
+                tells_last: !cli.new,
                 found,
                 demo,
                 log_file,
@@ -269,6 +291,22 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
 }
 
 impl Cli {
+    /// Whether an agent was named.
+    pub fn names_agent(&self) -> bool {
+        let is_demo = matches!(self.subcommand, Some(Command::Demo { .. }));
+        is_demo || self.agent.is_some() || self.agent_command.is_some() || !self.command.is_empty()
+    }
+
+    /// The session to go on with.
+    pub fn wish(&self) -> resume::Wish {
+        match (&self.resume, self.continue_last) {
+            (Some(Some(id)), _) => resume::Wish::Id(id.clone()),
+            (Some(None), _) => resume::Wish::Choose,
+            (None, true) => resume::Wish::Last,
+            (None, false) => resume::Wish::New,
+        }
+    }
+
     /// The folder that was named, if any.
     pub fn named_folder(&self) -> Option<&Path> {
         match &self.subcommand {

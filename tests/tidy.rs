@@ -165,7 +165,7 @@ fn programs_are_started_in_few_places() {
 #[test]
 fn clocks_are_read_where_things_happen() {
     // What is decided and drawn is given the time; one guess at a terminal's speed is measured while it is read.
-    let homes = ["runtime", "acp", "services", "demo", "ui/terminal"];
+    let homes = ["runtime", "acp", "services", "demo", "ui/terminal", "cli/sessions"];
     assert_only_in(&["Instant::now", "SystemTime::now"], &homes);
 }
 

@@ -32,11 +32,14 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         return;
     };
     let former = session.conn;
-    let is_same_program = former.and_then(|conn| state.conns.get(&conn)).is_some_and(|conn| {
-        let former = &conn.spec;
-        let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
-        former.command == spec.command && former.args == spec.args && url(former) == url(&spec)
-    });
+    let is_same_program = former.and_then(|conn| state.conns.get(&conn)).map_or_else(
+        || session.ledger.keeping.is_with(&spec),
+        |conn| {
+            let former = &conn.spec;
+            let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
+            former.command == spec.command && former.args == spec.args && url(former) == url(&spec)
+        },
+    );
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
         let is_shared = call::sessions_of(state, former, false).iter().any(|other| *other != key);

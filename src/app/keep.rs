@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{ConnId, Note, Record, SessionHead, SessionId, SessionKey};
+use crate::model::{AgentSpec, ConnId, Note, Record, SessionHead, SessionId, SessionKey};
 
 use super::{Conn, Effect, Session, State};
 
@@ -16,6 +16,8 @@ use super::{Conn, Effect, Session, State};
 pub struct Keeping {
     /// The store's id of a session that was kept before.
     pub kept_as: Option<String>,
+    /// The agent that the kept session was with: its name, program and arguments.
+    pub agent: Option<(String, String, Vec<String>)>,
     /// What happened since it was last handed out.
     pub notes: Vec<Note>,
     /// What was last handed out of the head.
@@ -36,8 +38,18 @@ struct HeadMark {
 
 impl Keeping {
     /// For a session that was kept before, with what is known of it there.
-    pub fn of_kept(kept_as: Option<String>, draft: &str, queue: &VecDeque<String>) -> Self {
-        Self { kept_as, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
+    pub fn of_kept(head: SessionHead, draft: &str, queue: &VecDeque<String>) -> Self {
+        let SessionHead { kept_as, agent, command, args, .. } = head;
+        let agent = Some((agent, command, args));
+        Self { kept_as, agent, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
+    }
+
+    /// Whether this is the agent that the kept session was with. Its command may have changed since, but hardly
+    /// the sessions that it keeps.
+    pub fn is_with(&self, spec: &AgentSpec) -> bool {
+        self.agent.as_ref().is_some_and(|(name, command, args)| {
+            (!name.is_empty() && *name == spec.name) || (*command == spec.command && *args == spec.args)
+        })
     }
 }
 

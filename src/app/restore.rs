@@ -18,12 +18,12 @@ use super::{
 /// Makes the session of what was kept. Its agent is not started.
 pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
     let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count } = kept;
-    session.id = head.session;
-    session.title = head.title;
+    session.id.clone_from(&head.session);
+    session.title.clone_from(&head.title);
     if head.place.cwd.is_absolute() {
-        session.place.cwd = head.place.cwd;
+        session.place.cwd.clone_from(&head.place.cwd);
     }
-    session.place.additional_directories = head.place.additional_directories;
+    session.place.additional_directories.clone_from(&head.place.additional_directories);
     session.usage = usage;
     session.draft = draft;
     session.queue = queue.into();
@@ -38,7 +38,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
         push_notice(session, Severity::Warning, title, None);
     }
     play(session, events, now);
-    session.ledger.keeping = Keeping::of_kept(head.kept_as, &session.draft, &session.queue);
+    session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
 }
 
 /// Plays events again.

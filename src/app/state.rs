@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, McpServer,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, KeptSession, McpServer,
     SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
-use super::{AskView, Effect, ItemBody, Modal, Session, UserView, flow, user};
+use super::{AskView, Effect, ItemBody, Modal, Session, UserView, ViewCommand, call, flow, restore, user};
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +54,9 @@ pub struct State {
 
 impl State {
     /// The first state: one session in the folder of the setup, its agent starting or about to be picked.
-    pub fn new(setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
+    pub fn new(mut setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
         let start_with = setup.start_with.clone();
+        let (reopen, hint) = (setup.reopen.take(), setup.hint.take());
         let mut state = Self {
             mouse: setup.mouse,
             setup,
@@ -79,6 +80,11 @@ impl State {
         let mut fx = Vec::new();
         let key = state.add_session();
         state.active = key;
+        if let Some(kept) = reopen {
+            state.reopen(key, *kept, now, &mut fx);
+        } else if let Some(hint) = hint {
+            call::flash(&mut state, hint, &mut fx);
+        }
         state.tell_problems(key);
         let folder = state.setup.folder.clone();
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
@@ -88,6 +94,21 @@ impl State {
             None => user::open_agents(&mut state),
         }
         (state, fx)
+    }
+
+    /// Makes a session of what was kept of it. Its servers are those of today, and so is its folder.
+    fn reopen(&mut self, key: SessionKey, kept: KeptSession, now: Instant, fx: &mut Vec<Effect>) {
+        let folder = self.setup.folder.clone();
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        restore::restore(session, kept, now);
+        session.place.cwd = folder;
+        if !session.draft.is_empty() {
+            fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+        }
+        let waiting = session.queue.len();
+        if waiting > 0 {
+            call::flash(self, format!("{waiting} queued prompts wait. F7 shows them."), fx);
+        }
     }
 
     /// What is wrong with the configuration stands at the top of the first session.
@@ -136,6 +157,10 @@ pub struct Setup {
     pub agents: Vec<AgentChoice>,
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
+    /// The session to go on with; taken out by [`State::new`].
+    pub reopen: Option<Box<KeptSession>>,
+    /// A word for the status line at the beginning.
+    pub hint: Option<String>,
     /// The agent that this folder used last.
     pub last_agent: Option<String>,
     /// MCP servers to pass on.

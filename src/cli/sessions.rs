@@ -39,6 +39,16 @@ pub struct World<'a> {
     pub ask: Option<&'a mut dyn FnMut(&str) -> bool>,
 }
 
+/// A line for each session, for people.
+pub fn table(rows: &[SessionRow], with_folder: bool) -> String {
+    rows::table(rows, with_folder, time::now_ms())
+}
+
+/// How long ago a time in Unix milliseconds is, for people.
+pub fn ago(at_ms: i64) -> String {
+    time::ago(at_ms, time::now_ms())
+}
+
 /// Serves a subcommand. Fails, with what to do next, on a session that does not exist and a store or file that
 /// cannot be used.
 pub fn run(job: &SessionsJob, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<()> {

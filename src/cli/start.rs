@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
@@ -12,7 +12,8 @@ use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
-use super::Session;
+use super::resume::{self, Wish};
+use super::{Session, sessions};
 
 /// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
 pub fn run(session: Session) -> anyhow::Result<()> {
@@ -28,13 +29,34 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     if let Some(file) = &session.log_file {
         tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
     }
+    let found = match &store {
+        Some(store) => resume::find(store, &session.wish, &session.folder)?,
+        None if session.wish != Wish::New => {
+            bail!("the kept sessions cannot be read: {}", problems.join(" "))
+        }
+        None => None,
+    };
+    let hint = store.as_ref().filter(|_| found.is_none() && session.tells_last).and_then(|store| {
+        let last = store.last_of(&session.folder).ok()??;
+        let when = sessions::ago(last.updated_ms);
+        Some(format!("This folder has a session, {when}. `parlor --continue` goes on with it."))
+    });
     let last_agent = store.as_ref().and_then(|store| store.agent_for(&session.folder));
     problems.extend(store.iter().flat_map(Store::take_troubles));
     let agents = agent_choices(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
-    let Session { folder, agent, paths, config, .. } = session;
+    let Session { mut folder, mut agent, is_agent_named, paths, config, .. } = session;
+    let mut reopen = None;
+    if let Some(found) = found {
+        if !is_agent_named {
+            agent = resume::agent_of(&found.kept, &agents, config.callbacks).or(agent);
+        }
+        folder = found.folder;
+        problems.extend(found.notes);
+        reopen = Some(Box::new(found.kept));
+    }
     let theme = theme_name(&config.theme, colors).to_owned();
     problems.extend(themes.load(&theme, colors).1);
     let setup = Setup {
@@ -48,6 +70,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
         palette: config.keymap.palette(),
+        reopen,
+        hint,
         folder,
         ..Setup::default()
     };

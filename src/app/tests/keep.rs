@@ -108,3 +108,72 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
     );
     assert!(!again.turn.is_running());
 }
+
+/// A desk whose first session was kept before, with this agent.
+fn reopened(kept: KeptSession, name: &str) -> Desk {
+    let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
+    let now = std::time::Instant::now();
+    let setup = Setup {
+        folder: "/code/shop".into(),
+        start_with: Some(spec),
+        reopen: Some(Box::new(kept)),
+        ..Setup::default()
+    };
+    let (state, fx) = State::new(setup, now);
+    Desk { state, now, fx, kept: Vec::new() }
+}
+
+fn a_kept_session() -> KeptSession {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
+    desk.play(Event::Draft("a tho".into()));
+    kept_session(&mut desk)
+}
+
+#[test]
+fn a_reopened_session_is_shown_at_once_and_resumed() {
+    let mut desk = reopened(a_kept_session(), "fake");
+    assert_eq!(items(desk.session()), ["user* \"one\"", "agent \"1\""]);
+    desk.expect_sent("draft \"a tho\"\nconnect 1 after 0 ms");
+    desk.handshake(all_capabilities()).expect_sent("call resume s");
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
+    desk.expect("ready · idle\nuser* \"one\"\nagent \"1\"\nuser* \"two\"\nagent \"2\"");
+    // What is kept goes on behind what was kept.
+    let notes = kept_notes(&mut desk);
+    let heads: Vec<_> = notes
+        .iter()
+        .filter_map(|note| match note {
+            Note::Head(head) => head.kept_as.as_deref(),
+            _ => None,
+        })
+        .collect();
+    assert!(!heads.is_empty() && heads.iter().all(|kept_as| *kept_as == "k"), "{heads:?}");
+    let turns: Vec<u32> = notes
+        .iter()
+        .filter_map(|note| match note {
+            Note::Event { turn, .. } => Some(*turn),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(turns, [2, 2, 2]);
+}
+
+#[test]
+fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
+    let mut desk = reopened(a_kept_session(), "fake");
+    desk.handshake(AgentCapabilities::default());
+    desk.open("t");
+    desk.expect(
+        "ready · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent has forgotten this conversation.",
+    );
+    assert_eq!(desk.session().id, Some("t".into()));
+    // Another agent never knew it.
+    let mut desk = reopened(a_kept_session(), "other");
+    desk.sent();
+    desk.handshake(all_capabilities()).expect_sent("call new");
+    desk.expect(
+        "opening · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent has forgotten this conversation.",
+    );
+}

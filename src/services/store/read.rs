@@ -117,11 +117,11 @@ impl Store {
         Some(reopened.swap_remove(index))
     }
 
-    /// The last session of a folder that no other parlor has open, if there is one.
+    /// The last session of a folder, if there is one.
     pub fn last_of(&self, folder: &Path) -> Result<Option<SessionRow>, StoreError> {
         let filter =
-            ListFilter { folder: Some(folder.to_path_buf()), limit: Some(20), ..ListFilter::default() };
-        Ok(self.list(&filter)?.into_iter().find(|row| row.owner.is_none()))
+            ListFilter { folder: Some(folder.to_path_buf()), limit: Some(1), ..ListFilter::default() };
+        Ok(self.list(&filter)?.pop())
     }
 }
 
