@@ -9,6 +9,7 @@
 //! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
+mod aside;
 mod asks;
 mod auth;
 mod call;

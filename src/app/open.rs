@@ -13,8 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, asks, auth, call, choices, keep, turn,
-    updates, user, words,
+    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, aside, asks, auth, call, choices,
+    keep, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -222,7 +222,9 @@ fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 
 fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.replay = Replay::Armed;
+        let ledger = &session.ledger;
+        let is_shown = session.turn_count > 0 && ledger.is_reopening && !ledger.wants_history;
+        session.ledger.replay = if is_shown { aside::begin(session) } else { Replay::Armed };
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
@@ -371,8 +373,10 @@ fn finish(
     }
     session.ledger.replay = match std::mem::take(&mut session.ledger.replay) {
         Replay::Armed => Replay::Late,
+        aside @ Replay::Aside(_) => aside,
         _ => Replay::None,
     };
+    aside::settle(session, true, now);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
     session.ledger.doubt = reply.is_provisional.then_some(Doubt::Provisional);

@@ -15,6 +15,9 @@ use super::{
     turn, updates,
 };
 
+/// What stands where parlor ended within a turn.
+pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
+
 /// Makes the session of what was kept. Its agent is not started.
 pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
     let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count } = kept;
@@ -136,8 +139,7 @@ fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
         TurnOutcome::Cut => {
             messages::close(session, now);
             tools::close_open(session, ToolStatus::Cancelled, now);
-            let title = "This turn was cut: parlor ended in the middle of it.".to_owned();
-            push_notice(session, Severity::Warning, title, None);
+            push_notice(session, Severity::Warning, CUT.to_owned(), None);
             return;
         }
     };
@@ -145,7 +147,7 @@ fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
 }
 
 /// A child session is named, but not opened again.
-fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
+pub(super) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
     let place = if let Some(place) = session.ledger.subagents.get(&patch.session) {
         *place
     } else {

@@ -232,6 +232,8 @@ pub enum Replay {
     Armed,
     /// It has begun; the items from before, to be restored if it fails.
     Running(Box<Transcript>),
+    /// It is played beside what is shown, into a session of its own; what it means is seen at its end.
+    Aside(Box<Session>),
     /// The reply came before any item: one agent replays only then, beginning with a user's message.
     Late,
 }

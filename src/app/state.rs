@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, KeptSession, McpServer,
-    SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, KeptSession,
+    McpServer, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
 use super::{AskView, Effect, ItemBody, Modal, Session, UserView, ViewCommand, call, flow, restore, user};

@@ -5,9 +5,9 @@
 mod asks;
 mod callbacks;
 mod close;
+mod dialects;
 mod diffs;
 mod keep;
-mod dialects;
 mod life;
 mod messages;
 mod once;

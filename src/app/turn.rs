@@ -14,8 +14,8 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
-    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, asks, auth, call, conn, keep, messages, open,
-    tools, user, words,
+    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, aside, asks, auth, call, conn, keep, messages,
+    open, tools, user, words,
 };
 
 /// After so long without an answer to a cancel, the user is told and asked.
@@ -161,6 +161,7 @@ fn begin(
         session.plans.clear();
         session.plan_fold = None;
     }
+    aside::settle(session, false, now);
     next_turn(session, now);
     keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {

@@ -13,8 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, call, choices, diffs, keep, messages,
-    tools, words,
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep,
+    messages, tools, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -104,15 +104,27 @@ pub(super) fn apply(
         return;
     };
     let makes_items = makes_items(&update);
+    let update = if makes_items && !session.turn.is_running() {
+        match aside::take(session, update, now) {
+            Some(update) => update,
+            None => return,
+        }
+    } else {
+        update
+    };
     match &mut session.turn {
         Turn::Running { last_news, .. } => *last_news = now,
         Turn::Idle if makes_items => note_outside_turn(session, &update),
         Turn::Idle | Turn::Cancelling { .. } => {}
     }
-    keep::note(session, Record::Update(update.clone()));
+    let record = Record::Update(update.clone());
     match update {
         SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
         other => apply_here(session, other, now, fx),
+    }
+    // Behind it, because a message of a replayed history begins the turn that it is counted in.
+    if let Some(session) = state.sessions.get_mut(&key) {
+        keep::note(session, record);
     }
 }
 
@@ -195,7 +207,7 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
         // only a message of the user begins such a replay.
         Replay::Late if is_from_user => begin_replay(session, false),
         Replay::Running(_) => {}
-        Replay::None | Replay::Late => {
+        Replay::None | Replay::Late | Replay::Aside(_) => {
             let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
             session.has_background_news |= is_open && session.turn_count > 0;
         }

@@ -177,3 +177,123 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
         "opening · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent has forgotten this conversation.",
     );
 }
+
+/// A kept session of two turns, reopened with an agent that can only load; its load is under way.
+fn loading() -> Desk {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
+    desk.submit("go").updates(vec![call("a", ToolStatus::Completed), says("second")]);
+    desk.end_turn(StopReason::EndTurn);
+    let mut desk = reopened(kept_session(&mut desk), "fake");
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.expect_sent("connect 1 after 0 ms\ncall load s");
+    kept_notes(&mut desk);
+    desk
+}
+
+const BOTH: &str = "
+    user* \"write the first thing\"
+    agent \"first\"
+    user* \"go\"
+    tool a Completed \"do a\"
+    agent \"second\"";
+
+fn first() -> Vec<SessionUpdate> {
+    vec![text(Role::User, "<context/> write the  first thing"), says("first")]
+}
+
+fn second() -> Vec<SessionUpdate> {
+    // Joined, without ids, without the call.
+    vec![text(Role::User, "go"), says("second")]
+}
+
+fn third() -> Vec<SessionUpdate> {
+    vec![text(Role::User, "go"), says("third"), call("b", ToolStatus::Completed)]
+}
+
+fn opened(desk: &mut Desk) -> &mut Desk {
+    desk.reply(Ok(Reply::Session(SessionReply::default())))
+}
+
+#[test]
+fn a_replay_of_what_is_shown_changes_nothing() {
+    let mut desk = loading();
+    desk.updates(first());
+    desk.expect(&format!("loading · idle{BOTH}"));
+    desk.updates(second());
+    opened(&mut desk).expect(&format!("ready · idle{BOTH}"));
+    assert!(!kept_notes(&mut desk).iter().any(|note| matches!(note, Note::Event { .. })));
+}
+
+#[test]
+fn turns_that_were_had_elsewhere_are_added() {
+    let mut desk = loading();
+    desk.updates([first(), second(), third()].concat());
+    opened(&mut desk);
+    desk.expect(&format!("ready · idle{BOTH}\nuser \"go\"\nagent \"third\"\ntool b Completed \"do b\""));
+    let turns: Vec<u32> = kept_notes(&mut desk)
+        .iter()
+        .filter_map(|note| match note {
+            Note::Event { turn, .. } => Some(*turn),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(turns, [3, 3, 3]);
+    // Late news of such a call finds it.
+    desk.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
+    assert_eq!(items(desk.session()).last().unwrap(), "tool b Completed \"late\"");
+}
+
+#[test]
+fn a_replay_behind_the_answer_changes_nothing_either() {
+    let mut desk = loading();
+    opened(&mut desk);
+    desk.update(says("I am ready."));
+    desk.updates([first(), second()].concat());
+    desk.submit("on").update(says("third"));
+    desk.expect(&format!("ready · running{BOTH}\nagent \"I am ready.\"\nuser* \"on\"\nagent \"third\" …"));
+}
+
+#[test]
+fn an_agent_that_lost_the_end_is_said_to() {
+    let mut desk = loading();
+    desk.updates(first());
+    opened(&mut desk);
+    desk.expect(&format!(
+        "ready · idle{BOTH}\nnotice Warning: The agent's own record of this session ends earlier."
+    ));
+}
+
+#[test]
+fn another_history_replaces_what_is_shown_and_kept() {
+    let mut desk = loading();
+    desk.updates(vec![text(Role::User, "something else"), says("other")]);
+    desk.expect(&format!("loading · idle{BOTH}"));
+    opened(&mut desk).expect("ready · idle\nuser \"something else\"\nagent \"other\"");
+    let kept = kept_session(&mut desk);
+    assert_eq!(kept.events.first().map(|event| &event.record), Some(&Record::Replaced));
+    let mut again = Session::new(KEY, SessionPlace::default());
+    restore(&mut again, kept, desk.now);
+    assert_eq!(items(&again), items(desk.session()));
+}
+
+#[test]
+fn what_the_agent_knows_of_a_cut_turn_is_shown() {
+    let mut kept = a_kept_session();
+    kept.events.pop();
+    kept.events.push(KeptEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let mut desk = reopened(kept, "fake");
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.updates(vec![text(Role::User, "one"), says("1, and all the rest of it")]);
+    opened(&mut desk).expect("ready · idle\nuser \"one\"\nagent \"1, and all the rest of it\"");
+}
+
+#[test]
+fn a_load_that_fails_leaves_what_is_shown() {
+    let mut desk = loading();
+    desk.updates(first());
+    desk.fail(-32603, "no");
+    desk.open("t");
+    desk.expect(&format!("ready · idle{BOTH}\nnotice Warning: The agent has forgotten this conversation."));
+}

@@ -1,0 +1,226 @@
+//! A history that is replayed for a session that stands on the screen already.
+//!
+//! Duty: plays it aside, so that nothing flickers, and then says what it means for what is shown: mostly nothing,
+//! sometimes turns that were had elsewhere, seldom another history.
+//! Not its duty: replays into an empty view (`updates`).
+//! Prompts tell histories apart, not ids: many agents give none, or new ones, and some join all of a message.
+//! Invariants: what is shown stays until something better is whole; nothing is shown twice.
+
+use std::time::Instant;
+
+use crate::model::{Note, Record, Role, SessionUpdate, Severity};
+
+use super::{
+    ItemBody, Message, MessagePart, Replay, Session, SessionPhase, TurnEnd, keep, messages, restore, tools,
+    updates,
+};
+
+/// From this length on, a prompt may stand in a longer one: some agents put context around it.
+const MIN_PART_CHARS: usize = 12;
+
+/// How many prompts before the last must agree with it.
+const AGREEING_PROMPTS: usize = 2;
+
+/// What a replayed history is to the one that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// It tells nothing new.
+    Same,
+    /// It goes on behind this turn of its own.
+    Longer(u32),
+    /// It ends before the shown one.
+    Shorter,
+    /// It is another one, or knows more of a turn that was cut here.
+    Other,
+}
+
+/// A place beside the session for a replay.
+pub(super) fn begin(session: &Session) -> Replay {
+    let mut shadow = Session::new(session.key, session.place.clone());
+    // Times in a replay mean nothing.
+    shadow.ledger.replay = Replay::Running(Box::default());
+    Replay::Aside(Box::new(shadow))
+}
+
+/// Takes an update that makes items into the replay; gives it back if it belongs to none.
+pub(super) fn take(session: &mut Session, update: SessionUpdate, now: Instant) -> Option<SessionUpdate> {
+    let is_open = session.phase == SessionPhase::Ready;
+    let Replay::Aside(shadow) = &mut session.ledger.replay else {
+        return Some(update);
+    };
+    // What an agent says of itself after a load is no history; only a message of the user begins a late one.
+    if is_open && shadow.transcript.items().is_empty() && !is_from_user(&update) {
+        return Some(update);
+    }
+    let record = Record::Update(update.clone());
+    match update {
+        SessionUpdate::Subagent(patch) => restore::on_subagent(shadow, patch, now),
+        other => updates::apply_here(shadow, other, now, &mut Vec::new()),
+    }
+    keep::note(shadow, record);
+    None
+}
+
+fn is_from_user(update: &SessionUpdate) -> bool {
+    matches!(
+        update,
+        SessionUpdate::Chunk { role: Role::User, .. } | SessionUpdate::Block { role: Role::User, .. }
+    )
+}
+
+/// The load was answered, or a prompt is about to be sent: what was replayed is put where it belongs. A replay
+/// that has not begun may still come, if `may_come`.
+pub(super) fn settle(session: &mut Session, may_come: bool, now: Instant) {
+    let Replay::Aside(mut shadow) = std::mem::take(&mut session.ledger.replay) else {
+        return;
+    };
+    if shadow.transcript.items().is_empty() {
+        if may_come {
+            session.ledger.replay = Replay::Aside(shadow);
+        }
+        return;
+    }
+    messages::close(&mut shadow, now);
+    tools::close_open(&mut shadow, crate::model::ToolStatus::Completed, now);
+    match relation(session, &shadow) {
+        Relation::Same => {}
+        Relation::Longer(turn) => append(session, *shadow, turn),
+        Relation::Other => replace(session, *shadow),
+        Relation::Shorter => {
+            let title = "The agent's own record of this session ends earlier.".to_owned();
+            let detail = Some("It may not know the last of what stands above.".to_owned());
+            let severity = Severity::Warning;
+            keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+            session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+        }
+    }
+}
+
+fn relation(shown: &Session, told: &Session) -> Relation {
+    let (ours, theirs) = (prompts(shown), prompts(told));
+    if theirs.is_empty() {
+        return Relation::Same;
+    }
+    let Some(last) = ours.len().checked_sub(1) else {
+        return Relation::Other;
+    };
+    let places: Vec<usize> = (0..theirs.len()).filter(|place| agree(&ours, last, &theirs, *place)).collect();
+    // The same prompt may come several times in a row; a history that is shown whole counts them.
+    let place = places.iter().find(|place| **place == last).or(places.last()).copied();
+    let Some(place) = place else {
+        let end = theirs.len() - 1;
+        let is_shorter = (0..last).any(|place| agree(&ours, place, &theirs, end));
+        return if is_shorter { Relation::Shorter } else { Relation::Other };
+    };
+    let (Some((our_turn, _)), Some((their_turn, _))) = (ours.get(last), theirs.get(place)) else {
+        return Relation::Other;
+    };
+    let (our_part, their_part) = (size(shown, *our_turn), size(told, *their_turn));
+    if was_cut(shown, *our_turn) && (their_part.0 > our_part.0 || their_part.1 > our_part.1) {
+        return Relation::Other;
+    }
+    if place + 1 < theirs.len() { Relation::Longer(*their_turn) } else { Relation::Same }
+}
+
+/// Whether two places hold the same prompt, and those before them do too.
+fn agree(ours: &[(u32, String)], our_place: usize, theirs: &[(u32, String)], their_place: usize) -> bool {
+    (0..=AGREEING_PROMPTS).all(|back| {
+        let ours = our_place.checked_sub(back).and_then(|place| ours.get(place));
+        let theirs = their_place.checked_sub(back).and_then(|place| theirs.get(place));
+        match (ours, theirs) {
+            (Some((_, ours)), Some((_, theirs))) => is_same_prompt(ours, theirs),
+            // One of the two histories does not reach back that far.
+            _ => back > 0,
+        }
+    })
+}
+
+fn is_same_prompt(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    short == long || (short.chars().count() >= MIN_PART_CHARS && long.contains(short))
+}
+
+/// The user's messages with their turns, white space made even.
+fn prompts(session: &Session) -> Vec<(u32, String)> {
+    let items = session.transcript.items().iter();
+    items
+        .filter_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => {
+                let words: Vec<&str> = texts(message).flat_map(str::split_whitespace).collect();
+                Some((item.turn, words.join(" ")))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.parts.iter().filter_map(|part| match part {
+        MessagePart::Text(text) => Some(text.as_str()),
+        MessagePart::Block(_) => None,
+    })
+}
+
+fn was_cut(session: &Session, turn: u32) -> bool {
+    session.transcript.items().iter().rev().take_while(|item| item.turn >= turn).any(|item| {
+        match &item.body {
+            ItemBody::TurnEnd(TurnEnd::AgentDied { .. }) => true,
+            ItemBody::Notice { title, .. } => title == restore::CUT,
+            _ => false,
+        }
+    })
+}
+
+/// How many bytes the agent said in a turn, and how many calls it made.
+fn size(session: &Session, turn: u32) -> (usize, usize) {
+    let items = session.transcript.items().iter().rev().skip_while(|item| item.turn > turn);
+    items.take_while(|item| item.turn == turn).fold((0, 0), |(bytes, calls), item| match &item.body {
+        ItemBody::Message(message) if message.role == Role::Agent => {
+            (bytes + texts(message).map(str::len).sum::<usize>(), calls)
+        }
+        ItemBody::Tool(_) => (bytes, calls + 1),
+        _ => (bytes, calls),
+    })
+}
+
+/// Adds the turns behind `after`: they were had elsewhere.
+fn append(session: &mut Session, shadow: Session, after: u32) {
+    let base = session.turn_count;
+    let moved = |turn: u32| base + (turn - after);
+    let mut places = std::collections::HashMap::new();
+    for item in shadow.transcript.items().iter().filter(|item| item.turn > after) {
+        let place = session.transcript.push(moved(item.turn), item.body.clone());
+        places.insert(item.id, place);
+    }
+    session.turn_count = moved(shadow.turn_count);
+    session.ledger.former_tools = std::mem::take(&mut session.tools);
+    session.tools =
+        shadow.tools.into_iter().filter_map(|(id, place)| Some((id, *places.get(&place)?))).collect();
+    session.terminals.extend(shadow.terminals);
+    let notes = shadow.ledger.keeping.notes.into_iter().filter_map(|note| match note {
+        Note::Event { turn, record } if turn > after => Some(Note::Event { turn: moved(turn), record }),
+        _ => None,
+    });
+    session.ledger.keeping.notes.extend(notes);
+}
+
+/// Shows the replayed history instead.
+fn replace(session: &mut Session, shadow: Session) {
+    drop(session.transcript.take());
+    session.forget_places();
+    session.turn_count = 0;
+    keep::note(session, Record::Replaced);
+    for item in shadow.transcript.items() {
+        session.transcript.push(item.turn, item.body.clone());
+    }
+    session.turn_count = shadow.turn_count;
+    // The items stand at the same places, so what points to them still does.
+    session.tools = shadow.tools;
+    session.terminals.extend(shadow.terminals);
+    let ledger = shadow.ledger;
+    session.ledger.former_tools = ledger.former_tools;
+    session.ledger.shown_by = ledger.shown_by;
+    session.ledger.compactions = ledger.compactions;
+    session.ledger.subagents = ledger.subagents;
+    session.ledger.keeping.notes.extend(ledger.keeping.notes);
+}
