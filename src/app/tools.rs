@@ -143,6 +143,10 @@ pub(super) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.decision = Some(decision.clone());
+            // The time that the user took to decide is not the call's.
+            if !call.status.is_final() {
+                call.began = now;
+            }
             if is_idle && !is_allowed(decision) && !call.status.is_final() {
                 assume_end(call, ToolStatus::Cancelled, now);
             }

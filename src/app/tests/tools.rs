@@ -1,6 +1,7 @@
 //! Tool calls and the habits of agents around them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::support::*;
 use crate::app::*;
@@ -330,4 +331,12 @@ fn a_change_told_as_texts_and_as_a_patch_is_one() {
     }));
     let told: Vec<FileDiff> = tool(&desk, 1).diffs().cloned().collect();
     assert_eq!(told, [texts, as_patch("@@ -9 +9 @@\n-v\n+w\n")]);
+}
+
+#[test]
+fn the_time_that_the_user_takes_to_decide_is_not_the_calls() {
+    let mut desk = Desk::running();
+    desk.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
+    desk.update(news("t", Completed));
+    assert_eq!(tool(&desk, 1).took, Some(Duration::from_secs(2)));
 }
