@@ -30,10 +30,10 @@ pub fn agents(state: &State) -> Vec<PickerRow> {
 
 /// Commands of the palette that make sense now.
 pub fn palette(state: &State) -> Vec<PickerRow> {
-    state
-        .setup
-        .palette
-        .iter()
+    let mut offered: Vec<_> = state.setup.palette.iter().collect();
+    offered.sort_by_key(|(action, ..)| palette_rank(*action));
+    offered
+        .into_iter()
         .filter(|(action, ..)| *action != Action::OpenPalette && commands::is_command(*action))
         .filter(|(action, ..)| commands::obstacle(state, *action).is_none())
         .map(|(action, label, keys)| PickerRow {
@@ -45,6 +45,24 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
             is_current: false,
         })
         .collect()
+}
+
+/// What begins or changes the work comes first, then what changes the view, then what is seldom wished.
+fn palette_rank(action: Action) -> u8 {
+    match action {
+        Action::OpenModels
+        | Action::OpenModes
+        | Action::NextMode
+        | Action::OpenOptions
+        | Action::OpenAgents
+        | Action::OpenSessions
+        | Action::NewSession
+        | Action::OpenSignIn
+        | Action::OpenQueue
+        | Action::KillCommand => 0,
+        Action::ScrollTop | Action::ScrollEnd | Action::Redraw | Action::Suspend | Action::Quit => 2,
+        _ => 1,
+    }
 }
 
 /// Modes of the session.

@@ -77,6 +77,7 @@ pub(super) fn draw_queue(
         scene.hint(Context::Queue, Action::Edit, "edits it"),
         scene.hint(Context::Queue, Action::Remove, "drops it"),
         scene.hint(Context::Queue, Action::Escape, "closes"),
+        scene.hint(Context::Queue, Action::MoveUp, "moves it up").filter(|_| queue.len() > 1),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)

@@ -137,7 +137,11 @@ fn the_palette_offers_only_what_makes_sense() {
         entry(Action::Accept, "Take"),
     ];
     rig.act(Action::OpenPalette);
-    assert_eq!(rig.shown(), ["Fork", "Rename", "Sessions", "Sign out", "Help"]);
+    assert_eq!(
+        rig.shown(),
+        ["Sessions", "Fork", "Rename", "Sign out", "Help"],
+        "what begins or changes the work first"
+    );
     rig.act(Action::OpenPalette);
     assert!(rig.state.modals.is_empty());
     info(&mut rig).capabilities = AgentCapabilities::default();
