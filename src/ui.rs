@@ -93,7 +93,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
         marks: Marks::beside(&view.glyphs),
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
-        let words = "The window is too small.";
+        let words = if area.width < 24 { "Too small." } else { "The window is too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }

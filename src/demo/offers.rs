@@ -22,10 +22,10 @@ pub(super) const COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("compact", "Compact the context", None),
     ("team", "Work with a helper of its own", None),
     ("title", "Give this session a title", Some("the title")),
-    ("help", "All commands, also those for testing a client", None),
+    ("help", "All commands, and those for testing", None),
     ("stream", "For testing: chunks as fast as they go", Some("how many")),
     ("flood", "For testing: updates until you cancel", None),
-    ("hang", "For testing: no answer, and cancel is ignored", None),
+    ("hang", "For testing: no answer, no cancel", None),
     ("crash", "For testing: end with code 3", None),
     ("garbage", "For testing: noise on the wire", None),
 ];

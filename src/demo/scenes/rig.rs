@@ -18,7 +18,7 @@ pub(super) fn stream(turn: &Turn, count: &str) -> Step {
             "content": {"type": "text", "text": format!("chunk{n}{end}")},
         }))?;
     }
-    turn.say(&format!("\n\nThat were {count} chunks.\n"))
+    turn.say(&format!("\n\nThose were {count} chunks.\n"))
 }
 
 /// Updates of many kinds until the turn is cancelled. Not kept: a replay would be a flood too.

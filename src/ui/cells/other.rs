@@ -35,7 +35,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             push(plain_lines(error, Role::Text, look, below), 2);
         }
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
-            push(marked(look.glyphs.cross, &format!("The agent ended: {cause}"), Role::Error, look, cols), 0);
+            push(marked(look.glyphs.cross, cause, Role::Error, look, cols), 0);
             let most = if is_open { stderr_tail.len() } else { 5 };
             let from = stderr_tail.len().saturating_sub(most);
             for line in stderr_tail.iter().skip(from) {

@@ -4,7 +4,7 @@
 //! first line of the output; neither is worth a second row. Not its duty: how many lines are shown (`tool`).
 //! Nothing is left out that stands nowhere else.
 
-use crate::app::ToolCall;
+use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 
 /// The text that a call tells as its result, if there is any left.
@@ -31,6 +31,17 @@ pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
         .command
         .as_deref()
         .is_some_and(|command| command.trim() == told.strip_prefix("$ ").unwrap_or(told))
+}
+
+/// Whether a refused call's reason is no more than that it was refused.
+pub(super) fn only_says_rejected(tool: &ToolCall, text: &str) -> bool {
+    let is_refused = matches!(tool.decision, Some(Decision::Chosen { is_allow: false, .. }));
+    let words = text.trim().trim_end_matches('.').to_lowercase();
+    let refusals =
+        ["rejected", "denied", "declined", "refused", "user rejected", "user denied", "user declined"];
+    let by_whom =
+        words.strip_suffix(" by the user").or_else(|| words.strip_suffix(" by user")).unwrap_or(&words);
+    is_refused && refusals.contains(&by_whom.trim_start_matches("the ").trim_start_matches("permission "))
 }
 
 /// The text inside, where all of it is one fence.
@@ -113,6 +124,17 @@ mod tests {
         let mut other = command("ls", "ls", None);
         other.kind = ToolKind::Other;
         assert_eq!(text_of(&other, None), Some("ls"), "only a command has output");
+    }
+
+    #[test]
+    fn a_refusal_is_not_explained_by_itself() {
+        let mut tool = command("ls", "", None);
+        assert!(!only_says_rejected(&tool, "rejected by the user"), "nobody refused it here");
+        tool.decision = Some(Decision::Chosen { name: "No".to_owned(), is_allow: false });
+        for text in ["rejected by the user", "Rejected.", "The user rejected", "Permission denied"] {
+            assert!(only_says_rejected(&tool, text), "{text}");
+        }
+        assert!(!only_says_rejected(&tool, "rejected, because the file is generated"));
     }
 
     #[test]

@@ -247,6 +247,10 @@ impl Body<'_, '_> {
             return;
         }
         let Some(text) = self.text_of_output() else { return };
+        // The head says it already.
+        if output::only_says_rejected(self.tool, text) {
+            return;
+        }
         let mut lines = plain_lines(
             output::without_fence(text),
             Role::Error,

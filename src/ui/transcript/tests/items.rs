@@ -200,7 +200,7 @@ fn everything_else() {
     push(
         &mut session,
         ItemBody::TurnEnd(TurnEnd::AgentDied {
-            cause: "signal 9".into(),
+            cause: "The agent ended with signal 9.".into(),
             stderr_tail: (1..9).map(|n| format!("stderr line {n}")).collect(),
         }),
     );
