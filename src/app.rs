@@ -51,7 +51,7 @@ pub use transcript::*;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, ServiceEvent, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, ServiceEvent, Severity, Target,
 };
 
 /// Everything that can happen.
@@ -86,6 +86,8 @@ pub enum Event {
 const MOST_QUIRKS: usize = 40;
 /// Most lines of noise that a connection remembers for its last words.
 const MOST_NOISE_LINES: usize = 5;
+/// So many lines of noise before the first message are no greeting any more.
+const MUCH_NOISE: u64 = 50;
 
 /// Applies an event to the state and says what is to be done.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
@@ -128,11 +130,11 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
     }
 }
 
-fn on_anomaly(state: &mut State, conn: ConnId, anomaly: Anomaly) {
+fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
     // The details of the connection tell what was learned on the way.
     if anomaly.kind == AnomalyKind::Dialect
-        && let Some(info) = state.conns.get_mut(&conn).and_then(|conn| conn.info.as_mut())
+        && let Some(info) = state.conns.get_mut(&id).and_then(|conn| conn.info.as_mut())
         && !info.quirks.contains(&anomaly.text)
         && info.quirks.len() < MOST_QUIRKS
     {
@@ -141,12 +143,21 @@ fn on_anomaly(state: &mut State, conn: ConnId, anomaly: Anomaly) {
     }
     // A program that is no agent says so on stdout, and ends.
     if anomaly.kind == AnomalyKind::Noise
-        && let Some(conn) = state.conns.get_mut(&conn)
+        && let Some(conn) = state.conns.get_mut(&id)
     {
         if conn.noise.len() >= MOST_NOISE_LINES {
             conn.noise.remove(0);
         }
         conn.noise.push(anomaly.text);
+        conn.noise_count = conn.noise_count.saturating_add(1);
+        let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
+        if conn.noise_count == MUCH_NOISE && is_starting {
+            let title = format!("{} writes lines that are no messages.", conn.spec.name);
+            for key in call::sessions_of(state, id, false) {
+                let advice = Some(words::NOT_AN_AGENT.to_owned());
+                call::notice(state, key, Severity::Warning, title.clone(), advice);
+            }
+        }
     }
 }
 

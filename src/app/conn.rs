@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, McpServer, SessionKey,
-    Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, McpServer, RpcError,
+    SessionKey, Severity, TerminalJob,
 };
 
 use super::{
@@ -117,6 +117,8 @@ fn connect(
         }
     }
     state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
+    // It would be read as news.
+    state.flash.take_if(|flash| flash == turn::NOT_RUNNING);
     drop_unused(state);
     close_dialogs(state, |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)));
     fx.push(Effect::Connect { conn: id, spec, cwd, delay });
@@ -238,7 +240,12 @@ pub(super) fn on_initialize_failed(
     }
     retire(state, conn, false, now, fx);
     for key in call::sessions_of(state, conn, false) {
-        let detail = words::error_text(error);
+        // An agent's own words say what is wrong. One that does not know the first call may be none.
+        let advice = match error {
+            CallError::Agent(error) if error.code != RpcError::METHOD_NOT_FOUND => String::new(),
+            _ => format!("\n{}", words::NOT_AN_AGENT),
+        };
+        let detail = format!("{}{advice}", words::error_text(error));
         call::notice(state, key, Severity::Error, "The agent could not be set up.", Some(detail));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
@@ -266,6 +273,7 @@ pub(super) fn on_closed(
     closing.early = super::Early::default();
     let spec = closing.spec.clone();
     let mut crashes = std::mem::take(&mut closing.crashes);
+    let is_unproven = before != ConnPhase::Ready && crashes.is_empty();
     let noise = std::mem::take(&mut closing.noise);
     end_terminals(state, conn, now, fx);
     for session in state.sessions.values_mut() {
@@ -279,7 +287,12 @@ pub(super) fn on_closed(
         tell_last_words(state, conn, reason, &noise);
     } else {
         let was_ready = before == ConnPhase::Ready;
-        tell_end(state, conn, reason, &noise, now, fx);
+        let mut lines = noise;
+        lines.extend_from_slice(words::stderr_tail(reason));
+        if is_unproven && matches!(reason, CloseReason::Exited { .. }) {
+            lines.push(words::NOT_AN_AGENT.to_owned());
+        }
+        tell_end(state, conn, reason, &lines, now, fx);
         let is_crash = matches!(
             reason,
             CloseReason::Exited { .. } | CloseReason::Lost { .. } | CloseReason::Unreachable { .. }
@@ -299,26 +312,24 @@ pub(super) fn on_closed(
     drop_unused(state);
 }
 
-/// Ends turns and sessions of a connection that died, and says in each transcript how.
+/// Ends turns and sessions of a connection that died, and says in each transcript how. `lines` are its last words.
 fn tell_end(
     state: &mut State,
     conn: ConnId,
     reason: &CloseReason,
-    noise: &[String],
+    lines: &[String],
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let cause = words::close_cause(reason, &command);
-    let mut lines: Vec<String> = noise.to_vec();
-    lines.extend_from_slice(words::stderr_tail(reason));
     for key in call::sessions_of(state, conn, true) {
         let Some(session) = state.sessions.get(&key) else {
             continue;
         };
         let is_child = session.parent.is_some();
         if session.turn.is_running() {
-            let end = turn::Ending::AgentDied { cause: cause.clone(), stderr_tail: lines.clone() };
+            let end = turn::Ending::AgentDied { cause: cause.clone(), stderr_tail: lines.to_vec() };
             turn::end(state, key, end, now, fx);
         } else {
             turn::settle(state, key, now);

@@ -216,6 +216,8 @@ pub struct Conn {
     pub early: Early,
     /// The last lines of its stdout that were no protocol, shown when it dies.
     pub noise: Vec<String>,
+    /// How many of them there were.
+    pub noise_count: u64,
 }
 
 impl Conn {
@@ -233,6 +235,7 @@ impl Conn {
             terminals: BTreeMap::new(),
             early: Early::default(),
             noise: Vec::new(),
+            noise_count: 0,
         }
     }
 

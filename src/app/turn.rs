@@ -25,6 +25,9 @@ const QUIET_LIMIT: Duration = Duration::from_secs(120);
 /// Most prompts that a session remembers.
 const MOST_HISTORY: usize = 1_000;
 
+/// Said of a prompt that waits for its agent.
+pub(super) const NOT_RUNNING: &str = "The agent is not running. The prompt is sent when it is restarted.";
+
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ending {
@@ -91,7 +94,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
             }
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
-            call::flash(state, "The agent is not running. The prompt is sent when it is restarted.", fx);
+            call::flash(state, NOT_RUNNING, fx);
         }
         _ => {}
     }

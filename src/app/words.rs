@@ -92,6 +92,10 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
     }
 }
 
+/// What to look at when a program does not answer as an agent does.
+pub const NOT_AN_AGENT: &str = "Is it an agent? Some programs speak the Agent Client Protocol only when they are \
+    told to, by an argument such as acp or --acp. The log shows what it wrote.";
+
 /// How a process ended: `exit code 3`, `signal SIGKILL (out of memory?)`.
 pub fn exit_text(status: &ExitInfo) -> String {
     match (status.code, &status.signal) {

@@ -21,6 +21,7 @@ use crate::config::keymap::Context;
 use crate::model::Action;
 
 use super::scene::{Scene, line_width};
+use super::status;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -284,6 +285,12 @@ fn placeholder(scene: &Scene) -> String {
             Some(key) => format!("{key} signs in to {agent}; what you type is kept"),
             None => format!("Sign in to {agent} first; what you type is kept"),
         },
+        SessionPhase::Ended { .. } if status::never_started(scene) => {
+            match scene.key(Context::Main, Action::OpenAgents) {
+                Some(key) => format!("{key} chooses another agent; what you type is kept"),
+                None => format!("{agent} could not be started"),
+            }
+        }
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
             match scene.key(Context::Main, Action::RestartAgent) {
                 Some(key) => format!("{key} starts {agent} again"),

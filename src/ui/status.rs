@@ -8,12 +8,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{MouseOwner, SessionPhase, Turn, flow};
+use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, flow};
 use crate::config::keymap::Context;
-use crate::model::{Action, Cost};
+use crate::model::{Action, CloseReason, Cost};
 
 use super::plan;
-use super::scene::{Scene, counted, line_width, short_count};
+use super::scene::{Scene, line_width, short_count};
 use super::text;
 use super::theme::Role;
 use super::transcript::TranscriptView;
@@ -189,6 +189,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, "the session could not be opened".to_owned());
             hinted(line, Context::Main, Action::RestartAgent, "tries again")
         }
+        SessionPhase::Ended { .. } if never_started(scene) => {
+            let line = say(glyphs.cross, Role::Error, format!("{agent} could not be started"));
+            hinted(line, Context::Main, Action::OpenAgents, "chooses another")
+        }
         SessionPhase::Ended { .. } => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
             hinted(line, Context::Main, Action::RestartAgent, "starts it again")
@@ -206,8 +210,9 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let anomalies = usize::try_from(scene.state.anomaly_count).unwrap_or(usize::MAX);
     if anomalies > 0 {
-        let words = counted(anomalies, "anomaly", "anomalies");
-        let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
+        let word = if anomalies == 1 { "anomaly" } else { "anomalies" };
+        let count = short_count(scene.state.anomaly_count);
+        let line = scene.span(Role::Warning, format!("{} {count} {word}", scene.look.glyphs.warn));
         pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
     if scene.state.mouse == MouseOwner::Terminal && scene.state.setup.mouse == MouseOwner::Parlor {
@@ -264,6 +269,12 @@ fn cost_words(cost: &Cost) -> String {
         unit => return format!("{:.2} {}", cost.amount, text::one_line(unit)),
     };
     format!("{sign}{:.2}", cost.amount)
+}
+
+/// Whether the agent's program could not be run at all: starting it again would change nothing.
+pub(super) fn never_started(scene: &Scene) -> bool {
+    let phase = scene.state.conn_of(scene.session.key).map(|conn| &conn.phase);
+    matches!(phase, Some(ConnPhase::Closed(CloseReason::NotStarted { .. })))
 }
 
 /// Whether the agent signs the user in just now, perhaps in a browser.

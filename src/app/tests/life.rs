@@ -192,7 +192,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
     let ItemBody::Notice { detail, .. } = &desk.session().transcript.items()[0].body else {
         panic!("a notice");
     };
-    assert_eq!(detail.as_deref(), Some("this program has moved"));
+    assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
     desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
     desk.handshake(all_capabilities()).open(ID);
     desk.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
@@ -421,4 +421,47 @@ fn each_class_of_error_says_what_to_do() {
     assert!(words::error_text(&CallError::Lost).contains("Restart"));
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".into()) };
     assert_eq!(words::exit_text(&killed), "signal SIGKILL (out of memory?)");
+}
+
+#[test]
+fn a_program_that_is_no_agent_is_told_what_to_look_at() {
+    let detail_of = |desk: &Desk| -> String {
+        let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+        match last {
+            Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
+            other => panic!("a notice is last, not {other:?}"),
+        }
+    };
+    // It ends before it says anything.
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Started { pid: None }).crash();
+    assert!(detail_of(&desk).starts_with("out of luck\n"), "{}", detail_of(&desk));
+    assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
+    // It sends our own call back.
+    let mut desk = Desk::started();
+    let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
+    desk.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
+    assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
+    // It only writes.
+    let mut desk = Desk::started();
+    for _ in 0..100 {
+        let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
+        desk.agent(AgentEvent::Anomaly(line));
+    }
+    desk.expect("starting · idle\nnotice Warning: fake writes lines that are no messages.");
+    // One that worked before needs no such advice.
+    let mut desk = Desk::ready();
+    desk.crash();
+    assert_eq!(detail_of(&desk), "out of luck");
+}
+
+#[test]
+fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
+    let mut desk = Desk::ready();
+    desk.crash().handshake(AgentCapabilities::default()).open(ID);
+    desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
+    desk.submit("wait for it");
+    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::turn::NOT_RUNNING));
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    assert_eq!(desk.state.flash, None);
 }
