@@ -317,6 +317,17 @@ fn hunks(diffs: &[Diff], layout: Layout) -> Vec<usize> {
     out
 }
 
+/// What stands between two changes of a file: lines that did not change, their number where it is known.
+fn left_out(scene: &Scene, before: Option<&Diff>, diff: &Diff) -> String {
+    let fold = scene.look.glyphs.fold;
+    let end = before.and_then(Diff::last_line);
+    match end.zip(diff.first_line()).map(|(end, begin)| begin.saturating_sub(end + 1)) {
+        None | Some(0) => fold.to_owned(),
+        Some(1) => format!("{fold} 1 unchanged line"),
+        Some(count) => format!("{fold} {count} unchanged lines"),
+    }
+}
+
 fn draw_file(
     scene: &Scene,
     page: &mut ChangesView,
@@ -348,11 +359,11 @@ fn draw_file(
         match row_at(diffs, layout, place) {
             Some(Row::Head(index)) => {
                 let Some(diff) = diffs.get(index) else { break };
-                let fold = scene.look.glyphs.fold;
                 lines.push(if says_more(diff) {
                     diff_head(diff, &scene.look, cols)
                 } else {
-                    Line::from(scene.span(Role::DiffMeta, fold))
+                    let before = index.checked_sub(1).and_then(|before| diffs.get(before));
+                    Line::from(scene.span(Role::DiffMeta, left_out(scene, before, diff)))
                 });
                 place += 1;
             }

@@ -277,6 +277,16 @@ impl Diff {
         source.get(row.start as usize..row.end as usize).unwrap_or_default()
     }
 
+    /// The first line of the new file that is shown, where the numbers are known.
+    pub fn first_line(&self) -> Option<u32> {
+        self.rows.iter().map(|row| row.new_line).find(|line| *line > 0)
+    }
+
+    /// The last line of the new file that is shown, where the numbers are known.
+    pub fn last_line(&self) -> Option<u32> {
+        self.rows.iter().rev().map(|row| row.new_line).find(|line| *line > 0)
+    }
+
     /// The first rows of runs of changed lines, in a layout.
     pub fn hunks(&self, layout: Layout) -> Vec<usize> {
         let is_changed = |row: u32| {
