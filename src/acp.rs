@@ -33,7 +33,10 @@ pub fn connect(options: ConnectOptions) -> Connection {
 /// takes updates at its own pace still answers a request at once and slows no agent down.
 pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
-        Some(remote) => Box::new(transport::remote::RemoteAgent::new(remote.clone())),
+        Some(remote) => {
+            let agent = transport::remote::RemoteAgent::new(remote.clone());
+            Box::new(agent.with_profile(options.spec.wire.profile))
+        }
         None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
     };
     spawn(transport, options, Limits::default(), urgent)

@@ -4,7 +4,7 @@
 //! Not its duty: opening sessions (`open`), running turns (`turn`).
 //! A dead connection stays in the state while a session points to it: its spec is what a restart needs.
 //! Invariants: a connection that we stop is never taken for a crash; a session's turn never outlives its
-//! connection; three crashes within a minute end the attempts.
+//! connection; crashes that come fast end the attempts.
 
 use std::time::{Duration, Instant};
 
@@ -14,16 +14,22 @@ use crate::model::{
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, Modal, SessionPhase, State, asks,
-    call, close, open, terminals, turn, user, words,
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, SessionPhase,
+    State, asks, call, close, open, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
 const CRASH_WINDOW: Duration = Duration::from_secs(60);
-/// So many crashes within the window end the attempts.
-const MOST_CRASHES: usize = 3;
-/// The wait before the first and the second attempt.
-const BACK_OFF: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+/// The waits before the attempts to start a process again; as many attempts as waits.
+const BACK_OFF: &[Duration] = &[Duration::from_millis(500), Duration::from_secs(2)];
+/// The same for an agent behind a URL: a network takes longer to come back.
+const REMOTE_BACK_OFF: &[Duration] = &[
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
 
 /// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
 /// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
@@ -302,11 +308,11 @@ pub(super) fn on_closed(
         crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
         crashes.push(now);
         let keys = call::sessions_of(state, conn, false);
-        if is_worth_a_try && crashes.len() < MOST_CRASHES {
-            let delay = BACK_OFF.get(crashes.len() - 1).copied().unwrap_or(BACK_OFF[1]);
-            connect(state, &keys, spec, delay, crashes, now, fx);
-        } else if is_worth_a_try {
-            give_up(state, conn, reason, &keys, now);
+        let back_off = if spec.remote.is_some() { REMOTE_BACK_OFF } else { BACK_OFF };
+        match back_off.get(crashes.len() - 1).copied() {
+            _ if !is_worth_a_try => {}
+            Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
+            None => give_up(state, conn, reason, crashes.len(), &keys, now),
         }
     }
     drop_unused(state);
@@ -333,7 +339,16 @@ fn tell_end(
             turn::end(state, key, end, now, fx);
         } else {
             turn::settle(state, key, now);
-            if !is_child {
+            // One attempt after the other says the same.
+            let is_said = matches!(reason, CloseReason::Unreachable { .. })
+                && state
+                    .sessions
+                    .get(&key)
+                    .and_then(|session| session.transcript.items().last())
+                    .is_some_and(
+                        |item| matches!(&item.body, ItemBody::Notice { title, .. } if *title == cause),
+                    );
+            if !is_child && !is_said {
                 let detail = (!lines.is_empty()).then(|| lines.join("\n"));
                 call::notice(state, key, Severity::Error, cause.clone(), detail);
             }
@@ -360,23 +375,40 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
     }
 }
 
-/// Three crashes within a minute: the user decides.
-fn give_up(state: &mut State, conn: ConnId, reason: &CloseReason, keys: &[SessionKey], now: Instant) {
+/// Too many crashes within a minute: the user decides.
+fn give_up(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    count: usize,
+    keys: &[SessionKey],
+    now: Instant,
+) {
     let Some(first) = keys.first().copied() else {
         return;
     };
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
-    let mut body = vec![
-        words::close_cause(reason, &command),
-        format!("It ended {MOST_CRASHES} times within a minute, so it is not started again by itself."),
-        "The conversation stays on the screen. Look at its last words before you go on:".to_owned(),
-    ];
+    let is_away = matches!(reason, CloseReason::Unreachable { .. });
+    let (title, told, next) = if is_away {
+        let told = format!(
+            "The connection was lost {count} times within a minute, so it is not tried again by itself."
+        );
+        ("The agent cannot be reached", told, "The conversation stays on the screen.")
+    } else {
+        let told = format!("It ended {count} times within a minute, so it is not started again by itself.");
+        let next = "The conversation stays on the screen. Look at its last words before you go on:";
+        ("The agent keeps ending", told, next)
+    };
+    let mut body = vec![words::close_cause(reason, &command), told, next.to_owned()];
     body.extend_from_slice(words::stderr_tail(reason));
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "The agent keeps ending".to_owned(),
+        title: title.to_owned(),
         body,
         choices: vec![
-            Choice { label: "Start it again".to_owned(), outcome: ChoiceOutcome::Restart(first) },
+            Choice {
+                label: if is_away { "Try again" } else { "Start it again" }.to_owned(),
+                outcome: ChoiceOutcome::Restart(first),
+            },
             Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
             Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
         ],

@@ -31,7 +31,7 @@ use self::desk::{Desk, Inlet, Told};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
-use crate::model::{CloseReason, Remote};
+use crate::model::{CloseReason, Profile, Remote};
 
 pub use desk::Patience;
 
@@ -39,13 +39,20 @@ pub use desk::Patience;
 #[derive(Debug)]
 pub struct RemoteAgent {
     remote: Remote,
+    profile: Option<Profile>,
     patience: Patience,
 }
 
 impl RemoteAgent {
     /// The agent of a URL.
     pub fn new(remote: Remote) -> Self {
-        Self { remote, patience: Patience::default() }
+        Self { remote, profile: None, patience: Patience::default() }
+    }
+
+    /// The same, known to be this system.
+    #[must_use]
+    pub fn with_profile(self, profile: Option<Profile>) -> Self {
+        Self { profile, ..self }
     }
 
     /// The same with another patience.
@@ -71,7 +78,7 @@ impl Transport for RemoteAgent {
 
 /// Runs the connection to its end; nothing of it runs any more then.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
-    let RemoteAgent { remote, patience } = agent;
+    let RemoteAgent { remote, profile, patience } = agent;
     let opening = route::client_for(&remote);
     let client = tokio::select! {
         client = opening => match client {
@@ -84,7 +91,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     let desk = Desk::new(client, inlet, patience, told);
     let mut stopped = signal.clone();
     let end = tokio::select! {
-        route = Route::open(desk.clone(), &remote) => match route {
+        route = Route::open(desk.clone(), &remote, profile) => match route {
             Ok(route) => carry(route, frames, &mut news, &mut signal, patience).await,
             Err(trouble) => trouble.into(),
         },

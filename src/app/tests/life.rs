@@ -162,6 +162,42 @@ fn three_crashes_in_a_minute_end_the_attempts() {
 }
 
 #[test]
+fn an_agent_behind_a_url_has_longer_to_come_back() {
+    let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
+    let mut desk = Desk::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    desk.handshake(all_capabilities()).open(ID);
+    desk.fx.clear();
+    desk.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
+    for _ in 0..5 {
+        let error = "Nothing answers at host. Start the server.".to_owned();
+        desk.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
+    }
+    desk.expect_sent(
+        "connect 2 after 500 ms\nconnect 3 after 2000 ms\nconnect 4 after 4000 ms\nconnect 5 after 8000 ms\nconnect 6 after 16000 ms",
+    );
+    desk.expect(
+        r"
+        ended · idle
+        notice Error: The connection to the agent broke: the stream broke.
+        notice Error: Nothing answers at host. Start the server.
+        ",
+    );
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    assert_eq!(
+        (dialog.title.as_str(), dialog.choices[0].label.as_str()),
+        ("The agent cannot be reached", "Try again")
+    );
+}
+
+#[test]
+fn a_refusal_is_not_tried_again() {
+    let mut desk = Desk::ready();
+    let error = "host wants a token (401).".to_owned();
+    desk.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
+    desk.expect("ended · idle\nnotice Error: host wants a token (401).");
+}
+
+#[test]
 fn crashes_that_are_far_apart_do_not_count_together() {
     let mut desk = Desk::ready();
     for _ in 0..5 {

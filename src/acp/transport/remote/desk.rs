@@ -114,6 +114,7 @@ impl Inlet {
     /// Writes something of interest into the log.
     pub fn trace(&self, text: &str) {
         self.tap.record(Direction::Stderr, format!("parlor: {text}").as_bytes());
+        self.tap.flush();
     }
 }
 
@@ -239,13 +240,11 @@ impl Desk {
 
     /// A message could not be delivered: whoever waits for its answer gets an error instead.
     pub async fn undelivered(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
-        match (&letter.id, letter.kind) {
-            (Some(id), letter::Kind::Request) => self.inlet.message(&letter::failure(id, text)).await,
-            _ => {
-                let what = if letter.method.is_empty() { "An answer" } else { letter.method.as_str() };
-                self.inlet.note(format!("{what} was not delivered. {text}")).await
-            }
+        if let (Some(id), letter::Kind::Request) = (&letter.id, letter.kind) {
+            return self.inlet.message(&letter::failure(id, text)).await;
         }
+        let what = if letter.method.is_empty() { "An answer" } else { letter.method.as_str() };
+        self.inlet.note(format!("{what} was not delivered. {text}")).await
     }
 }
 

@@ -186,6 +186,7 @@ impl EventStream {
         let patience = self.desk.patience;
         let mut pause = patience.least_pause;
         let mut failing_since: Option<Instant> = None;
+        let mut is_told = false;
         loop {
             let opened_at = Instant::now();
             // Some servers end their streams every few minutes.
@@ -200,6 +201,7 @@ impl EventStream {
                     if was_good {
                         pause = patience.least_pause;
                         failing_since = None;
+                        is_told = false;
                     }
                     let host = host_of(self.url.as_str());
                     is_usual = matches!(end, BodyEnd::Ended);
@@ -218,7 +220,6 @@ impl EventStream {
             if is_first && self.is_first_final {
                 return StreamEnd::Lost(trouble);
             }
-            let is_news = failing_since.is_none();
             let since = *failing_since.get_or_insert(opened_at);
             if since.elapsed() >= patience.give_up {
                 return StreamEnd::Lost(trouble);
@@ -226,7 +227,7 @@ impl EventStream {
             let text = format!("{} It is opened again.", trouble.text());
             if is_usual {
                 self.desk.inlet.trace(&text);
-            } else if is_news && self.desk.inlet.note(text).await.is_err() {
+            } else if !std::mem::replace(&mut is_told, true) && self.desk.inlet.note(text).await.is_err() {
                 return StreamEnd::Unheard;
             }
             let wished = self.reader.sse.retry().unwrap_or_default().min(patience.most_pause);

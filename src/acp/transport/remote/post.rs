@@ -5,7 +5,7 @@
 //! Not its duty: messages between turns, which such a server has no way to send.
 //! Invariants: each request of ours gets an answer: the server's, or an error of ours if the server's broke off;
 //! a message that the server cannot take is not sent.
-//! Source: the document of ZeptoClaw, streamable HTTP; its limits are those of its listener.
+//! Source: the document of `ZeptoClaw`, streamable HTTP; its limits are those of its listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +21,13 @@ use super::events::{BodyEnd, EventReader, Hook};
 use super::letter::{self, Kind, Letter};
 use super::trouble::host_of;
 use crate::acp::transport::LinkEnd;
+use crate::model::Profile;
 
-/// ZeptoClaw: a whole request, with its headers.
+/// `ZeptoClaw`: a whole request, with its headers.
 const SMALL_REQUEST_BYTES: usize = 118_784;
 /// Room for the headers in it.
 const HEADER_BYTES: usize = 4 << 10;
-/// ZeptoClaw: the texts of a prompt.
+/// `ZeptoClaw`: the texts of a prompt.
 const SMALL_PROMPT_BYTES: usize = 102_400;
 /// Of others nothing is known; this is what the protocol's own server takes.
 const MAX_BODY_BYTES: usize = super::http::MAX_BODY_BYTES;
@@ -42,8 +43,9 @@ pub struct Post {
 
 impl Post {
     /// A connection; nothing is sent yet.
-    pub fn new(desk: Desk, url: Url) -> Self {
-        Self { desk, url, is_small: Arc::default() }
+    pub fn new(desk: Desk, url: Url, profile: Option<Profile>) -> Self {
+        let is_small = Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw)));
+        Self { desk, url, is_small }
     }
 
     /// Learns from the answer to `initialize` whose limits hold.

@@ -20,7 +20,7 @@ use super::socket::Socket;
 use super::split::{Places, Split};
 use super::trouble::{Trouble, host_of};
 use crate::acp::transport::LinkEnd;
-use crate::model::{Carrier, Remote};
+use crate::model::{Carrier, Profile, Remote};
 
 /// Where agents listen unless the URL says otherwise.
 const USUAL_PATH: &str = "/acp";
@@ -31,6 +31,7 @@ pub struct Probe {
     desk: Desk,
     remote: Remote,
     url: Url,
+    profile: Option<Profile>,
     /// Whether the URL named no path, so that others may be tried.
     is_bare: bool,
 }
@@ -47,9 +48,9 @@ pub fn with_path(url: &Url) -> (Url, bool) {
 
 impl Probe {
     /// A probe of an agent's URL.
-    pub fn new(desk: Desk, remote: Remote) -> Self {
+    pub fn new(desk: Desk, remote: Remote, profile: Option<Profile>) -> Self {
         let (url, is_bare) = with_path(desk.client.url());
-        Self { desk, remote, url, is_bare }
+        Self { desk, remote, url, profile, is_bare }
     }
 
     /// Sends `initialize`. The route that fits; `None`: the next attempt may tell.
@@ -67,7 +68,7 @@ impl Probe {
             }
             let response = self.post(&url, frame).await?;
             if response.status().is_success() {
-                return self.answered(url, response, &letter, frame).await;
+                return self.answered(url, response, &letter).await;
             }
             if first.is_none() {
                 let token = self.desk.client.token_origin();
@@ -113,7 +114,6 @@ impl Probe {
         url: Url,
         response: Response,
         letter: &Letter,
-        frame: &Bytes,
     ) -> Result<Option<Route>, LinkEnd> {
         let desk = self.desk.clone();
         let connection = response.headers().get(CONNECTION_ID).cloned();
@@ -125,7 +125,7 @@ impl Probe {
                 return Ok(Some(Route::Streamable(route)));
             }
             self.not_instead_of_streams()?;
-            let route = Post::new(desk.clone(), url);
+            let route = Post::new(desk.clone(), url, self.profile);
             let (letter, is_small) = (letter.clone(), route.limits());
             desk.clone().spawn(async move {
                 let _ = post::take(&desk, response, &letter, &is_small).await;
@@ -171,12 +171,11 @@ impl Probe {
             return Ok(None);
         }
         self.not_instead_of_streams()?;
-        let route = Post::new(desk.clone(), url);
+        let route = Post::new(desk.clone(), url, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
         let text = "This server answers within each request: what the agent does between turns does not reach parlor.";
         desk.inlet.trace(text);
-        let _ = frame;
         Ok(Some(Route::Post(route)))
     }
 

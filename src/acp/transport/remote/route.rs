@@ -11,7 +11,7 @@ use super::socket::Socket;
 use super::split::{Places, Split};
 use super::trouble::Trouble;
 use crate::acp::transport::LinkEnd;
-use crate::model::{Carrier, Remote};
+use crate::model::{Carrier, Profile, Remote};
 
 /// A carrier.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub enum Route {
 
 impl Route {
     /// The carrier that a URL or the configuration names; else one that finds out.
-    pub async fn open(desk: Desk, remote: &Remote) -> Result<Self, Trouble> {
+    pub async fn open(desk: Desk, remote: &Remote, profile: Option<Profile>) -> Result<Self, Trouble> {
         let url = desk.client.url().clone();
         Ok(match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
@@ -49,8 +49,10 @@ impl Route {
             Some(carrier @ Carrier::PostSse) => {
                 Self::Split(Split::start(desk, Places::at_one_url(&url, remote), carrier))
             }
-            Some(Carrier::Post) => Self::Post(Post::new(desk, with_path(&url).0)),
-            Some(Carrier::StreamableHttp) | None => Self::Probe(Box::new(Probe::new(desk, remote.clone()))),
+            Some(Carrier::Post) => Self::Post(Post::new(desk, with_path(&url).0, profile)),
+            Some(Carrier::StreamableHttp) | None => {
+                Self::Probe(Box::new(Probe::new(desk, remote.clone(), profile)))
+            }
         })
     }
 

@@ -3,7 +3,7 @@
 //! Duty: two dialects of the same shape: with a client id and paths of their own (`/acp/rpc`, `/acp/sse`), and
 //! with one URL for both.
 //! Invariants: the stream is open before the first message is sent; it is opened again with the same id.
-//! Source: the document of elephant.ai (`alex acp serve`), 1; the client page of OpenOxide, "remote agent".
+//! Source: the document of elephant.ai (`alex acp serve`), 1; the client page of `OpenOxide`, "remote agent".
 
 use bytes::Bytes;
 use reqwest::Url;
@@ -96,8 +96,7 @@ impl Split {
                     "There is no event stream at {}. Correct the address, or name another `transport` or `events_url`.",
                     crate::model::shown_url(url.as_str())
                 )),
-                StreamEnd::Refused(trouble) => trouble.into(),
-                StreamEnd::Lost(trouble) => trouble.into(),
+                StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
                 StreamEnd::Unheard => return,
             };
             task_desk.end(end);
