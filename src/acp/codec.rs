@@ -32,6 +32,7 @@ mod strict;
 mod terminals;
 mod tools;
 mod updates;
+mod v2;
 mod value;
 
 #[cfg(test)]
@@ -75,7 +76,10 @@ impl Codec {
     /// of a system with a protocol of its own (which comes first where the agent is known to be that system).
     /// `None`: there is no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
-        hello::encode(attempt, self.offered, &self.quirks)
+        match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
+            Some(attempt) => hello::encode(attempt, self.offered, &self.quirks),
+            None => Some(v2::initialize(self.offered)),
+        }
     }
 
     /// Reads the answer to `initialize`.
@@ -83,7 +87,12 @@ impl Codec {
     /// # Errors
     /// [`CallError::Malformed`] if it is no object, or names a version that parlor does not speak.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
-        let info = hello::decode(result, &mut self.quirks)?;
+        let newest = self.wire.protocol.max(1);
+        let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
+            Some(info) => info?,
+            None => hello::decode(result, &mut self.quirks)?,
+        };
+        self.memory.version = info.protocol_version;
         self.can = info.capabilities;
         Ok(info)
     }
@@ -130,9 +139,22 @@ impl Codec {
         std::mem::take(&mut self.memory.turn_news)
     }
 
-    /// Whether an answer to a prompt says no more than that it came, where `done` tells the end of a turn.
-    pub(crate) fn is_only_receipt(&self, outcome: Result<&str, &str>) -> bool {
-        self.quirks.has(Quirk::OwnMethods) && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
+    /// Whether an answer to a prompt says no more than that it came, because something else tells the end of
+    /// the turn: in version 2 a state, in one dialect `done`. `has_news`: something of the turn was told before
+    /// the answer, which then counts as the end in that dialect.
+    /// Source: ACP v2 prompt-lifecycle: the response says that the prompt was accepted.
+    pub(crate) fn is_only_receipt(&self, outcome: Result<&str, &str>, has_news: bool) -> bool {
+        if self.memory.is_v2() {
+            return outcome.is_ok();
+        }
+        self.quirks.has(Quirk::OwnMethods)
+            && !has_news
+            && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
+    }
+
+    /// Whether a turn that is not accepted yet cannot have ended: a state that is told is an older one.
+    pub(crate) fn accepts_before_end(&self) -> bool {
+        self.memory.is_v2()
     }
 
     /// Whether a quirk is in force.
@@ -157,7 +179,8 @@ impl Codec {
         params: Option<&str>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(Ask, AskForm), RpcError> {
-        requests::decode(method, params, self.offered, &mut self.memory, &mut self.quirks, out)
+        let offered = if self.memory.is_v2() { v2::CALLBACKS } else { self.offered };
+        requests::decode(method, params, offered, &mut self.memory, &mut self.quirks, out)
     }
 
     /// Reads the result of a call of ours. Anomalies met on the way go to `out`.
@@ -195,6 +218,9 @@ impl Codec {
         call: &Call,
         form: u8,
     ) -> Result<Option<(&'static str, String)>, CallError> {
+        if self.memory.is_v2() {
+            return Ok(v2::call(call, &self.can).filter(|_| form == 0));
+        }
         if let Call::Prompt(session, _) = call {
             self.memory.turn_session = Some(session.clone());
             self.memory.seam = None;

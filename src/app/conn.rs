@@ -218,7 +218,7 @@ fn tell_servers_left_out(state: &mut State, key: SessionKey) {
         .filter_map(|server| match server {
             McpServer::Http { name, .. } => (!can.mcp_http).then(|| format!("{name} (http)")),
             McpServer::Sse { name, .. } => (!can.mcp_sse).then(|| format!("{name} (sse)")),
-            McpServer::Stdio { .. } => None,
+            McpServer::Stdio { name, .. } => can.mcp_stdio_off.then(|| format!("{name} (stdio)")),
         })
         .collect();
     let title = format!("MCP servers left out: {}", left_out.join(", "));

@@ -6,9 +6,12 @@
 
 use std::time::Instant;
 
-use crate::model::{ContentBlock, MessageId, Role};
+use crate::model::{ContentBlock, ItemId, MessageId, Patch, Role};
 
 use super::{ItemBody, Message, MessagePart, Replay, Session, turn};
+
+/// How many items a message that changes may lie back.
+const MOST_LOOKED_AT: usize = 2_000;
 
 /// Appends text to a message.
 pub(super) fn on_chunk(
@@ -47,6 +50,50 @@ pub(super) fn on_block(
         other => MessagePart::Block(other),
     };
     append(session, role, message, part, now);
+}
+
+/// A whole message: its content replaces what was told of it, wherever it stands. Source: ACP v2, messages.
+pub(super) fn on_message(
+    session: &mut Session,
+    role: Role,
+    message: &MessageId,
+    content: Patch<Vec<ContentBlock>>,
+    now: Instant,
+) {
+    let blocks = match content {
+        Patch::Keep => return,
+        Patch::Clear => Vec::new(),
+        Patch::Set(blocks) => blocks,
+    };
+    if let Some(id) = find(session, role, message) {
+        let new_parts = blocks.into_iter().map(part_of).collect();
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Message(known) = &mut item.body {
+                known.parts = new_parts;
+            }
+        });
+        return;
+    }
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => on_chunk(session, role, Some(message.clone()), text, now),
+            block => on_block(session, role, Some(message.clone()), block, now),
+        }
+    }
+}
+
+/// The message of this id. It is looked for from the end: agents change what they said a moment ago.
+fn find(session: &Session, role: Role, message: &MessageId) -> Option<ItemId> {
+    let items = session.transcript.items().iter().rev();
+    let is_it = |body: &ItemBody| matches!(body, ItemBody::Message(known) if known.role == role && known.message.as_ref() == Some(message));
+    items.take(MOST_LOOKED_AT).find(|item| is_it(&item.body)).map(|item| item.id)
+}
+
+fn part_of(block: ContentBlock) -> MessagePart {
+    match block {
+        ContentBlock::Text(text) => MessagePart::Text(text),
+        other => MessagePart::Block(other),
+    }
 }
 
 fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: MessagePart, now: Instant) {

@@ -57,10 +57,13 @@ impl TerminalView {
 
 /// News of a terminal that the agent owns, told beside the tool call of this item.
 pub(super) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
-    let (AgentTerminal::Info { id, .. } | AgentTerminal::Output { id, .. } | AgentTerminal::Exit { id, .. }) =
-        &news;
-    let id = id.clone();
-    session.ledger.shown_by.entry(id.clone()).or_insert(item);
+    session.ledger.shown_by.entry(id_of(&news).clone()).or_insert(item);
+    on_told(session, news, now);
+}
+
+/// News of a terminal that the agent owns, told by themselves. Source: ACP v2 `terminal_update`.
+pub(super) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) {
+    let id = id_of(&news).clone();
     let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
     match news {
         AgentTerminal::Info { cwd, .. } => {
@@ -70,10 +73,28 @@ pub(super) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, 
             }
             view.cwd = cwd.or(view.cwd.take());
         }
+        AgentTerminal::Command { command, .. } => view.command = Some(command),
+        AgentTerminal::Bytes { bytes, is_whole, .. } => {
+            if is_whole {
+                view.output.clear();
+                view.dropped_bytes = 0;
+            }
+            view.append(&bytes);
+        }
         AgentTerminal::Output { data, .. } => view.append(data.as_bytes()),
         AgentTerminal::Exit { status, .. } => view.end(status, now),
     }
     touch(session, &id);
+}
+
+fn id_of(news: &AgentTerminal) -> &TerminalId {
+    match news {
+        AgentTerminal::Info { id, .. }
+        | AgentTerminal::Command { id, .. }
+        | AgentTerminal::Bytes { id, .. }
+        | AgentTerminal::Output { id, .. }
+        | AgentTerminal::Exit { id, .. } => id,
+    }
 }
 
 /// A command of ours wrote something.

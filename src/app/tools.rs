@@ -38,11 +38,9 @@ pub(super) fn upsert(
         session.tools.insert(patch.id.clone(), id);
         id
     });
-    if let Some(content) = patch.content.as_set() {
-        for piece in content {
-            if let ToolContent::Terminal(terminal) = piece {
-                session.ledger.shown_by.insert(terminal.clone(), id);
-            }
+    for piece in patch.content.as_set().into_iter().flatten().chain(&patch.more_content) {
+        if let ToolContent::Terminal(terminal) = piece {
+            session.ledger.shown_by.insert(terminal.clone(), id);
         }
     }
     session.transcript.edit(id, |item| {

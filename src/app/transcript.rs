@@ -391,6 +391,7 @@ impl ToolCall {
             keep_diffs_once(content);
         }
         patch.content.apply_or_default(&mut self.content);
+        self.content.append(&mut patch.more_content);
         patch.locations.apply_or_default(&mut self.locations);
         patch.raw_input.apply(&mut self.raw_input);
         patch.input.apply_or_default(&mut self.input);

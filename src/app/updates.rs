@@ -13,8 +13,7 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep,
-    messages, tools, words,
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep, messages, terminals, tools, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -137,6 +136,10 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
         SessionUpdate::Block { role, message, block } => {
             messages::on_block(session, role, message, block, now);
         }
+        SessionUpdate::Message { role, message, content } => {
+            messages::on_message(session, role, &message, content, now);
+        }
+        SessionUpdate::Terminal(news) => terminals::on_told(session, news, now),
         SessionUpdate::Tool(patch) => {
             let wants_places = diffs::tells_news(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
@@ -188,6 +191,7 @@ fn makes_items(update: &SessionUpdate) -> bool {
         update,
         SessionUpdate::Chunk { .. }
             | SessionUpdate::Block { .. }
+            | SessionUpdate::Message { .. }
             | SessionUpdate::Tool(_)
             | SessionUpdate::Compaction { .. }
             | SessionUpdate::CompactionChunk { .. }
@@ -199,7 +203,9 @@ fn makes_items(update: &SessionUpdate) -> bool {
 fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     let is_from_user = matches!(
         update,
-        SessionUpdate::Chunk { role: Role::User, .. } | SessionUpdate::Block { role: Role::User, .. }
+        SessionUpdate::Chunk { role: Role::User, .. }
+            | SessionUpdate::Block { role: Role::User, .. }
+            | SessionUpdate::Message { role: Role::User, .. }
     );
     match &session.ledger.replay {
         Replay::Armed => begin_replay(session, true),

@@ -81,7 +81,7 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
             format!("The program {command} was not found. Install it, or choose another agent.")
         }
         CloseReason::NotStarted { error, .. } => {
-            format!("The program {command} could not be started: {error}.")
+            format!("The program {command} could not be started: {}.", error.trim_end_matches('.'))
         }
         CloseReason::Exited { status, .. } => format!("The agent ended with {}.", exit_text(status)),
         CloseReason::Lost { error } => {

@@ -53,6 +53,8 @@ pub struct AgentCapabilities {
     pub prompt_audio: bool,
     /// `promptCapabilities.embeddedContext`.
     pub prompt_embedded_context: bool,
+    /// Whether it takes no MCP servers that are processes: in version 1 every agent does.
+    pub mcp_stdio_off: bool,
     /// `mcpCapabilities.http`.
     pub mcp_http: bool,
     /// `mcpCapabilities.sse`.

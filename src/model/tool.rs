@@ -155,6 +155,8 @@ pub struct ToolCallPatch {
     /// Content; replaces, never extends.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub content: Patch<Vec<ToolContent>>,
+    /// Pieces to append to the content.
+    pub more_content: Vec<ToolContent>,
     /// Locations; replaces, never extends.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub locations: Patch<Vec<Location>>,
@@ -179,6 +181,8 @@ pub struct ToolCallPatch {
     /// What the agent tells of its own terminals beside the call (`_meta.terminal_*`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terminals: Vec<AgentTerminal>,
+    /// What the agent says beside the call in a permission request. Source: ACP v2 `title`, `description`.
+    pub note: Option<String>,
     /// `_meta` and unknown keys, for the inspector and the permission dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Raw>,
@@ -195,6 +199,7 @@ impl ToolCallPatch {
             kind: Patch::Keep,
             status: Patch::Keep,
             content: Patch::Keep,
+            more_content: Vec::new(),
             locations: Patch::Keep,
             raw_input: Patch::Keep,
             input: Patch::Keep,
@@ -203,6 +208,7 @@ impl ToolCallPatch {
             exit_code: Patch::Keep,
             parent: None,
             terminals: Vec::new(),
+            note: None,
             extra: None,
         }
     }
@@ -219,6 +225,22 @@ pub enum AgentTerminal {
         /// Where it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
+    },
+    /// What runs in it. Source: ACP v2 `terminal_update`.
+    Command {
+        /// Its id.
+        id: TerminalId,
+        /// The command line.
+        command: String,
+    },
+    /// It wrote these bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
+    Bytes {
+        /// Which one.
+        id: TerminalId,
+        /// What was written.
+        bytes: Vec<u8>,
+        /// Whether they replace all that was told before.
+        is_whole: bool,
     },
     /// It wrote something; bytes as a terminal would get them.
     Output {

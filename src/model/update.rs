@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigOption, ContentBlock, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw, Role, SessionId,
-    SlashCommand, ToolCallPatch,
+    AgentTerminal, ConfigOption, ContentBlock, MessageId, ModeId, ModelId, Patch, Plan, PlanId, Raw, Role,
+    SessionId, SlashCommand, ToolCallPatch,
 };
 
 /// One update of a session.
@@ -31,6 +31,17 @@ pub enum SessionUpdate {
         /// The block.
         block: ContentBlock,
     },
+    /// A whole message, made or changed; its content replaces what was told of it.
+    Message {
+        /// Who speaks.
+        role: Role,
+        /// Which message.
+        message: MessageId,
+        /// All of its blocks.
+        content: Patch<Vec<ContentBlock>>,
+    },
+    /// News of a terminal that the agent owns.
+    Terminal(AgentTerminal),
     /// A tool call was made or changed.
     Tool(Box<ToolCallPatch>),
     /// A plan was made or replaced.

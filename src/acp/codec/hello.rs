@@ -43,7 +43,7 @@ pub(super) fn encode(attempt: u8, offered: Callbacks, quirks: &Quirks) -> Option
     Some((schema::AGENT_METHOD_NAMES.initialize, to_json(&request)))
 }
 
-fn stable(offered: Callbacks) -> schema::ClientCapabilities {
+pub(super) fn stable(offered: Callbacks) -> schema::ClientCapabilities {
     schema::ClientCapabilities::new()
         .fs(schema::FileSystemCapabilities::new()
             .read_text_file(offered.fs_read)
@@ -68,7 +68,7 @@ fn stable(offered: Callbacks) -> schema::ClientCapabilities {
 
 /// Plans by id, subagents, and what agents of today look for in `_meta`: `terminal_output` makes claude
 /// tell its commands' output live, `terminal-auth` makes older agents tell how to sign in.
-fn with_unstable(stable: schema::ClientCapabilities) -> schema::ClientCapabilities {
+pub(super) fn with_unstable(stable: schema::ClientCapabilities) -> schema::ClientCapabilities {
     let meta = Object::from_iter([
         ("terminal_output".to_owned(), Value::Bool(true)),
         ("terminal-auth".to_owned(), Value::Bool(true)),

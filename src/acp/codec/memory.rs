@@ -26,6 +26,8 @@ pub(super) struct Memory {
     message: Option<MessageId>,
     tool: Option<ToolCallId>,
     made: u64,
+    /// The version of the protocol in force: 2 or, for all else, 0.
+    pub(super) version: u16,
     /// The session that was prompted last.
     pub(super) turn_session: Option<SessionId>,
     /// What was told of turns and not yet taken.
@@ -44,6 +46,11 @@ pub(super) struct Memory {
 const MOST_CHILDREN: usize = 64;
 
 impl Memory {
+    /// Whether version 2 is spoken.
+    pub(super) fn is_v2(&self) -> bool {
+        self.version == 2
+    }
+
     /// The session of this name; from now on the one that a message without a session means.
     pub(super) fn session(&mut self, name: &str) -> SessionId {
         match &self.session {

@@ -93,7 +93,7 @@ fn decode_choices(items: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<ConfigCho
     for item in items {
         match item {
             Value::Object(mut group) if group.contains_key("options") => {
-                let name = first_text(&group, &["name", "group"]);
+                let name = first_text(&group, &["name", "group", "groupId"]);
                 let members = take(&mut group, &["options"]).map(list).unwrap_or_default();
                 flat.extend(members.into_iter().map(|member| (name.clone(), member)));
             }

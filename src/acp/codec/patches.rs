@@ -7,7 +7,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::{DiffChange, FileDiff};
+use serde_json::Value;
+
+use crate::model::{DiffChange, FileDiff, ToolContent};
+
+use super::value::{Object, first_text, list, raw, take};
 
 /// What begins a file in an `apply_patch` text.
 const SECTIONS: &[&str] = &["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -64,6 +68,53 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
             Some(FileDiff { path: PathBuf::from(path), change: DiffChange::Patch(Arc::from(part)) })
         })
         .collect()
+}
+
+/// A diff of version 2: states of files, and one git patch over all of them. Every file that is named comes
+/// out, with its part of the patch or else with the head that tells what became of it.
+/// Source: ACP v2 tool-calls, `Diff`.
+pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
+    let patch = match take(&mut item, &["patch"]) {
+        Some(Value::Object(patch)) => first_text(&patch, &["text"]),
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    let mut parts = patch.map(|text| split(&text, None)).unwrap_or_default();
+    let mut content = Vec::new();
+    for change in take(&mut item, &["changes"]).map(list).unwrap_or_default() {
+        let Value::Object(change) = change else {
+            content.push(ToolContent::Unknown(raw(&change)));
+            continue;
+        };
+        let Some(path) = first_text(&change, &["path", "oldPath"]) else {
+            content.push(ToolContent::Unknown(raw(&Value::Object(change))));
+            continue;
+        };
+        // A patch names files without the root of the session.
+        let own = parts.iter().position(|part| std::path::Path::new(&path).ends_with(&part.path));
+        let change = match own.map(|at| parts.remove(at).change) {
+            Some(change) => change,
+            None => DiffChange::Patch(head_of(&change, &path).into()),
+        };
+        content.push(ToolContent::Diff(FileDiff { path: path.into(), change }));
+    }
+    content.extend(parts.into_iter().map(ToolContent::Diff));
+    content
+}
+
+/// The head of a git patch that says what became of a file.
+fn head_of(change: &Object, path: &str) -> String {
+    let old = first_text(change, &["oldPath"]);
+    let bare = |path: &str| path.trim_start_matches('/').to_owned();
+    let (a, b) = (bare(old.as_deref().unwrap_or(path)), bare(path));
+    let fate = match first_text(change, &["operation"]).as_deref() {
+        Some("add") => "new file mode 100644\n".to_owned(),
+        Some("delete") => "deleted file mode 100644\n".to_owned(),
+        Some("move") => format!("rename from {a}\nrename to {b}\n"),
+        Some("copy") => format!("copy from {a}\ncopy to {b}\n"),
+        _ => String::new(),
+    };
+    format!("diff --git a/{a} b/{b}\n{fate}")
 }
 
 /// The path behind `--- ` or `+++ `, unless it is the null device.

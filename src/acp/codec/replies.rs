@@ -7,7 +7,8 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::model::{
-    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, SessionReply, StopReason, TurnUsage,
+    AgentEvent, Call, CallError, Reply, RpcError, SessionId, SessionInfo, SessionReply, SessionUpdate,
+    StopReason, TurnUsage,
 };
 
 use super::memory::Memory;
@@ -16,7 +17,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
 };
-use super::{options, strict};
+use super::{errors, options, strict};
 
 /// Keys that hold why a turn ended.
 const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
@@ -30,7 +31,7 @@ pub(super) fn decode(
     out: &mut Vec<AgentEvent>,
 ) -> Result<Reply, CallError> {
     if quirks.is_strict() {
-        strict::reply(call, result).map_err(|error| malformed(&error))?;
+        strict::reply(call, result, memory.is_v2()).map_err(|error| malformed(&error))?;
     }
     let is_null = result.trim() == "null";
     let mut result = match parse(result) {
@@ -46,7 +47,9 @@ pub(super) fn decode(
         Call::NewSession(_) | Call::ForkSession(..) => {
             let name = new_session_id(&result).ok_or_else(|| malformed("it names no session"))?;
             let mut reply = options::decode_session(&mut result, out);
-            reply.id = Some(memory.session(&name));
+            let session = memory.session(&name);
+            tell_commands(&session, &mut result, out);
+            reply.id = Some(session);
             Reply::Session(reply)
         }
         Call::ResumeSession(..) if is_null && quirks.has(Quirk::NullMeansGone) => {
@@ -54,7 +57,8 @@ pub(super) fn decode(
             return Err(error.into());
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
-            memory.session(id.as_str());
+            let session = memory.session(id.as_str());
+            tell_commands(&session, &mut result, out);
             let reply = options::decode_session(&mut result, out);
             let is_provisional = is_null && quirks.has(Quirk::NullMeansGone);
             Reply::Session(SessionReply { is_provisional, ..reply })
@@ -73,6 +77,14 @@ pub(super) fn decode(
         | Call::SetMode(..)
         | Call::SetModel(..) => Reply::Done,
     })
+}
+
+/// Version 2 tells slash commands with the session that has them.
+fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEvent>) {
+    if let Some(items) = take(result, &["availableCommands"]) {
+        let commands = options::decode_commands(list(items), out);
+        out.push(AgentEvent::Update(session.clone(), SessionUpdate::Commands(commands)));
+    }
 }
 
 /// An answer that cannot be read.
@@ -124,6 +136,9 @@ pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
         return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent wants you to sign in.").into());
     }
     if name == "error" {
+        if let Some(error) = result.get("error").filter(|error| error.is_object()) {
+            return Err(errors::decode(&error.to_string()).into());
+        }
         let text = first_text(result, &["message", "error"]);
         let text = text.unwrap_or_else(|| "The agent ended the turn with an error.".to_owned());
         return Err(RpcError::new(RpcError::INTERNAL, text).into());

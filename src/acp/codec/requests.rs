@@ -21,7 +21,7 @@ use super::updates::session_name;
 use super::value::{
     Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
 };
-use super::{AskForm, AskKind, elicitation, strict, tools};
+use super::{AskForm, AskKind, elicitation, strict, tools, v2};
 
 /// Reads a request.
 pub(super) fn decode(
@@ -42,7 +42,8 @@ pub(super) fn decode(
         ));
     }
     if quirks.is_strict() {
-        strict::request(method, params.unwrap_or("{}")).map_err(|error| invalid(method, &error))?;
+        strict::request(method, params.unwrap_or("{}"), memory.is_v2())
+            .map_err(|error| invalid(method, &error))?;
     }
     let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
         return Err(invalid(method, "params must be an object"));
@@ -175,6 +176,7 @@ fn decode_permission(
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> (PermissionAsk, bool) {
+    let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
         Some(Value::Object(call)) => call,
         // No call at all: what the request says must do.
@@ -195,7 +197,8 @@ fn decode_permission(
         }
     };
     let fallback = ToolCallId::from(memory.make_id("permission"));
-    let tool = tools::decode(call, false, fallback, memory, quirks, out);
+    let mut tool = tools::decode(call, false, fallback, memory, quirks, out);
+    tool.note = note;
     let items = take(&mut params, &["options"]).map(list).unwrap_or_default();
     let total = items.len();
     let mut is_flat = false;

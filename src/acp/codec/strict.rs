@@ -4,7 +4,7 @@
 //! Not its duty: reading it (the decoders do that as always, and then have nothing to mend).
 //! Invariant: what passes here is read to the same values with and without this check.
 
-use agent_client_protocol_schema::v1 as schema;
+use agent_client_protocol_schema::{v1 as schema, v2};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +12,10 @@ use serde_json::Value;
 use crate::model::Call;
 
 /// Checks an update.
-pub(super) fn update(params: &str) -> Result<(), String> {
+pub(super) fn update(params: &str, is_v2: bool) -> Result<(), String> {
+    if is_v2 {
+        return check::<v2::UpdateSessionNotification>(params);
+    }
     check::<schema::SessionNotification>(params)
 }
 
@@ -27,8 +30,10 @@ pub(super) fn initialize(result: &str) -> Result<(), String> {
 }
 
 /// Checks a request.
-pub(super) fn request(method: &str, params: &str) -> Result<(), String> {
+pub(super) fn request(method: &str, params: &str, is_v2: bool) -> Result<(), String> {
     match method {
+        "session/request_permission" if is_v2 => check::<v2::RequestPermissionRequest>(params),
+        "elicitation/create" if is_v2 => check::<v2::CreateElicitationRequest>(params),
         "session/request_permission" => check::<schema::RequestPermissionRequest>(params),
         "fs/read_text_file" => check::<schema::ReadTextFileRequest>(params),
         "fs/write_text_file" => check::<schema::WriteTextFileRequest>(params),
@@ -42,8 +47,13 @@ pub(super) fn request(method: &str, params: &str) -> Result<(), String> {
 }
 
 /// Checks the answer to a call. Where there is nothing to tell, `null` and `{}` are alike.
-pub(super) fn reply(call: &Call, result: &str) -> Result<(), String> {
+pub(super) fn reply(call: &Call, result: &str, is_v2: bool) -> Result<(), String> {
     match call {
+        Call::NewSession(_) if is_v2 => check::<v2::NewSessionResponse>(result),
+        Call::ForkSession(..) if is_v2 => check::<v2::ForkSessionResponse>(result),
+        Call::ListSessions { .. } if is_v2 => check::<v2::ListSessionsResponse>(result),
+        Call::Prompt(..) if is_v2 => check::<v2::PromptResponse>(result),
+        Call::SetOption(..) if is_v2 => check::<v2::SetSessionConfigOptionResponse>(result),
         Call::NewSession(_) => check::<schema::NewSessionResponse>(result),
         Call::ForkSession(..) => check::<schema::ForkSessionResponse>(result),
         Call::ListSessions { .. } => check::<schema::ListSessionsResponse>(result),
@@ -91,12 +101,16 @@ mod tests {
             format!(r#"{{"sessionId":"s","update":{{"sessionUpdate":"plan","entries":[{entry}]}}}}"#)
         };
         let right = plan(r#"{"content":"x","priority":"high","status":"pending"}"#);
-        assert_eq!(update(&right), Ok(()));
-        assert!(update(&plan(r#"{"content":"x","status":"pending"}"#)).unwrap_err().contains("entries"));
-        assert!(update(r#"{"sessionId":"s","sessionUpdate":"plan","entries":[]}"#).is_err());
+        assert_eq!(update(&right, false), Ok(()));
+        assert!(
+            update(&plan(r#"{"content":"x","status":"pending"}"#), false).unwrap_err().contains("entries")
+        );
+        assert!(update(r#"{"sessionId":"s","sessionUpdate":"plan","entries":[]}"#, false).is_err());
         assert!(initialize(r#"{"protocolVersion":"1"}"#).is_err());
         assert_eq!(initialize(r#"{"protocolVersion":1}"#), Ok(()));
-        assert!(request("session/request_permission", r#"{"sessionId":"s"}"#).is_err());
-        assert!(reply(&Call::NewSession(crate::model::SessionPlace::default()), r#"{"id":"s"}"#).is_err());
+        assert!(request("session/request_permission", r#"{"sessionId":"s"}"#, false).is_err());
+        assert!(
+            reply(&Call::NewSession(crate::model::SessionPlace::default()), r#"{"id":"s"}"#, false).is_err()
+        );
     }
 }

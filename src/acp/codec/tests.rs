@@ -3,6 +3,7 @@
 
 mod conformance;
 mod mutations;
+mod v2;
 
 use std::fmt::Debug;
 use std::fmt::Write as _;

@@ -196,6 +196,7 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
     };
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
+        "diff" if item.contains_key("changes") => patches::of_changes(item),
         "diff" => decode_diff(item),
         "terminal" => {
             rename(&mut item, "terminalId", &["terminal_id", "id"]);

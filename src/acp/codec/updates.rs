@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     AgentEvent, AnomalyKind, ContentBlock, Cost, MessageId, Patch, Raw, Role, SessionId, SessionUpdate,
-    Severity, SubagentPatch, ToolCallId, Usage,
+    Severity, SubagentPatch, ToolCallId, ToolCallPatch, Usage,
 };
 
 use super::fast::push_text;
@@ -24,12 +24,12 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{content, errors, options, oxide, plans, replies, seams, strict, tools};
+use super::{content, errors, options, oxide, plans, replies, seams, strict, tools, v2};
 
 /// Reads one `session/update`.
 pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
-        && let Err(why) = strict::update(text)
+        && let Err(why) = strict::update(text, memory.is_v2())
     {
         return refuse(text, &why, memory, out);
     }
@@ -155,16 +155,18 @@ impl Update<'_> {
         if self.quirks.has(Quirk::Events) && self.turn_news(&name, &mut update) {
             return;
         }
-        if name != spelled && name != "?" && !self.quirks.has(Quirk::Events) {
+        if name != spelled && name != "?" && !self.quirks.has(Quirk::Events) && !self.memory.is_v2() {
             self.quirks.learn(Quirk::OwnUpdateNames, self.out);
         }
-        if matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
+        if !self.memory.is_v2()
+            && matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
             && first_text(&update, MESSAGE_ID).is_none()
         {
             // A whole message, not a part of one: the next must not be joined to it.
             update.insert("messageId".to_owned(), self.memory.make_id("message").into());
         }
-        if self.decode_kind(&name, &mut update).is_none() {
+        let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
+        if !is_done && self.decode_kind(&name, &mut update).is_none() {
             if name != "?" && is_known(&name) {
                 let text = format!("An update `{spelled}` was not understood and is shown as it came.");
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
@@ -199,6 +201,50 @@ impl Update<'_> {
 
     fn push(&mut self, update: SessionUpdate) {
         self.out.push(AgentEvent::Update(self.session.clone(), update));
+    }
+
+    /// What only version 2 has; `None`: it is told as in version 1.
+    fn decode_v2(&mut self, name: &str, update: &mut Object) -> Option<()> {
+        match name {
+            "user_message" | "agent_message" | "agent_thought" => {
+                let role = match name {
+                    "user_message" => Role::User,
+                    "agent_message" => Role::Agent,
+                    _ => Role::Thought,
+                };
+                let message = MessageId::from(first_text(update, MESSAGE_ID)?);
+                let content = match update.get("content") {
+                    None => Patch::Keep,
+                    Some(Value::Null) => Patch::Clear,
+                    Some(_) => Patch::Set(content::decode_many(take(update, &["content"])?)),
+                };
+                self.push(SessionUpdate::Message { role, message, content });
+            }
+            "state_update" => self.memory.turn_news.push(v2::state(self.session.clone(), update)?),
+            "tool_call_content_chunk" => {
+                let id = ToolCallId::from(first_text(update, TOOL_ID)?);
+                let mut patch = ToolCallPatch::new(self.memory.tool(id.as_str()));
+                patch.more_content =
+                    tools::decode_content(take(update, &["content"])?, self.quirks, self.out);
+                self.push(SessionUpdate::Tool(Box::new(patch)));
+            }
+            "terminal_update" | "terminal_output_chunk" => {
+                for news in v2::terminal(update, name == "terminal_update")? {
+                    self.push(SessionUpdate::Terminal(news));
+                }
+            }
+            "tool_call_update" => {
+                let id = ToolCallId::from(first_text(update, TOOL_ID)?);
+                let nulls = v2::nulls(update);
+                let mut call = std::mem::take(update);
+                call.shift_remove("sessionUpdate");
+                let mut patch = tools::decode(call, false, id, self.memory, self.quirks, self.out);
+                v2::clear(&mut patch, &nulls);
+                self.push(SessionUpdate::Tool(Box::new(patch)));
+            }
+            _ => return None,
+        }
+        Some(())
     }
 
     /// `None`: not understood.

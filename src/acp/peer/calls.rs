@@ -192,6 +192,12 @@ impl Calls {
         })
     }
 
+    /// Whether the prompt that runs in a session was accepted, or anything was told of its turn.
+    pub fn has_begun(&self, session: &SessionId) -> bool {
+        let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
+        running.is_some_and(|pending| pending.is_answered || pending.has_news)
+    }
+
     /// A turn in a session ended by its answer.
     pub fn note_answered(&mut self, session: &SessionId) {
         self.answered.insert(session.clone());

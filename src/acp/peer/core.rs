@@ -382,8 +382,9 @@ impl Peer {
                 }
                 // The second of the two ends of a turn says nothing.
                 TurnNews::Ended(session, outcome) => {
-                    if let Some(Asked::Call { tag, .. }) = self.calls.end_prompt(&session).map(|it| it.asked)
-                    {
+                    let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
+                    let ended = if is_early { None } else { self.calls.end_prompt(&session) };
+                    if let Some(Asked::Call { tag, .. }) = ended.map(|pending| pending.asked) {
                         self.events.push(AgentEvent::Replied(tag, outcome));
                     }
                 }
@@ -393,8 +394,7 @@ impl Peer {
 
     fn on_outcome(&mut self, id: u64, mut pending: Pending, outcome: Result<&str, &str>) {
         let is_prompt = matches!(pending.asked, Asked::Call { call: Call::Prompt(..), .. });
-        if is_prompt && self.codec.is_only_receipt(outcome) && !pending.has_news {
-            // Nothing of the turn was told yet: it is a receipt, and `done` is to come.
+        if is_prompt && self.codec.is_only_receipt(outcome, pending.has_news) {
             pending.is_answered = true;
             return self.calls.put_back(id, pending);
         }

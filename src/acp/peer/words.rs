@@ -12,9 +12,14 @@ pub const INVALID_REQUEST: i64 = -32600;
 
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {
+    const UNSUPPORTED_VERSION: i64 = -32022;
     matches!(
         error.code,
-        PARSE_ERROR | INVALID_REQUEST | RpcError::METHOD_NOT_FOUND | RpcError::INVALID_PARAMS
+        UNSUPPORTED_VERSION
+            | PARSE_ERROR
+            | INVALID_REQUEST
+            | RpcError::METHOD_NOT_FOUND
+            | RpcError::INVALID_PARAMS
     ) || error.message.to_ascii_lowercase().contains("version")
 }
 

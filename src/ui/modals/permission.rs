@@ -71,6 +71,10 @@ pub(super) fn draw(
         sheet.body = tool_body(tool, scene.session, &scene.look, cols).into_iter().map(Row::from).collect();
     }
 
+    if let Some(note) = &request.tool.note {
+        sheet.head.extend(words(scene, Role::TextDim, note, cols));
+    }
+
     for (index, option) in request.options.iter().enumerate() {
         let is_selected = index == scene.state.ask_view.selected;
         sheet.foot.extend(choice(scene, index, &option.name, is_selected, cols));
