@@ -15,3 +15,4 @@ mod sessions;
 mod support;
 mod tools;
 mod turns;
+mod v2;

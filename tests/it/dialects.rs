@@ -17,7 +17,7 @@ use parlor::model::{Action, ConfigValue};
 
 use self::tongues::{
     ActiveContextCode, ActiveContextDocument, BanjoCode, BanjoDocument, Can, ElephantCode, ElephantDocument,
-    Official, OpenOxide, OxideForm, Reopen, Tongue, ZeptoClawCode, ZeptoClawDocument,
+    Official, OpenOxide, OxideForm, Reopen, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
 };
 use super::habits::scripted_agent;
 use super::rig::{Rig, agent, digest};
@@ -86,9 +86,8 @@ fn script(tongue: &dyn Tongue) -> String {
     script += &tongue.end("end_turn");
     if can.forks {
         script += &tongue.fork("s2");
-        script += &tongue.prompt("seven");
-        script += &tongue.say(&["In the copy."]).replace("\"s1\"", "\"s2\"");
-        script += &tongue.end("end_turn");
+        let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
+        script += &copy.replace("\"s1\"", "\"s2\"");
     }
     script
 }
@@ -100,6 +99,7 @@ fn play(tongue: &dyn Tongue) -> String {
     fs::write(&file, script(tongue)).unwrap();
     let mut spec = agent(scripted_agent(), &[file.to_str().unwrap()]);
     spec.wire.profile = tongue.profile();
+    spec.wire.protocol = tongue.protocol();
     let can = tongue.can();
     let mut rig = Rig::start(folder.path(), spec);
     rig.wait_ready();
@@ -184,7 +184,8 @@ fn told(rig: &Rig) -> String {
         writeln!(told, "modes {:?}", session.modes).unwrap();
         writeln!(told, "models {:?}", session.models).unwrap();
         writeln!(told, "options {:?}", session.options).unwrap();
-        writeln!(told, "plans {:?}", session.plans).unwrap();
+        let plans: Vec<_> = session.plans.iter().map(|plan| &plan.body).collect();
+        writeln!(told, "plans {plans:?}").unwrap();
         writeln!(told, "commands {:?}", session.commands).unwrap();
         writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
     }
@@ -269,6 +270,11 @@ fn banjo_in_the_form_of_its_document() {
 #[test]
 fn banjo_in_the_form_of_its_code() {
     check(&BanjoCode);
+}
+
+#[test]
+fn acp_v2_leaves_the_user_with_what_version_1_would() {
+    check(&Second);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod active;
 mod banjo;
 mod elephant;
 mod oxide;
+mod second;
 mod zepto;
 
 use parlor::model::Profile;
@@ -12,6 +13,7 @@ pub use active::{ActiveContextCode, ActiveContextDocument};
 pub use banjo::{BanjoCode, BanjoDocument};
 pub use elephant::{ElephantCode, ElephantDocument};
 pub use oxide::{OpenOxide, OxideForm};
+pub use second::Second;
 pub use zepto::{ZeptoClawCode, ZeptoClawDocument};
 
 /// How a session is taken up again after a crash.
@@ -97,6 +99,11 @@ pub trait Tongue {
 
     fn profile(&self) -> Option<Profile> {
         None
+    }
+
+    /// The newest version that the agent is offered.
+    fn protocol(&self) -> u16 {
+        1
     }
 
     fn initialize(&self) -> String {

@@ -1,0 +1,82 @@
+//! What version 2 of the protocol brings: whole messages, pieces of content, the agent's own terminals.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn message(id: &str, role: Role, content: Patch<Vec<ContentBlock>>) -> SessionUpdate {
+    SessionUpdate::Message { role, message: id.into(), content }
+}
+
+fn blocks(text: &str) -> Patch<Vec<ContentBlock>> {
+    Patch::Set(vec![ContentBlock::Text(text.into())])
+}
+
+#[test]
+fn acp_v2_a_whole_message_replaces_its_chunks_wherever_it_stands() {
+    let updates = vec![
+        says_in("m1", "half"),
+        says_in("m2", "next"),
+        message("m1", Role::Agent, blocks("whole")),
+        message("m2", Role::Agent, Patch::Keep),
+        message("m3", Role::Agent, blocks("new")),
+        message("m3", Role::Agent, Patch::Clear),
+        message("m4", Role::Agent, blocks("last")),
+    ];
+    let mut desk = Desk::running();
+    desk.updates(updates);
+    let texts: Vec<String> = desk
+        .session()
+        .transcript
+        .items()
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == Role::Agent => Some(format!("{:?}", message.parts)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, [r#"[Text("whole")]"#, r#"[Text("next")]"#, "[]", r#"[Text("last")]"#]);
+}
+
+#[test]
+fn acp_v2_our_own_prompt_told_as_a_message_is_shown_once() {
+    let mut desk = Desk::running();
+    desk.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
+}
+
+#[test]
+fn acp_v2_content_grows_piece_by_piece() {
+    let mut desk = Desk::running();
+    for text in ["one", "two"] {
+        let mut patch = ToolCallPatch::new("t".into());
+        patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text.into()))];
+        desk.update(SessionUpdate::Tool(Box::new(patch)));
+    }
+    let Some(ItemBody::Tool(tool)) = desk.session().transcript.items().last().map(|item| &item.body) else {
+        panic!("no tool call");
+    };
+    assert_eq!(tool.content.len(), 2);
+}
+
+#[test]
+fn acp_v2_a_terminal_of_the_agent_is_told_before_or_after_the_call_that_shows_it() {
+    let mut desk = Desk::running();
+    let id = || TerminalId::from("x");
+    let bytes = |bytes: &[u8], is_whole| {
+        SessionUpdate::Terminal(AgentTerminal::Bytes { id: id(), bytes: bytes.to_vec(), is_whole })
+    };
+    let command = AgentTerminal::Command { id: id(), command: "make".into() };
+    desk.update(SessionUpdate::Terminal(command))
+        .update(bytes(b"old", false))
+        .update(bytes(b"new \xc3", true));
+    let mut patch = ToolCallPatch::new("t".into());
+    patch.content = Patch::Set(vec![ToolContent::Terminal(id())]);
+    desk.update(SessionUpdate::Tool(Box::new(patch)));
+    let before = desk.session().transcript.items().last().map(|item| item.rev);
+    desk.update(bytes(b"\xa4", false));
+    let view = &desk.session().terminals[&id()];
+    assert_eq!((view.command.as_deref(), view.output.as_slice()), (Some("make"), "new ä".as_bytes()));
+    assert!(!view.is_ours);
+    let after = desk.session().transcript.items().last().map(|item| item.rev);
+    assert_ne!(before, after, "what shows it is drawn anew");
+}
