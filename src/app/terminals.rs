@@ -73,7 +73,10 @@ pub(super) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) 
             }
             view.cwd = cwd.or(view.cwd.take());
         }
-        AgentTerminal::Command { command, .. } => view.command = Some(command),
+        AgentTerminal::About { command, cwd, .. } => {
+            view.command = command.or(view.command.take());
+            view.cwd = cwd.or(view.cwd.take());
+        }
         AgentTerminal::Bytes { bytes, is_whole, .. } => {
             if is_whole {
                 view.output.clear();
@@ -90,7 +93,7 @@ pub(super) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) 
 fn id_of(news: &AgentTerminal) -> &TerminalId {
     match news {
         AgentTerminal::Info { id, .. }
-        | AgentTerminal::Command { id, .. }
+        | AgentTerminal::About { id, .. }
         | AgentTerminal::Bytes { id, .. }
         | AgentTerminal::Output { id, .. }
         | AgentTerminal::Exit { id, .. } => id,

@@ -226,12 +226,14 @@ pub enum AgentTerminal {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
     },
-    /// What runs in it. Source: ACP v2 `terminal_update`.
-    Command {
+    /// What runs in it, as far as it is told; the rest stays. Source: ACP v2 `terminal_update`.
+    About {
         /// Its id.
         id: TerminalId,
         /// The command line.
-        command: String,
+        command: Option<String>,
+        /// Where it runs.
+        cwd: Option<PathBuf>,
     },
     /// It wrote these bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
     Bytes {

@@ -74,12 +74,12 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
 /// out, with its part of the patch or else with the head that tells what became of it.
 /// Source: ACP v2 tool-calls, `Diff`.
 pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
-    let patch = match take(&mut item, &["patch"]) {
+    let whole = match take(&mut item, &["patch"]) {
         Some(Value::Object(patch)) => first_text(&patch, &["text"]),
         Some(Value::String(text)) => Some(text),
         _ => None,
     };
-    let mut parts = patch.map(|text| split(&text, None)).unwrap_or_default();
+    let mut parts = whole.map(|text| split(&text, None)).unwrap_or_default();
     let mut content = Vec::new();
     for change in take(&mut item, &["changes"]).map(list).unwrap_or_default() {
         let Value::Object(change) = change else {

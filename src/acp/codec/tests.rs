@@ -28,10 +28,12 @@ pub(super) const GOLDEN: &[(&str, &str)] = &[
     ("activecontext", include_str!("golden/activecontext.json")),
     ("banjo", include_str!("golden/banjo.json")),
     ("strict", include_str!("golden/strict.json")),
+    ("v2", include_str!("golden/v2.json")),
 ];
 
 /// A case: what comes in, as one of `notify`, `ask`, `initialize`, or `reply` to a named call.
 #[derive(Debug, Clone, serde::Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of its own in a file")]
 pub(super) struct Case {
     /// What it shows.
     name: String,
@@ -55,6 +57,9 @@ pub(super) struct Case {
     agent: Option<String>,
     #[serde(default)]
     strict: bool,
+    /// Whether version 2 is spoken.
+    #[serde(default)]
+    v2: bool,
     /// Params of each message, or results; several are read one after another.
     #[serde(default)]
     json: Vec<Value>,
@@ -127,7 +132,14 @@ impl Case {
         let command = self.agent.clone().unwrap_or_else(|| "agent".to_owned());
         let mut spec = AgentSpec { command, ..AgentSpec::default() };
         spec.wire.is_strict = self.strict;
-        Codec::new(&spec)
+        spec.wire.protocol = if self.v2 { 2 } else { 1 };
+        let mut codec = Codec::new(&spec);
+        if self.v2 {
+            let hello =
+                r#"{"protocolVersion":2,"info":{"name":"x","version":"1"},"capabilities":{"session":{}}}"#;
+            codec.on_initialize(hello).unwrap();
+        }
+        codec
     }
 
     fn sent(&self, codec: &mut Codec, told: &mut String) {

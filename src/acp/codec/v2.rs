@@ -244,11 +244,8 @@ pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTermi
         let bytes = STANDARD.decode(first_text(update, &["data"]).unwrap_or_default()).ok()?;
         return Some(vec![AgentTerminal::Bytes { id, bytes, is_whole: false }]);
     }
-    let cwd = first_text(update, &["cwd"]).map(Into::into);
-    news.push(AgentTerminal::Info { id: id.clone(), cwd });
-    if let Some(command) = first_text(update, &["command"]) {
-        news.push(AgentTerminal::Command { id: id.clone(), command });
-    }
+    let (command, cwd) = (first_text(update, &["command"]), first_text(update, &["cwd"]).map(Into::into));
+    news.push(AgentTerminal::About { id: id.clone(), command, cwd });
     match update.get("output") {
         Some(Value::Null) => {
             news.push(AgentTerminal::Bytes { id: id.clone(), bytes: Vec::new(), is_whole });

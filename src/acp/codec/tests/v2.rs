@@ -311,8 +311,7 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
     let told = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
     let id = || crate::model::TerminalId::from("x");
     let expected = [
-        AgentTerminal::Info { id: id(), cwd: Some("/w".into()) },
-        AgentTerminal::Command { id: id(), command: "make".to_owned() },
+        AgentTerminal::About { id: id(), command: Some("make".to_owned()), cwd: Some("/w".into()) },
         AgentTerminal::Bytes { id: id(), bytes: b"hello".to_vec(), is_whole: true },
         AgentTerminal::Exit { id: id(), status: ExitInfo { code: Some(2), signal: None } },
     ];
@@ -328,7 +327,7 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
                 assert_eq!(bytes[0], byte);
             }
             [SessionUpdate::Unknown { .. }] => {
-                assert_eq!(data, "w==", "what is no base64 is shown as it came")
+                assert_eq!(data, "w==", "what is no base64 is shown as it came");
             }
             other => panic!("{other:?}"),
         }

@@ -151,6 +151,53 @@ async fn a_prompt_that_is_too_long_is_not_sent() {
 }
 
 #[tokio::test]
+async fn acp_v2_is_given_up_where_the_agent_does_not_know_it() {
+    let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
+    spec.wire.protocol = 2;
+    let options = ConnectOptions { spec, ..options(Tap::default()) };
+    let (mut app, mut agent) = start_as(options, Limits::default(), 64 << 10);
+    assert_eq!(agent.hear().await["params"]["protocolVersion"], json!(2));
+    agent.say(json!({"id": 1, "error": {"code": -32022, "message": "unsupported"}})).await;
+    assert_eq!(agent.hear().await["params"]["protocolVersion"], json!(1));
+    agent.say(json!({"id": 2, "result": {"protocolVersion": 1, "agentCapabilities": {}}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    let AgentEvent::Ready(info) = app.next_regular().await else { panic!("not ready") };
+    assert_eq!(info.protocol_version, 1);
+    app.set_mode(1);
+    assert_eq!(agent.hear().await["method"], json!("session/set_mode"));
+}
+
+#[tokio::test]
+async fn acp_v2_a_turn_ends_by_a_state_and_never_by_one_from_before() {
+    let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
+    spec.wire.protocol = 2;
+    let options = ConnectOptions { spec, ..options(Tap::default()) };
+    let (mut app, mut agent) = start_as(options, Limits::default(), 64 << 10);
+    agent.hear().await;
+    let info = json!({"name": "x", "version": "1"});
+    let hello = json!({"protocolVersion": 2, "info": info, "capabilities": {"session": {}}});
+    agent.say(json!({"id": 1, "result": hello})).await;
+    app.ready().await;
+    let state =
+        |state: Value| json!({"method": "session/update", "params": {"sessionId": "s1", "update": state}});
+    let idle =
+        || state(json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "max_tokens"}));
+    app.prompt(1);
+    agent.hear().await;
+    agent.say(idle()).await;
+    agent.say(json!({"id": 2, "result": {"messageId": "m"}})).await;
+    agent.say(chunk("more")).await;
+    assert_eq!(app.chunks(4).await, "more", "the turn goes on");
+    agent.say(idle()).await;
+    assert_eq!(ended(app.reply().await.1), StopReason::MaxTokens);
+    // An error is an answer as ever.
+    app.prompt(2);
+    agent.hear().await;
+    agent.say(json!({"id": 3, "error": {"code": -32603, "message": "no"}})).await;
+    assert!(matches!(app.reply().await, (2, Err(CallError::Agent(_)))));
+}
+
+#[tokio::test]
 async fn an_old_form_is_tried_where_the_new_one_is_refused() {
     let (mut app, mut agent, _folder) = start(Profile::Banjo);
     agent.answer_initialize().await;
