@@ -156,6 +156,7 @@ pub struct ToolCallPatch {
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub content: Patch<Vec<ToolContent>>,
     /// Pieces to append to the content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_content: Vec<ToolContent>,
     /// Locations; replaces, never extends.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
@@ -182,6 +183,7 @@ pub struct ToolCallPatch {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terminals: Vec<AgentTerminal>,
     /// What the agent says beside the call in a permission request. Source: ACP v2 `title`, `description`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// `_meta` and unknown keys, for the inspector and the permission dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,6 +38,7 @@ pub enum SessionUpdate {
         /// Which message.
         message: MessageId,
         /// All of its blocks.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
         content: Patch<Vec<ContentBlock>>,
     },
     /// News of a terminal that the agent owns.

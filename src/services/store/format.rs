@@ -54,7 +54,9 @@ pub(super) fn kind(record: &Record) -> &'static str {
 
 fn update_kind(update: &SessionUpdate) -> &'static str {
     match update {
-        SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. } => match role {
+        SessionUpdate::Chunk { role, .. }
+        | SessionUpdate::Block { role, .. }
+        | SessionUpdate::Message { role, .. } => match role {
             Role::User => "user",
             Role::Agent | Role::Letter => "answer",
             Role::Thought => "thought",
@@ -72,7 +74,10 @@ pub(super) fn is_substance(record: &Record) -> bool {
         Record::Prompt { .. } | Record::Asked(_) | Record::Answered { .. } | Record::Command { .. } => true,
         Record::Update(update) => matches!(
             update,
-            SessionUpdate::Chunk { .. } | SessionUpdate::Block { .. } | SessionUpdate::Tool(_)
+            SessionUpdate::Chunk { .. }
+                | SessionUpdate::Block { .. }
+                | SessionUpdate::Message { .. }
+                | SessionUpdate::Tool(_)
         ),
         _ => false,
     }
