@@ -26,6 +26,7 @@ mod keep;
 mod messages;
 pub mod modal;
 mod open;
+pub mod places;
 pub mod repeats;
 mod replies;
 mod restore;

@@ -54,6 +54,8 @@ pub struct Config {
     pub mouse: bool,
     /// Whether what the mouse selects is copied when its button goes up.
     pub copy_on_select: bool,
+    /// Whether the terminal is told where text leads to; `None`: if it is known to show links.
+    pub hyperlinks: Option<bool>,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
     /// How tool calls are folded.
@@ -75,6 +77,7 @@ impl Default for Config {
             keymap: Keymap::defaults(),
             mouse: true,
             copy_on_select: true,
+            hyperlinks: None,
             reduced_motion: false,
             folds: FoldRules::default(),
             origins: BTreeMap::new(),
@@ -215,13 +218,14 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
     }
     if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
-        reader.unknown_keys(ui, "[ui]", &["copy_on_select", "mouse", "reduced_motion"]);
+        reader.unknown_keys(ui, "[ui]", &["copy_on_select", "hyperlinks", "mouse", "reduced_motion"]);
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
         };
         config.mouse = switch("mouse", config.mouse);
         config.copy_on_select = switch("copy_on_select", config.copy_on_select);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
+        config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));
     }
     if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {
         config.folds = fold::read(&mut reader, table);

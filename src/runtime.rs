@@ -42,6 +42,7 @@ use tty::Tty;
 const BUDGET: Duration = Duration::from_millis(4);
 
 /// What is needed to run a session in the terminal.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Launch {
     /// What the app starts with.
     pub setup: Setup,
@@ -57,6 +58,8 @@ pub struct Launch {
     pub reduced_motion: bool,
     /// Whether the terminal shows marks beyond ASCII.
     pub has_rich_glyphs: bool,
+    /// Whether the terminal shows links (OSC 8).
+    pub has_links: bool,
     /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
     /// The command of the user's editor; `None`: `vi`.
@@ -123,6 +126,7 @@ impl Loop {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
         let theme = (launch.themes)(&launch.setup.theme);
+        ui::text::link::show(launch.has_links);
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
         view.home = launch.home;

@@ -8,7 +8,7 @@ pub use line::*;
 
 use std::time::Instant;
 
-use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey};
+use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey, Target};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +105,8 @@ pub enum PickerKind {
     Copy,
     /// An item of the transcript.
     Outline,
+    /// A file or a page.
+    Place,
 }
 
 /// A row of a picker.
@@ -137,6 +139,8 @@ pub enum PickerValue {
     Copy(CopySource),
     /// An item of the transcript.
     Item(ItemId),
+    /// A file or a page.
+    Target(Target),
 }
 
 /// Something in a transcript that can be copied.

@@ -69,20 +69,15 @@ pub struct Hit {
 }
 
 /// How far the first look is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     /// Towards the end; this item is next.
     Forward(usize),
     /// Towards the beginning; the item before this one is next.
     Backward(usize),
     /// All was looked at once.
+    #[default]
     Done,
-}
-
-impl Default for Phase {
-    fn default() -> Self {
-        Self::Done
-    }
 }
 
 /// A place in an item, and what was found up to there.

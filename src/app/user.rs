@@ -23,6 +23,7 @@ mod leave;
 mod line_dialog;
 mod open;
 mod picker;
+mod places;
 mod queue;
 mod rows;
 mod search;

@@ -10,6 +10,7 @@ use crate::config;
 use crate::runtime::{self, Launch};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
+use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::resume::{self, Wish};
@@ -83,6 +84,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         editor: config.editor.or_else(editor_of_environment),
+        has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,
         themes: Box::new(move |name: &str| themes.load(name, colors).0),
         store,
@@ -98,6 +100,11 @@ fn editor_of_environment() -> Option<String> {
         .filter_map(config::environment)
         .filter_map(|command| command.into_string().ok())
         .find(|command| !command.trim().is_empty())
+}
+
+/// Whether the terminal is known to show links.
+fn shows_links() -> bool {
+    link::are_known_to(|name| config::environment(name).and_then(|value| value.into_string().ok()))
 }
 
 /// Configured agents first, then those found on this machine, then the built-in one.

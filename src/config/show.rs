@@ -40,6 +40,10 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
+    match config.hyperlinks {
+        Some(are_shown) => out.value("ui.hyperlinks", "hyperlinks", are_shown),
+        None => out.line("# hyperlinks is not set: they are shown where the terminal is known to do so"),
+    }
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
     out.folds();
     for (name, spec) in &config.agents {

@@ -226,7 +226,8 @@ pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
     let mut out = Vec::new();
     for line in text.split('\n') {
         let line = super::text::expand_tabs(line, 0);
-        out.extend(wrap_line(&Line::from(Span::styled(line.into_owned(), style)), cols));
+        let spans = super::text::link::linkify(vec![Span::styled(line.into_owned(), style)], look.folder);
+        out.extend(wrap_line(&Line::from(spans), cols));
     }
     out
 }

@@ -152,6 +152,7 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
         action,
         Action::OpenSearch
             | Action::OpenOutline
+            | Action::OpenPlaces
             | Action::OpenPalette
             | Action::Browse
             | Action::PreviousPrompt

@@ -37,9 +37,8 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     let used = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
     let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(used.1) + 1);
     buf.set_line(right, area.y, &count, area.right().saturating_sub(right + 1));
-    let hints = hints(scene, search);
     let free = usize::from(right).saturating_sub(usize::from(x) + used.1 + 4);
-    let line = scene.hints(&hints, free);
+    let line = scene.hints(&hints(scene, search), free);
     right = right.saturating_sub(to_u16(line_width(&line)) + 2);
     buf.set_line(right, area.y, &line, to_u16(free));
     search.is_typing.then(|| Position::new(x + to_u16(used.0), area.y))

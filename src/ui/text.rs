@@ -15,6 +15,7 @@ use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
+pub mod link;
 pub mod mark;
 mod wrap;
 

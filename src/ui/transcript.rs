@@ -20,6 +20,7 @@ use super::look::Look;
 
 mod find;
 mod group;
+mod lead;
 mod list;
 mod paint;
 mod select;

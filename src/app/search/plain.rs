@@ -16,7 +16,7 @@ pub(super) fn plain(output: &[u8]) -> String {
                 line_start = out.len();
             }
             '\r' if letters.peek().is_some_and(|next| !matches!(next, '\n' | '\r')) => {
-                out.truncate(line_start)
+                out.truncate(line_start);
             }
             '\u{8}' => {
                 if out.len() > line_start {

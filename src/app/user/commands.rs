@@ -11,7 +11,7 @@ use crate::app::{
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
-use super::{dialogs, items, jump, leave, line_dialog, picker, queue, rows, say, search, sessions};
+use super::{dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions};
 
 /// Whether the action means something apart from a dialog, so that the palette may offer it.
 pub fn is_command(action: Action) -> bool {
@@ -129,6 +129,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::CopyTurnPatch
         | Action::OpenSearch
         | Action::OpenOutline
+        | Action::OpenPlaces
         | Action::Browse
         | Action::PreviousPrompt
         | Action::NextPrompt
@@ -154,19 +155,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         return;
     }
     let key = state.active;
-    if jump::on_action(state, action, fx) {
+    if jump::on_action(state, action, fx) || places::on_action(state, action, fx) {
         return;
     }
     match action {
         Action::OpenSearch => search::open(state),
         Action::NextHit => search::step(state, true, fx),
         Action::PreviousHit => search::step(state, false, fx),
-        Action::Browse => {
-            if !leave::stop_browsing(state) {
-                state.user.is_browsing = true;
-                items::mark_something(state, fx);
-            }
-        }
+        Action::Browse => leave::turn_browsing(state, fx),
         Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
         Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
         Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),

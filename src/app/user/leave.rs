@@ -145,6 +145,14 @@ pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
+/// Gives the keys to the transcript, or back to the prompt.
+pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
+    if !stop_browsing(state) {
+        state.user.is_browsing = true;
+        super::items::mark_something(state, fx);
+    }
+}
+
 /// Gives the keys back to the prompt. Returns whether it had not got them.
 pub fn stop_browsing(state: &mut State) -> bool {
     if std::mem::take(&mut state.user.is_browsing) {

@@ -19,7 +19,7 @@ pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
 /// A relative path counts from the session's folder.
 fn open_file(state: &State, place: Location, fx: &mut Vec<Effect>) {
     let folder = state.active_session().map_or(&state.setup.folder, |session| &session.place.cwd);
-    let place = Location { path: folder.join(&place.path), ..place };
+    let place = Location { path: folder.join(place.path), line: place.line };
     fx.push(Effect::OpenFile { place, folder: folder.clone() });
 }
 

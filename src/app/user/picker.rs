@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 use super::{
-    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, rows, say, sessions,
+    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, rows, say, sessions,
 };
 
 /// Rows that a page key moves by.
@@ -201,11 +201,15 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let key = state.active;
     match (kind, value) {
         (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
+        (_, PickerValue::Target(target)) => on_open(state, target, fx),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
         (_, PickerValue::Open(key)) => flow::show_session(state, key),
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
-        (PickerKind::Palette | PickerKind::Copy | PickerKind::Outline, PickerValue::Id(_)) => {}
+        (
+            PickerKind::Palette | PickerKind::Copy | PickerKind::Outline | PickerKind::Place,
+            PickerValue::Id(_),
+        ) => {}
         (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),
         (PickerKind::Model, PickerValue::Id(id)) => flow::set_model(state, key, ModelId::from(id), now, fx),
         (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),

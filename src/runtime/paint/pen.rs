@@ -6,6 +6,8 @@ use ratatui::buffer::Cell;
 use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier};
 
+use crate::ui::text::link;
+
 /// Longest run of unchanged cells that is written again instead of moving the cursor over it.
 const GAP_CELLS: u16 = 4;
 
@@ -41,7 +43,10 @@ pub(super) struct Pen {
     at: Option<(u16, u16)>,
     fg: Color,
     bg: Color,
-    underline: Color,
+    /// Whether the terminal is told where text leads to.
+    has_links: bool,
+    /// The link that what is written next belongs to; 0: none.
+    link: u32,
     modifier: Modifier,
 }
 
@@ -49,6 +54,7 @@ impl Pen {
     pub fn begin(&mut self) {
         self.bytes.clear();
         self.at = None;
+        self.has_links = link::are_shown();
     }
 
     /// Whether nothing was written.
@@ -87,6 +93,7 @@ impl Pen {
     pub fn cell(&mut self, x: u16, y: u16, cell: &Cell, width: u16, row: &[Cell]) {
         self.open();
         self.move_to(x, y, row);
+        self.link(link::number(cell.underline_color));
         self.style(cell);
         let symbol = cell.symbol();
         if is_sure(symbol) {
@@ -109,9 +116,8 @@ impl Pen {
     /// Puts the cursor where it is to be seen, or leaves it hidden; styles end here.
     pub fn place_cursor(&mut self, cursor: Option<Position>) {
         self.open();
-        if (self.fg, self.bg, self.underline, self.modifier)
-            != (Color::Reset, Color::Reset, Color::Reset, Modifier::empty())
-        {
+        self.link(0);
+        if (self.fg, self.bg, self.modifier) != (Color::Reset, Color::Reset, Modifier::empty()) {
             self.bytes.extend_from_slice(b"\x1b[m");
             self.plain();
         }
@@ -127,7 +133,7 @@ impl Pen {
     }
 
     fn plain(&mut self) {
-        (self.fg, self.bg, self.underline) = (Color::Reset, Color::Reset, Color::Reset);
+        (self.fg, self.bg) = (Color::Reset, Color::Reset);
         self.modifier = Modifier::empty();
     }
 
@@ -159,7 +165,7 @@ impl Pen {
         is_plain
             && cell.bg == self.bg
             && (cell.modifier == self.modifier)
-            && (cell.underline_color == self.underline || !cell.modifier.contains(Modifier::UNDERLINED))
+            && (!self.has_links || link::number(cell.underline_color) == self.link)
             && (cell.fg == self.fg || (is_blank && !cell.modifier.intersects(SEEN_ON_BLANK)))
     }
 
@@ -169,8 +175,7 @@ impl Pen {
         // Of a blank only the background is seen.
         let wanted = if is_bare { self.modifier.difference(SEEN_ON_BLANK) } else { cell.modifier };
         let fg = if is_bare { self.fg } else { cell.fg };
-        let underline = if is_bare { self.underline } else { cell.underline_color };
-        if (wanted, fg, cell.bg, underline) == (self.modifier, self.fg, self.bg, self.underline) {
+        if (wanted, fg, cell.bg) == (self.modifier, self.fg, self.bg) {
             return;
         }
         let begin = self.bytes.len();
@@ -196,27 +201,38 @@ impl Pen {
         if cell.bg != self.bg {
             self.color(cell.bg, 40);
         }
-        if underline != self.underline {
-            self.color(underline, 50);
-        }
         if let Some(last) = self.bytes.last_mut().filter(|last| **last == b';') {
             *last = b'm';
         } else {
             self.bytes.truncate(begin);
         }
-        (self.modifier, self.fg, self.bg, self.underline) = (wanted, fg, cell.bg, underline);
+        (self.modifier, self.fg, self.bg) = (wanted, fg, cell.bg);
     }
 
-    /// A colour of the foreground (30), the background (40) or underlines (50, which have no names).
+    /// Says where what follows leads to (OSC 8). One number is one link, also over several rows.
+    fn link(&mut self, number: u32) {
+        if !self.has_links || number == self.link {
+            return;
+        }
+        let address = link::address(number);
+        if address.is_some() || self.link != 0 {
+            let _ = match &address {
+                Some(address) => write!(self.bytes, "\x1b]8;id=p{number};{address}\x1b\\"),
+                None => write!(self.bytes, "\x1b]8;;\x1b\\"),
+            };
+        }
+        self.link = if address.is_some() { number } else { 0 };
+    }
+
+    /// A colour of the foreground (30) or the background (40).
     fn color(&mut self, color: Color, base: u8) {
         let _ = match color {
             Color::Reset => write!(self.bytes, "{};", base + 9),
             Color::Rgb(r, g, b) => write!(self.bytes, "{};2;{r};{g};{b};", base + 8),
             Color::Indexed(index) => write!(self.bytes, "{};5;{index};", base + 8),
-            named => match (base, named_index(named)) {
-                (50, index) => write!(self.bytes, "58;5;{index};"),
-                (base, index @ 0..8) => write!(self.bytes, "{};", base + index),
-                (base, index) => write!(self.bytes, "{};", base + 52 + index),
+            named => match named_index(named) {
+                index @ 0..8 => write!(self.bytes, "{};", base + index),
+                index => write!(self.bytes, "{};", base + 52 + index),
             },
         };
     }

@@ -2,6 +2,7 @@ use ratatui::buffer::{CellDiffOption, CellWidth};
 use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
+use crate::ui::text::link;
 
 /// A terminal emulator that is fed with frames.
 struct Screen {
@@ -167,4 +168,63 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     }
     assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
+}
+
+fn leading(address: &str) -> Style {
+    let target = crate::model::Target::of_link(address).expect("an address");
+    link::lead(Style::new(), &target, std::path::Path::new("/"))
+}
+
+/// Texts of the links in a run of bytes, with their addresses.
+fn links(bytes: &[u8]) -> Vec<(String, String)> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut found = Vec::new();
+    for part in text.split("\x1b]8;").skip(1) {
+        let (head, tail) = part.split_once("\x1b\\").expect("a link ends its address");
+        let (_, address) = head.split_once(';').expect("parameters, then the address");
+        let shown = tail.split('\x1b').next().unwrap_or_default();
+        if !address.is_empty() {
+            found.push((shown.to_owned(), address.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn links_are_told_where_they_are_shown_and_closed_in_time() {
+    let draw = |buf: &mut Buffer| {
+        buf.set_string(0, 0, "see ", Style::new());
+        buf.set_string(4, 0, "a b", leading("https://a.org/x"));
+        buf.set_string(7, 0, " and ", Style::new());
+        buf.set_string(12, 0, "c", leading("mailto:c@d.org"));
+    };
+    link::show(false);
+    let mut screen = Screen::new(40, 4);
+    draw(screen.painter.begin(Style::new()));
+    assert_eq!(links(screen.painter.finish(None)), []);
+    link::show(true);
+    let mut screen = Screen::new(40, 4);
+    draw(screen.painter.begin(Style::new()));
+    let bytes = screen.painter.finish(None).to_vec();
+    screen.parser.process(&bytes);
+    screen.check();
+    let wanted = [("a b", "https://a.org/x"), ("c", "mailto:c@d.org")];
+    assert_eq!(links(&bytes), wanted.map(|(text, address)| (text.to_owned(), address.to_owned())));
+    let text = String::from_utf8_lossy(&bytes);
+    let last = text.rfind("\x1b]8;").expect("a link");
+    assert!(text[last..].starts_with("\x1b]8;;\x1b\\"), "{text:?}");
+    // Another target under the same text is painted.
+    let bytes = screen.draw(|buf| {
+        draw(buf);
+        buf.set_string(12, 0, "c", leading("mailto:e@f.org"));
+    });
+    assert!(bytes > 0);
+    assert_eq!(
+        screen.draw(|buf| {
+            draw(buf);
+            buf.set_string(12, 0, "c", leading("mailto:e@f.org"));
+        }),
+        0
+    );
+    link::show(false);
 }

@@ -8,11 +8,14 @@ use ratatui::text::{Line, Span};
 use crate::app::fold::fold_of;
 use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
-use crate::model::{ContentBlock, Fold, FoldRules, ItemId, Location, ToolContent, ToolKind, ToolStatus};
+use crate::model::{
+    ContentBlock, Fold, FoldRules, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
+};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
+use crate::ui::text::link;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
@@ -145,8 +148,8 @@ pub(super) fn head(
     let mut spans = vec![
         Mark::APART.span(format!("{mark} "), style(role)),
         Span::styled(format!("{kind:<KIND_COLS$}"), style(Role::ToolKind)),
-        Span::styled(title(tool, look, room), style(Role::ToolTitle)),
     ];
+    spans.extend(title_spans(tool, look, room));
     spans.extend(facts);
     if !time.is_empty() {
         let used: usize = spans.iter().map(|span| width(&span.content)).sum();
@@ -154,6 +157,24 @@ pub(super) fn head(
         spans.push(Mark::APART.span(format!("{}{time}", " ".repeat(fill)), style(Role::TextDim)));
     }
     Line::from(spans)
+}
+
+/// The title, which leads to the file that it names.
+fn title_spans(tool: &ToolCall, look: &Look<'_>, room: usize) -> Vec<Span<'static>> {
+    let span = Span::styled(title(tool, look, room), look.theme.style(Role::ToolTitle));
+    let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
+    let first = tool.locations.first().cloned();
+    let first =
+        first.or_else(|| tool.diffs().next().map(|diff| Location { path: diff.path.clone(), line: None }));
+    let first = first.or_else(|| tool.input.path.clone().map(|path| Location { path, line: None }));
+    match first.filter(|place| is_of_files && !place.path.as_os_str().is_empty()) {
+        // The path may be cut short, so it is not read from the text.
+        Some(place) => {
+            let style = link::lead(span.style, &Target::File(place), look.folder);
+            vec![span.style(style)]
+        }
+        None => link::linkify(vec![span], look.folder),
+    }
 }
 
 /// What a call works on, in its own words where they say more than a path does.
@@ -515,6 +536,7 @@ pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16)
         for span in &mut line.spans {
             span.style = base.patch(span.style);
         }
+        line.spans = link::linkify(line.spans, look.folder);
         for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
             let used = row.width();
             let mut spans = vec![Mark::APART.span(" ", base)];

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use crate::app::user::{self, Focus};
 use crate::app::{Event, State};
-use crate::model::Action;
+use crate::model::{Action, Target};
 use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
@@ -23,6 +23,10 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         // Reading is no answer: the wheel does not hold the grace period up.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
+        MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
+            let target = target_at(at, state, view, now).map(Event::Open);
+            [Event::Input].into_iter().chain(target).collect()
+        }
         MouseEventKind::Down(MouseButton::Left) => {
             let mut events = vec![Event::Input];
             events.extend(on_click(at, state, view, now).into_iter().map(Event::Act));
@@ -44,6 +48,13 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         _ => Vec::new(),
     }
+}
+
+/// What the text under the mouse leads to, unless a dialog is above it.
+fn target_at(at: Position, state: &State, view: &ViewState, now: Instant) -> Option<Target> {
+    let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
+    let is_free = is_transcript && !modals::takes_keys(state, now);
+    view.transcript().filter(|_| is_free)?.target_at(at)
 }
 
 fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> Vec<Action> {

@@ -7,7 +7,9 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Lin
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use crate::model::Target;
 use crate::ui::look::Look;
+use crate::ui::text::link;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
@@ -208,14 +210,16 @@ impl<'a> Writer<'a> {
             Tag::Strikethrough => self.push_style(Style::default().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { link_type, dest_url, .. } => {
                 let at = self.text_bytes();
+                let style = self.link_style(&dest_url);
                 self.links.push((link_type, one_line(&dest_url), at));
-                self.push_style(theme.style(Role::Link));
+                self.push_style(style);
             }
             Tag::Image { link_type, dest_url, .. } => {
                 self.push("image ", theme.style(Role::TextDim));
                 let at = self.text_bytes();
+                let style = self.link_style(&dest_url);
                 self.links.push((link_type, one_line(&dest_url), at));
-                self.push_style(theme.style(Role::Link));
+                self.push_style(style);
             }
             _ => {}
         }
@@ -280,7 +284,7 @@ impl<'a> Writer<'a> {
                     all
                 });
                 if let Some(table) = &mut self.table {
-                    table.push(cell.unwrap_or_default());
+                    table.push(link::linkify(cell.unwrap_or_default(), self.look.folder));
                 }
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
@@ -301,11 +305,21 @@ impl<'a> Writer<'a> {
         let text: String = self.lines.iter().flatten().map(|span| span.content.as_ref()).collect();
         let text = text.get(at..).unwrap_or_default();
         let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
-        if target.is_empty() || is_told {
+        // The terminal tells it, unless the text claims to lead somewhere itself.
+        let is_shown = link::are_shown()
+            && !text.is_empty()
+            && !text.contains("://")
+            && Target::of_link(target).is_some();
+        if target.is_empty() || is_told || is_shown {
             return;
         }
         let target = if text.is_empty() { target.to_owned() } else { format!(" ({target})") };
         self.push(&target, self.look.theme.style(Role::TextDim));
+    }
+
+    fn link_style(&self, target: &str) -> Style {
+        let style = self.look.theme.style(Role::Link);
+        Target::of_link(target).map_or(style, |target| link::lead(style, &target, self.look.folder))
     }
 
     fn text_bytes(&self) -> usize {
@@ -355,6 +369,7 @@ impl<'a> Writer<'a> {
         }
         for line in lines {
             let (first, rest) = self.prefixes(true);
+            let line = link::linkify(line, self.look.folder);
             self.out.extend(wrap_prefixed(&Line::from(line), self.cols.min(PROSE_COLS), &first, &rest));
         }
     }

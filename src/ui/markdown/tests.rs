@@ -14,7 +14,7 @@ use super::*;
 use crate::app::DiffLayout;
 use crate::ui::highlight;
 use crate::ui::look::Glyphs;
-use crate::ui::text::width;
+use crate::ui::text::{link, width};
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> Look<'_> {
@@ -394,4 +394,40 @@ fn a_paragraph_that_was_split_is_one_line() {
     assert_eq!(plain_text(&source, Instant::now()), source.trim_end());
     let source = "x".repeat(30_000);
     assert_eq!(plain_text(&source, Instant::now()), source);
+}
+
+/// Texts that lead somewhere, with where to.
+fn leads(source: &str) -> Vec<(String, String)> {
+    let lines = draw_all(&mut Markdown::of(source), source, 60);
+    let spans = lines.into_iter().flat_map(|line| line.spans);
+    let lead = |span: ratatui::text::Span<'static>| {
+        let number = link::number(span.style.underline_color?);
+        Some((span.content.into_owned(), link::address(number)?))
+    };
+    spans.filter_map(lead).collect()
+}
+
+#[test]
+fn text_leads_to_where_its_link_says() {
+    let source = "[a](https://a.org) [b](src/b.rs#L3) [c](javascript:x) `src/d.rs:4` https://e.org.\n\n| x |\n|---|\n| ../f/g.md |\n";
+    let wanted = [
+        ("a", "https://a.org"),
+        ("https://a.org", "https://a.org"),
+        ("b", "file:///home/ada/src/b.rs"),
+        ("src/b.rs", "file:///home/ada/src/b.rs"),
+        ("src/d.rs:4", "file:///home/ada/src/d.rs"),
+        ("https://e.org", "https://e.org"),
+        ("../f/g.md", "file:///home/ada/../f/g.md"),
+    ];
+    assert_eq!(leads(source), wanted.map(|(text, to)| (text.to_owned(), to.to_owned())));
+}
+
+#[test]
+fn a_target_is_told_where_the_terminal_does_not_show_it() {
+    let source = "[a](https://a.org) [https://b.org](https://c.org) [d](javascript:x)";
+    link::show(true);
+    let hidden = texts(source, 90);
+    link::show(false);
+    assert_eq!(hidden, ["a https://b.org (https://c.org) d (javascript:x)"]);
+    assert_eq!(texts(source, 90), ["a (https://a.org) https://b.org (https://c.org) d (javascript:x)"]);
 }

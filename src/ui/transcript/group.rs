@@ -9,6 +9,7 @@ use crate::model::FoldRules;
 use crate::ui::cells::layout::{Context, Layout, Piece};
 use crate::ui::cells::{is_groupable, kind_word, title};
 use crate::ui::markdown::PROSE_COLS;
+use crate::ui::text::link;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::width;
 use crate::ui::theme::Role;
@@ -84,10 +85,11 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
     }
     let style = |role: Role| look.theme.style(role);
     let kind = kind_word(first.kind);
-    let line = Line::from(vec![
+    let titles = Span::styled(crate::ui::text::truncate(&text, cols), style(Role::ToolTitle));
+    let mut line = Line::from(vec![
         Mark::APART.span(format!("{} ", look.glyphs.check), style(Role::Success)),
         Span::styled(format!("{kind:<8}"), style(Role::ToolKind)),
-        Span::styled(crate::ui::text::truncate(&text, cols), style(Role::ToolTitle)),
     ]);
+    line.spans.extend(link::linkify(vec![titles], look.folder));
     layout.pieces.push(Piece::ready(vec![line], 0));
 }

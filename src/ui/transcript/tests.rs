@@ -13,6 +13,7 @@ use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
 mod find;
 mod items;
+mod lead;
 mod scroll;
 
 fn session() -> Session {
@@ -127,7 +128,8 @@ fn digest(buf: &Buffer) -> String {
     for y in 0..u16::try_from(used).unwrap() {
         let mut runs: Vec<(char, usize)> = Vec::new();
         for x in 0..buf.area.width {
-            let style = buf[(x, y)].style();
+            // Numbers of links depend on what was drawn before.
+            let style = Style { underline_color: None, ..buf[(x, y)].style() };
             let index = legend.iter().position(|known| *known == style).unwrap_or_else(|| {
                 legend.push(style);
                 legend.len() - 1

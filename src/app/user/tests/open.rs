@@ -2,8 +2,8 @@
 
 use crate::app::user::on_open;
 use crate::app::user::testkit::Rig;
-use crate::app::{Effect, Modal};
-use crate::model::{Action, Location, Target};
+use crate::app::{Effect, ItemBody, Message, MessagePart, Modal};
+use crate::model::{Action, ItemId, Location, Role, Target};
 
 fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
     let mut fx = Vec::new();
@@ -43,4 +43,39 @@ fn a_page_that_hides_where_it_leads_is_not_opened() {
     open(&mut rig, Target::Url("https://a\\b".to_owned()));
     assert!(rig.state.modals.is_empty());
     assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("hide where it leads")));
+}
+
+fn say(rig: &mut Rig, text: &str) -> ItemId {
+    let body = ItemBody::Message(Message {
+        role: Role::Agent,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: rig.now,
+        took: None,
+        is_local: false,
+    });
+    rig.session().transcript.push(1, body)
+}
+
+#[test]
+fn places_are_listed_from_the_marked_item_or_from_the_last_ones() {
+    let mut rig = Rig::new();
+    rig.session().place.cwd = "/home/u/shop".into();
+    let first = say(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");
+    say(&mut rig, "In src/b.rs");
+    say(&mut rig, "Nothing");
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.shown(), ["src/b.rs", "https://a.org", "src/a.rs:3"]);
+    rig.act(Action::Escape);
+    rig.session().selected = Some(first);
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.shown(), ["https://a.org", "src/a.rs:3"]);
+    rig.act(Action::Down);
+    let fx = rig.act(Action::Accept);
+    let place = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
+    assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into() }]);
+    rig.session().selected = Some(ItemId(2));
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.state.flash.as_deref(), Some("The marked item names no file and no page."));
 }

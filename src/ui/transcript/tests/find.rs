@@ -1,5 +1,7 @@
 //! Hits on the screen: which cells are marked, where the current one is, what that costs.
 
+#![allow(clippy::format_push_string, reason = "tests may be slow where that is shorter")]
+
 use ratatui::style::Modifier;
 
 use super::*;

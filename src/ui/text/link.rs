@@ -1,0 +1,223 @@
+//! Links: where text leads to, carried by the style of its cells.
+//!
+//! A style can colour underlines apart from text. No theme does, so that colour is the number of a link instead: it
+//! goes through wrapping and patching with the style, and stays with the cell, where the painter turns it into a
+//! hyperlink (OSC 8) and the mouse finds it.
+//! Not its duty: finding places in text (`app::places`), opening them (`app::user`).
+//! Data: the numbers are given on the thread that draws, and hold there until [`MOST_LINKS`] others came; a number
+//! that has gone is text without a link. Invariant: what is kept went through [`Target::of_link`].
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::Path;
+
+use ratatui::style::{Color, Style};
+use ratatui::text::Span;
+
+use crate::app::places;
+use crate::model::{Location, Target};
+
+/// So many links are kept; a screen holds far fewer.
+const MOST_LINKS: u32 = 4_096;
+
+#[derive(Default)]
+struct Table {
+    /// By number, modulo [`MOST_LINKS`].
+    targets: Vec<(u32, Target)>,
+    numbers: HashMap<String, u32>,
+    last: u32,
+}
+
+thread_local! {
+    static TABLE: RefCell<Table> = RefCell::default();
+    static ARE_SHOWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whether the terminal shows links, so that text need not tell where it leads to. Said once, before the
+/// first frame.
+pub fn show(are_shown: bool) {
+    ARE_SHOWN.set(are_shown);
+}
+
+/// Whether the terminal shows links.
+pub fn are_shown() -> bool {
+    ARE_SHOWN.get()
+}
+
+/// Whether the terminal is one that shows links, by what the environment tells; none of them can be asked. Inside
+/// of tmux and screen that depends on the terminal around, so they count as none.
+pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if is_set("TMUX") || is_set("STY") {
+        return false;
+    }
+    let term = variable("TERM").unwrap_or_default();
+    let program = variable("TERM_PROGRAM").unwrap_or_default();
+    // VTE (GNOME and others) shows them from 0.50 on.
+    let vte: u32 = variable("VTE_VERSION").and_then(|version| version.parse().ok()).unwrap_or(0);
+    ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour", "rio"]
+        .iter()
+        .any(|name| term.starts_with(name))
+        || matches!(
+            program.as_str(),
+            "iTerm.app" | "WezTerm" | "ghostty" | "vscode" | "Hyper" | "rio" | "WarpTerminal"
+        )
+        || vte >= 5000
+        || ["WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM"].into_iter().any(is_set)
+}
+
+/// A style that leads to a target. A relative path counts from `folder`.
+pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
+    let target = match target {
+        Target::File(place) => {
+            let path = folder.join(&place.path).components().collect();
+            Target::File(Location { path, line: place.line })
+        }
+        Target::Url(url) => Target::Url(url.clone()),
+    };
+    let key = match &target {
+        Target::File(place) => format!("{}:{}", place.path.display(), place.line.unwrap_or(0)),
+        Target::Url(url) => url.clone(),
+    };
+    let number = TABLE.with_borrow_mut(|table| {
+        if let Some(number) = table.numbers.get(&key) {
+            return *number;
+        }
+        // Colours have 24 bits; 0 is left out because black could be meant.
+        table.last = table.last % 0x00ff_ffff + 1;
+        let number = table.last;
+        let place = (number % MOST_LINKS) as usize;
+        if place < table.targets.len() {
+            table.numbers.retain(|_, known| *known % MOST_LINKS != number % MOST_LINKS);
+        } else {
+            table.targets.resize(place + 1, (0, Target::Url(String::new())));
+        }
+        if let Some(slot) = table.targets.get_mut(place) {
+            *slot = (number, target);
+        }
+        table.numbers.insert(key, number);
+        number
+    });
+    style.underline_color(Color::from_u32(number))
+}
+
+/// The number of the link that a cell belongs to; 0: none.
+pub fn number(underline: Color) -> u32 {
+    match underline {
+        Color::Rgb(r, g, b) => u32::from(r) << 16 | u32::from(g) << 8 | u32::from(b),
+        _ => 0,
+    }
+}
+
+/// Where a link leads to.
+pub fn target(number: u32) -> Option<Target> {
+    TABLE.with_borrow(|table| {
+        let (known, target) = table.targets.get((number % MOST_LINKS) as usize)?;
+        (number != 0 && *known == number).then(|| target.clone())
+    })
+}
+
+/// The address of a link as a terminal may be told it.
+pub fn address(number: u32) -> Option<String> {
+    target(number).and_then(|target| target.address())
+}
+
+/// Lets addresses and paths in a line lead to where they say, unless they lead somewhere already.
+pub fn linkify(spans: Vec<Span<'static>>, folder: &Path) -> Vec<Span<'static>> {
+    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
+    let places = places::find(&text);
+    if places.is_empty() {
+        return spans;
+    }
+    let mut out = Vec::with_capacity(spans.len() + 2 * places.len());
+    let mut start = 0;
+    for span in spans {
+        let end = start + span.content.len();
+        let mut at = start;
+        let is_free = span.style.underline_color.is_none();
+        for (range, target) in
+            places.iter().filter(|(range, _)| is_free && range.start < end && range.end > start)
+        {
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            push(&mut out, &text, at, from, span.style);
+            push(&mut out, &text, from, to, lead(span.style, target, folder));
+            at = to;
+        }
+        push(&mut out, &text, at, end, span.style);
+        start = end;
+    }
+    out
+}
+
+fn push(out: &mut Vec<Span<'static>>, text: &str, from: usize, to: usize, style: Style) {
+    if let Some(part) = text.get(from..to).filter(|part| !part.is_empty()) {
+        out.push(Span::styled(part.to_owned(), style));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Target {
+        Target::of_link(text).expect("an address")
+    }
+
+    #[test]
+    fn a_number_leads_to_its_target_until_many_others_came() {
+        let folder = Path::new("/w");
+        let number_of = |target: &Target| {
+            let style = lead(Style::default(), target, folder);
+            number(style.underline_color.expect("a number"))
+        };
+        let first = url("https://a.org");
+        let number = number_of(&first);
+        assert_eq!(number_of(&first), number, "the same again");
+        assert_eq!(target(number), Some(first));
+        let other = number_of(&url("https://b.org"));
+        assert_eq!(address(other).as_deref(), Some("https://b.org"));
+        for index in 0..MOST_LINKS {
+            number_of(&url(&format!("https://a.org/{index}")));
+        }
+        assert_eq!((target(number), target(0)), (None, None));
+        let file = Target::of_link("src/./a.rs:3").expect("a path");
+        assert_eq!(address(number_of(&file)).as_deref(), Some("file:///w/src/a.rs"));
+    }
+
+    #[test]
+    fn terminals_are_known_by_their_variables() {
+        let known = |pairs: &[(&str, &str)]| {
+            are_known_to(|name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(known(&[("TERM", "xterm-kitty")]));
+        assert!(known(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "vscode")]));
+        assert!(known(&[("VTE_VERSION", "7600")]));
+        assert!(!known(&[("VTE_VERSION", "3400")]));
+        assert!(!known(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]));
+        assert!(!known(&[("TERM", "linux")]) && !known(&[]));
+    }
+
+    #[test]
+    fn text_stays_and_only_places_get_a_number() {
+        let bold = Style::new().bold();
+        let there = lead(bold, &url("https://x.org"), Path::new("/w"));
+        let spans = vec![
+            Span::raw("see sr"),
+            Span::styled("c/a.rs:3 now", bold),
+            Span::styled(" https://y.org", there),
+        ];
+        let out = linkify(spans.clone(), Path::new("/w"));
+        let text =
+            |spans: &[Span<'static>]| spans.iter().map(|span| span.content.to_string()).collect::<String>();
+        assert_eq!(text(&out), text(&spans));
+        let linked: Vec<&str> = out
+            .iter()
+            .filter(|span| span.style.underline_color.is_some())
+            .map(|span| span.content.as_ref())
+            .collect();
+        assert_eq!(linked, ["sr", "c/a.rs:3", " https://y.org"]);
+        assert_eq!(out.last().map(|span| span.style), Some(there));
+    }
+}

@@ -1,0 +1,30 @@
+//! Where the text under the mouse leads to.
+//!
+//! Read from the row that was drawn there, when it is asked for: a frame pays nothing for it.
+
+use ratatui::layout::Position;
+
+use crate::model::Target;
+use crate::ui::text::{link, width};
+
+use super::TranscriptView;
+
+impl TranscriptView {
+    /// What a place of the last frame leads to.
+    pub fn target_at(&self, at: Position) -> Option<Target> {
+        let area = self.select.area;
+        if !area.contains(at) {
+            return None;
+        }
+        let seen = self.select.seen.get(usize::from(at.y - area.y))?;
+        let col = usize::from(at.x.checked_sub(seen.x)?);
+        let piece = self.cells.get(&seen.item)?.layout.pieces.get(seen.piece)?;
+        let line = piece.lines.as_ref()?.get(seen.row?)?;
+        let mut end = 0;
+        let span = line.spans.iter().find(|span| {
+            end += width(&span.content);
+            col < end
+        })?;
+        link::target(span.style.underline_color.map_or(0, link::number))
+    }
+}
