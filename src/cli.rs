@@ -118,6 +118,10 @@ pub struct Options {
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
 
+    /// Run as text that only grows, for screen readers, dumb terminals and logs
+    #[arg(long, global = true)]
+    pub plain: bool,
+
     /// Offer agents no access to files through parlor
     #[arg(long, global = true)]
     pub no_fs: bool,
@@ -323,6 +327,10 @@ impl Options {
         if let Some(theme) = &self.theme {
             config.theme.clone_from(theme);
             forced.push("theme");
+        }
+        if self.plain {
+            config.plain = true;
+            forced.push("ui.plain");
         }
         if self.no_fs {
             forced.extend(["callbacks.fs_read", "callbacks.fs_write"]);

@@ -33,6 +33,7 @@ const TOP_KEYS: &[&str] =
 
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
     /// Configured agents by name, callbacks already decided.
     pub agents: BTreeMap<String, AgentSpec>,
@@ -56,6 +57,8 @@ pub struct Config {
     pub copy_on_select: bool,
     /// Whether the terminal is told where text leads to; `None`: if it is known to show links.
     pub hyperlinks: Option<bool>,
+    /// Whether the session runs in lines instead of on a screen.
+    pub plain: bool,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
     /// How tool calls are folded.
@@ -78,6 +81,7 @@ impl Default for Config {
             mouse: true,
             copy_on_select: true,
             hyperlinks: None,
+            plain: false,
             reduced_motion: false,
             folds: FoldRules::default(),
             origins: BTreeMap::new(),
@@ -218,11 +222,16 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
     }
     if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
-        reader.unknown_keys(ui, "[ui]", &["copy_on_select", "hyperlinks", "mouse", "reduced_motion"]);
+        reader.unknown_keys(
+            ui,
+            "[ui]",
+            &["copy_on_select", "hyperlinks", "mouse", "plain", "reduced_motion"],
+        );
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
         };
         config.mouse = switch("mouse", config.mouse);
+        config.plain = switch("plain", config.plain);
         config.copy_on_select = switch("copy_on_select", config.copy_on_select);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));

@@ -10,6 +10,7 @@ pub mod agents;
 pub mod clock;
 pub mod effects;
 pub mod keys;
+pub mod linear;
 pub mod paint;
 pub mod signals;
 pub mod tty;
@@ -74,6 +75,11 @@ pub struct Launch {
 
 /// Runs until the user leaves. Fails if the terminal cannot be used.
 pub fn run(launch: Launch) -> anyhow::Result<()> {
+    in_runtime(async { Loop::new(launch)?.run().await })
+}
+
+/// Runs to the end of a task.
+fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     // One thread for the loop and all pipes: with more of them, an update costs more in wake-ups than in work.
     // What may block (files, git) has threads of its own, which soon go.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -81,7 +87,7 @@ pub fn run(launch: Launch) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    let outcome = runtime.block_on(async { Loop::new(launch)?.run().await });
+    let outcome = runtime.block_on(task);
     // A blocking job (a file on a dead network drive, say) must not keep the program from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
@@ -290,7 +296,7 @@ impl Loop {
 
     fn on_signal(&mut self, signal: signals::Signal, now: Instant) -> anyhow::Result<()> {
         match signal {
-            signals::Signal::Terminate => self.apply(Event::Terminate, now),
+            signals::Signal::Terminate | signals::Signal::Interrupt => self.apply(Event::Terminate, now),
             signals::Signal::Continue => {
                 self.tty.reenter()?;
                 self.clock.want_frame_at_once();

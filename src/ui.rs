@@ -12,6 +12,7 @@ pub mod diff;
 pub mod highlight;
 pub mod input;
 mod json;
+pub mod linear;
 pub mod log;
 pub mod look;
 pub mod markdown;

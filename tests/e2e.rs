@@ -5,6 +5,7 @@
 mod e2e {
     mod copy;
     mod modes;
+    mod plain;
     pub mod screen;
     mod session;
     mod sign_in;

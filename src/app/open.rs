@@ -13,7 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, aside, asks, auth, call, choices, keep, turn, updates, user, words,
+    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, aside, asks, auth, call, choices,
+    keep, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.

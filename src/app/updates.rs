@@ -13,7 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep, messages, terminals, tools, words,
+    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep,
+    messages, terminals, tools, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.

@@ -76,7 +76,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder,
         ..Setup::default()
     };
-    runtime::run(Launch {
+    // A terminal that cannot place its cursor can show lines only.
+    let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    let launch = Launch {
         setup,
         copies_on_select: config.copy_on_select,
         clipboard: Surroundings::judge(config::environment),
@@ -90,7 +92,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         store,
         tap,
         log_dir: paths.log_dir,
-    })
+    };
+    if is_plain { runtime::linear::run(launch) } else { runtime::run(launch) }
 }
 
 /// The editor that the user set for all programs.

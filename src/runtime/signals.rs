@@ -6,8 +6,10 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 /// A signal that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// TERM, HUP or INT: end in order.
+    /// TERM or HUP: end in order.
     Terminate,
+    /// INT; no key on a screen in raw mode sends it.
+    Interrupt,
     /// CONT: we were stopped and the screen is not ours any more.
     Continue,
 }
@@ -46,7 +48,7 @@ impl Signals {
         tokio::select! {
             _ = term.recv() => Signal::Terminate,
             _ = hup.recv() => Signal::Terminate,
-            _ = int.recv() => Signal::Terminate,
+            _ = int.recv() => Signal::Interrupt,
             _ = cont.recv() => Signal::Continue,
         }
     }

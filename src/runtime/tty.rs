@@ -117,7 +117,7 @@ impl Drop for Tty {
 }
 
 fn take_screen(mouse: bool) -> anyhow::Result<()> {
-    enable_raw_mode().context("parlor needs a terminal: run it in one, not in a pipe")?;
+    enable_raw_mode().context("parlor needs a terminal: run it in one, or in lines with --plain")?;
     IS_ENTERED.store(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
     queue!(

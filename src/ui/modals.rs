@@ -13,6 +13,8 @@ mod picker;
 mod sheet;
 mod small;
 
+pub(in crate::ui) use permission::question as question_of;
+
 use std::time::Instant;
 
 use ratatui::buffer::Buffer;

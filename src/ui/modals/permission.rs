@@ -200,7 +200,7 @@ pub(super) fn draw_url(
     sheet.draw(scene, place, view, buf);
 }
 
-fn question(kind: ToolKind) -> &'static str {
+pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "Allow this edit?",
         ToolKind::Execute => "Allow this command?",

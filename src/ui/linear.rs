@@ -1,0 +1,408 @@
+//! The session as text that only ever grows: for screen readers, dumb terminals and logs.
+//!
+//! Duty: says what is new in the state since it was last asked, once and for good: text by whole lines, tool
+//! calls when they are over, questions with numbered answers (`linear::ask`). Not its duty: reading lines,
+//! writing (`runtime::linear`). No escape sequence leaves here, and nothing of an agent that is not sanitised.
+//! Invariants: what was said is never said again or taken back; a look costs what is new and what is open, not
+//! what was said before.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
+use crate::model::{PlanBody, PlanStatus, Role, SessionKey, ToolKind, ToolStatus};
+
+use super::cells::layout::{Context, Layout, Screens};
+use super::cells::{block_lines, kind_word, title};
+use super::look::{Glyphs, Look, duration};
+use super::text::{one_line, sanitize};
+use super::theme::Theme;
+
+pub mod ask;
+
+/// Columns that items are laid out in; lines of text are not wrapped at all.
+const COLS: u16 = 160;
+
+/// What was said so far.
+pub struct Linear {
+    sessions: BTreeMap<SessionKey, Told>,
+    active: Option<SessionKey>,
+    question: Option<String>,
+    flash: Option<String>,
+    /// What else is to be said.
+    notes: Vec<String>,
+    /// A prompt stands in the last line, and the user is about to type behind it.
+    is_prompting: bool,
+    /// The user typed this behind a prompt and sees it.
+    typed: Option<String>,
+    theme: Theme,
+    glyphs: Glyphs,
+}
+
+/// What was said of a session.
+#[derive(Default)]
+struct Told {
+    /// All items before are over.
+    first_open: usize,
+    /// Those behind that were begun.
+    begun: BTreeMap<usize, Said>,
+    count: usize,
+    phase: String,
+    plan: String,
+    running: Option<(u32, Instant)>,
+}
+
+/// How much of an item was said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// That it runs.
+    Start,
+    /// Text up to this byte of this part.
+    Text { part: usize, bytes: usize },
+    /// All of it.
+    All,
+}
+
+impl Linear {
+    /// Nothing was said yet.
+    pub fn new(glyphs: Glyphs) -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            active: None,
+            question: None,
+            flash: None,
+            notes: Vec::new(),
+            is_prompting: false,
+            typed: None,
+            theme: Theme::plain(),
+            glyphs,
+        }
+    }
+
+    /// What is new; ends with a line end, or is empty.
+    pub fn advance(&mut self, state: &State, now: Instant) -> String {
+        let mut out = String::new();
+        let Some(session) = state.active_session() else { return out };
+        if self.active != Some(state.active) {
+            if self.active.is_some() {
+                let title = session.title.as_deref().map(one_line).unwrap_or_default();
+                let _ = writeln!(out, "\n--- {}", if title.is_empty() { "Another session" } else { &title });
+            }
+            self.active = Some(state.active);
+        }
+        self.sessions.retain(|key, _| state.sessions.contains_key(key));
+        let mut told = self.sessions.remove(&state.active).unwrap_or_default();
+        self.say_items(state, session, &mut told, now, &mut out);
+        say_turn(session, &mut told, now, &mut out);
+        say_plan(session, &mut told, &mut out);
+        say_phase(state, session, &mut told, &mut out);
+        self.sessions.insert(state.active, told);
+        if self.flash != state.flash {
+            self.flash.clone_from(&state.flash);
+            if let Some(flash) = &state.flash {
+                let _ = writeln!(out, "({})", one_line(flash));
+            }
+        }
+        for note in self.notes.drain(..) {
+            let _ = writeln!(out, "{note}");
+        }
+        let question = ask::question(state, &self.look(session, now));
+        if question != self.question {
+            if let Some(question) = &question {
+                let _ = writeln!(out, "\n{}", question.trim_end());
+            }
+            self.question = question;
+        }
+        if self.is_prompting && !out.is_empty() {
+            // The half line of the prompt is left as it is.
+            out.insert(0, '\n');
+            self.is_prompting = false;
+        }
+        out
+    }
+
+    /// The prompt, for a terminal: the user types behind it. Empty while one stands there.
+    pub fn prompt(&mut self, session: &Session) -> String {
+        if self.is_prompting {
+            return String::new();
+        }
+        self.is_prompting = true;
+        format!("\n[{}] You: ", session.turn_count + 1)
+    }
+
+    /// Something is to be said that is not in the state.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// The user typed a line.
+    pub fn note_typed(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_prompting) {
+            self.typed = Some(text.to_owned());
+        }
+    }
+
+    fn look<'a>(&'a self, session: &'a Session, now: Instant) -> Look<'a> {
+        Look {
+            theme: &self.theme,
+            glyphs: self.glyphs,
+            now,
+            spinner: 0,
+            diff_layout: DiffLayout::Unified,
+            shows_thoughts: false,
+            folder: &session.place.cwd,
+        }
+    }
+
+    fn say_items(
+        &mut self,
+        state: &State,
+        session: &Session,
+        told: &mut Told,
+        now: Instant,
+        out: &mut String,
+    ) {
+        let items = session.transcript.items();
+        if items.len() < told.count {
+            // The history was read anew.
+            (told.first_open, told.begun) = (0, BTreeMap::new());
+        }
+        told.count = items.len();
+        for (index, item) in items.iter().enumerate().skip(told.first_open) {
+            let before = told.begun.get(&index).copied();
+            if before == Some(Said::All) {
+                continue;
+            }
+            if let Some(said) = self.say_item(state, session, item, before, now, out) {
+                told.begun.insert(index, said);
+            }
+        }
+        while told.begun.get(&told.first_open) == Some(&Said::All) {
+            told.begun.remove(&told.first_open);
+            told.first_open += 1;
+        }
+    }
+
+    fn say_item(
+        &mut self,
+        state: &State,
+        session: &Session,
+        item: &Item,
+        before: Option<Said>,
+        now: Instant,
+        out: &mut String,
+    ) -> Option<Said> {
+        let is_over = match &item.body {
+            ItemBody::Message(message) if message.role == Role::Agent => {
+                let look = self.look(session, now);
+                return say_text(state, message, before, &look, out);
+            }
+            ItemBody::Message(message) if message.role == Role::User => {
+                self.say_prompt(item.turn, message, out);
+                return Some(Said::All);
+            }
+            ItemBody::Message(message) => !message.is_open,
+            ItemBody::Tool(tool) if item.is_hidden() => tool.status.is_final(),
+            ItemBody::Tool(tool) => {
+                let is_begun = tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
+                if is_begun && before.is_none() {
+                    let look = self.look(session, now);
+                    let _ = writeln!(
+                        out,
+                        "... {} {}",
+                        kind_word(tool.kind),
+                        title(tool, &look, usize::from(COLS))
+                    );
+                    return Some(Said::Start);
+                }
+                tool.status.is_final()
+            }
+            ItemBody::Compaction { status, .. } => status != "in_progress",
+            _ => true,
+        };
+        if is_over && !item.is_hidden() {
+            out.push_str(&self.draw(session, item, now));
+        }
+        is_over.then_some(Said::All)
+    }
+
+    /// What the user said, unless they see it.
+    fn say_prompt(&mut self, turn: u32, message: &Message, out: &mut String) {
+        let text: Vec<&str> = message
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                MessagePart::Text(text) => Some(text.as_str()),
+                MessagePart::Block(_) => None,
+            })
+            .collect();
+        let text = text.join("\n");
+        if self.typed.take().is_some_and(|typed| typed.trim() == text.trim()) {
+            return;
+        }
+        let _ = writeln!(out, "\n[{turn}] You: {}", sanitize(text.trim_end()));
+    }
+
+    /// An item as the screen would show it, without colours, borders and wraps.
+    fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
+        let look = self.look(session, now);
+        let mut screens = Screens::new();
+        let mut context = Context { session, look: &look, cols: COLS, screens: &mut screens };
+        let mut layout = Layout::default();
+        layout.update(item, false, &mut context);
+        let mut out = String::new();
+        // A change that the user was asked about was shown then.
+        let is_known = matches!(&item.body, ItemBody::Tool(tool)
+            if tool.decision.is_some() && tool.status == ToolStatus::Completed && tool.diffs().next().is_some());
+        let pieces = if is_known { 1 } else { layout.pieces.len() };
+        for index in 0..pieces {
+            layout.draw(index, item, &mut context);
+            let Some(piece) = layout.pieces.get(index) else { break };
+            let indent = usize::from(layout.indent + piece.indent);
+            for line in piece.lines.iter().flatten() {
+                let line = format!("{:indent$}{line}", "");
+                let _ = writeln!(out, "{}", line.trim_end());
+            }
+        }
+        out
+    }
+}
+
+/// The new whole lines of an agent's message; what is left of it once it is over.
+fn say_text(
+    state: &State,
+    message: &Message,
+    before: Option<Said>,
+    look: &Look<'_>,
+    out: &mut String,
+) -> Option<Said> {
+    let (mut part, mut bytes) = match before {
+        Some(Said::Text { part, bytes }) => (part, bytes),
+        _ => (0, 0),
+    };
+    let mut said = String::new();
+    while let Some(piece) = message.parts.get(part) {
+        let is_last = part + 1 == message.parts.len();
+        match piece {
+            MessagePart::Text(text) => {
+                let rest = text.get(bytes..).unwrap_or_default();
+                let is_whole = !is_last || !message.is_open;
+                let end = if is_whole { rest.len() } else { rest.rfind('\n').map_or(0, |at| at + 1) };
+                // Blank lines wait for what comes behind them.
+                let lines = rest.get(..end).unwrap_or_default().trim_end_matches(['\n', '\r']);
+                said.push_str(&sanitize(lines));
+                bytes += lines.len();
+                if !lines.is_empty() {
+                    said.push('\n');
+                    bytes += rest.get(lines.len()..).and_then(|rest| rest.find('\n')).map_or(0, |at| at + 1);
+                }
+                if !is_whole {
+                    break;
+                }
+            }
+            MessagePart::Block(block) => {
+                for line in block_lines(block, look, COLS) {
+                    let _ = writeln!(said, "{}", line.to_string().trim_end());
+                }
+            }
+        }
+        (part, bytes) = (part + 1, 0);
+    }
+    if before.is_none() {
+        said = said.trim_start_matches('\n').to_owned();
+    }
+    if !said.is_empty() {
+        if before.is_none() {
+            let _ = writeln!(out, "\n{}:", agent_name(state));
+        }
+        out.push_str(&said);
+    }
+    match (message.is_open, before.is_none() && said.is_empty()) {
+        (false, _) => Some(Said::All),
+        // Nothing of it was said: its name is still to come.
+        (true, true) => None,
+        (true, false) => Some(Said::Text { part, bytes }),
+    }
+}
+
+/// When a turn is over.
+fn say_turn(session: &Session, told: &mut Told, now: Instant, out: &mut String) {
+    match &session.turn {
+        Turn::Running { since, .. } => told.running = Some((session.turn_count, *since)),
+        Turn::Cancelling { .. } => {}
+        Turn::Idle => {
+            if let Some((turn, since)) = told.running.take() {
+                let took = now.saturating_duration_since(since);
+                let took =
+                    if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
+                let _ = writeln!(out, "[{turn}] Over{took}.");
+            }
+        }
+    }
+}
+
+/// How far the plan is, when that changed.
+fn say_plan(session: &Session, told: &mut Told, out: &mut String) {
+    let steps: Vec<_> = session
+        .plans
+        .iter()
+        .filter_map(|plan| match &plan.body {
+            PlanBody::Entries(entries) => Some(entries),
+            PlanBody::Markdown(_) | PlanBody::File(_) => None,
+        })
+        .flatten()
+        .collect();
+    if steps.is_empty() {
+        return;
+    }
+    let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
+    let now = steps.iter().find(|step| step.status == PlanStatus::InProgress);
+    let now = now.map(|step| format!(", now: {}", one_line(&step.content))).unwrap_or_default();
+    let words = format!("Plan: {done} of {} steps done{now}", steps.len());
+    if words != told.plan {
+        let _ = writeln!(out, "{words}");
+        told.plan = words;
+    }
+}
+
+/// Whether the agent can be talked to, when that changed.
+fn say_phase(state: &State, session: &Session, told: &mut Told, out: &mut String) {
+    let agent = agent_name(state);
+    let words = match &session.phase {
+        SessionPhase::NoAgent => String::new(),
+        SessionPhase::Starting { .. } => format!("Starting {agent}."),
+        SessionPhase::Opening { is_replay: true, .. } => "Reading the history.".to_owned(),
+        SessionPhase::Opening { .. } => told.phase.clone(),
+        SessionPhase::NeedsSignIn => format!("{agent} wants a sign-in. :open-sign-in lists the ways."),
+        SessionPhase::Ready => {
+            let folder = show_folder(&session.place.cwd);
+            format!("{agent} is ready in {folder}. Type a prompt and Enter. :help lists commands.")
+        }
+        SessionPhase::Failed(_) => {
+            format!("The session could not be opened. :restart-agent tries again, :quit leaves {agent}.")
+        }
+        SessionPhase::Ended { cause } => {
+            format!("{agent} has ended: {} :restart-agent starts it again.", one_line(cause))
+        }
+    };
+    if words != told.phase {
+        if !words.is_empty() {
+            let _ = writeln!(out, "{words}");
+        }
+        told.phase = words;
+    }
+}
+
+fn show_folder(folder: &Path) -> String {
+    one_line(&folder.to_string_lossy())
+}
+
+/// The agent's name for people.
+fn agent_name(state: &State) -> String {
+    state.conn_of(state.active).map_or_else(|| "The agent".to_owned(), |conn| one_line(&conn.spec.name))
+}
+
+#[cfg(test)]
+mod tests;

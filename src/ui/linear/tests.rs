@@ -1,0 +1,195 @@
+use std::sync::Arc;
+
+use super::ask::{Reply, reply};
+use super::*;
+use crate::app::{Event, ToolCall};
+use crate::model::{
+    Action, ContentBlock, DiffChange, FileDiff, ItemId, LineEdit, ToolContent, ToolKind, ToolStatus,
+};
+use crate::ui::tests::fixture::{self, Stage};
+
+/// What is said of a stage that was said nothing of before.
+fn said(stage: &Stage) -> String {
+    Linear::new(Glyphs::plain()).advance(&stage.state, stage.now)
+}
+
+fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> ItemId {
+    let began = stage.now;
+    let mut id = ItemId(0);
+    stage.session(|session| {
+        id = session.transcript.push(
+            2,
+            ItemBody::Message(Message {
+                role,
+                message: None,
+                parts: vec![MessagePart::Text(text.to_owned())],
+                is_open,
+                began,
+                took: None,
+                is_local: false,
+            }),
+        );
+    });
+    id
+}
+
+fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
+    stage.session(|session| {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Message(message) = &mut item.body {
+                (message.parts, message.is_open) = (vec![MessagePart::Text(text.to_owned())], open);
+            }
+        });
+    });
+}
+
+#[test]
+fn text_is_said_by_whole_lines_and_once() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    linear.advance(&stage.state, stage.now);
+    let id = push_message(&mut stage, Role::Agent, "One line", true);
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    edit_text(&mut stage, id, "One line.\n\nTwo", true);
+    assert_eq!(linear.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
+    edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\n", true);
+    assert_eq!(linear.advance(&stage.state, stage.now), "\nTwo lines.\n");
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\nThe \u{1b}[31mend\u{7}", false);
+    assert_eq!(linear.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+}
+
+#[test]
+fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    linear.advance(&stage.state, stage.now);
+    let session = stage.state.active_session().unwrap().clone();
+    let number = session.turn_count + 1;
+    assert_eq!(linear.prompt(&session), format!("\n[{number}] You: "));
+    assert_eq!(linear.prompt(&session), "", "it stands there already");
+    linear.note_typed("hello");
+    push_message(&mut stage, Role::User, "hello", false);
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    push_message(&mut stage, Role::User, "from the queue", false);
+    assert_eq!(linear.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
+}
+
+#[test]
+fn news_do_not_go_behind_an_open_prompt() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    linear.advance(&stage.state, stage.now);
+    linear.prompt(&stage.state.active_session().unwrap().clone());
+    push_message(&mut stage, Role::Agent, "By the way.", false);
+    assert_eq!(linear.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
+    assert!(
+        linear.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
+        "it comes again"
+    );
+}
+
+#[test]
+fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    linear.advance(&stage.state, stage.now);
+    let mut tool = ToolCall::new("t".into(), stage.now);
+    (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
+    tool.input.command = Some("make test".into());
+    let mut id = ItemId(0);
+    stage.session(|session| id = session.transcript.push(1, ItemBody::Tool(Box::new(tool))));
+    assert_eq!(linear.advance(&stage.state, stage.now), "... run make test\n");
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    stage.session(|session| {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Tool(tool) = &mut item.body {
+                tool.status = ToolStatus::Completed;
+                tool.content = vec![ToolContent::Block(ContentBlock::Text("all \u{1b}[32mwell\n".into()))];
+            }
+        });
+    });
+    assert_eq!(linear.advance(&stage.state, stage.now), "+ run     make test\n   all well\n");
+}
+
+#[test]
+fn a_change_is_shown_line_by_line() {
+    let mut stage = fixture::ready();
+    let mut tool = ToolCall::new("t".into(), stage.now);
+    (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
+    let texts = DiffChange::Texts { old: Some(Arc::from("a\nb\n")), new: Arc::from("a\nc\n") };
+    tool.content = vec![ToolContent::Diff(FileDiff { path: "x.txt".into(), change: texts })];
+    stage.session(|session| {
+        session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+    });
+    let text = said(&stage);
+    assert!(text.contains("+ edit    x.txt  +1 -1\n    a\n  - b\n  + c\n"), "{text}");
+}
+
+#[test]
+fn a_permission_is_a_numbered_question() {
+    let stage = fixture::permission();
+    let text = said(&stage);
+    assert!(text.contains("claude asks: Allow this edit? edit src/auth/token.rs\n"), "{text}");
+    assert!(text.contains("+     let line_20 = 20 + SKEW"), "{text}");
+    assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
+    assert!(text.ends_with("Type a number and Enter, or :cancel.\n"), "{text}");
+    assert!(!text.contains('\u{1b}'));
+    assert_eq!(reply(&stage.state, "1"), Reply::Do(vec![Event::Act(Action::Choose(1))]));
+    for wrong in ["", "0", "99", "yes please", "-1"] {
+        assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
+    }
+    assert_eq!(reply(&stage.state, ":cancel"), Reply::Do(vec![Event::Act(Action::Escape)]));
+}
+
+#[test]
+fn a_list_is_picked_from_by_number_or_filtered() {
+    let stage = fixture::picker("");
+    let text = said(&stage);
+    assert!(text.contains("\n1. ") && text.contains("letters to filter"), "{text}");
+    let picked = vec![Event::Act(Action::Mark(1)), Event::Act(Action::Accept)];
+    assert_eq!(reply(&stage.state, "2"), Reply::Do(picked));
+    let filtered = vec![Event::Line(LineEdit::Clear), Event::Line(LineEdit::Insert("gem".into()))];
+    assert_eq!(reply(&stage.state, "gem"), Reply::Do(filtered));
+}
+
+#[test]
+fn a_form_is_asked_field_by_field() {
+    let mut stage = fixture::form();
+    let now = stage.now;
+    crate::app::user::settle(&mut stage.state, now);
+    let first = said(&stage);
+    assert!(first.contains("Enter alone leaves it."), "{first}");
+    let typed = reply(&stage.state, "some text");
+    let Reply::Do(events) = typed else { panic!("{typed:?}") };
+    assert_eq!(events.first(), Some(&Event::Line(LineEdit::Clear)));
+    assert_eq!(events.last(), Some(&Event::Act(Action::Accept)));
+    assert_eq!(reply(&stage.state, ""), Reply::Do(vec![Event::Act(Action::Accept)]));
+}
+
+#[test]
+fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
+    let stage = fixture::ready();
+    let prompt = vec![Event::Draft("do it".into()), Event::Act(Action::Submit)];
+    assert_eq!(reply(&stage.state, "do it"), Reply::Do(prompt));
+    assert_eq!(reply(&stage.state, ":open-models"), Reply::Do(vec![Event::Act(Action::OpenModels)]));
+    for wrong in [":nonsense", ":scroll-top", ":copy-reply"] {
+        assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
+    }
+    let Reply::Say(help) = reply(&stage.state, ":help") else { panic!("no help") };
+    assert!(help.contains(":cancel"), "{help}");
+}
+
+#[test]
+fn a_look_costs_what_is_open() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    for number in 0..5000 {
+        push_message(&mut stage, Role::Agent, &format!("answer {number}"), false);
+    }
+    let all = linear.advance(&stage.state, stage.now);
+    assert_eq!(all.matches("answer").count(), 5000);
+    let told = &linear.sessions[&stage.state.active];
+    assert_eq!((told.first_open, told.begun.len()), (5000, 0));
+}
