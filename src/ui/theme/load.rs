@@ -21,7 +21,14 @@ const MOST_PARENTS: usize = 8;
 const BUILT_IN: &[(&str, &str)] = &[
     ("dark", include_str!("../../../themes/dark.toml")),
     ("light", include_str!("../../../themes/light.toml")),
+    ("frost", include_str!("../../../themes/frost.toml")),
+    ("dusk", include_str!("../../../themes/dusk.toml")),
+    ("ember", include_str!("../../../themes/ember.toml")),
+    ("sand", include_str!("../../../themes/sand.toml")),
     ("high-contrast", include_str!("../../../themes/high-contrast.toml")),
+    ("high-contrast-light", include_str!("../../../themes/high-contrast-light.toml")),
+    ("colour-blind", include_str!("../../../themes/colour-blind.toml")),
+    ("colour-blind-light", include_str!("../../../themes/colour-blind-light.toml")),
     ("ansi", include_str!("../../../themes/ansi.toml")),
 ];
 

@@ -59,7 +59,7 @@ fn text_can_be_read_on_every_ground_it_stands_on() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256] {
             let theme = load(&name, support);
             let least = match (name.as_str(), support) {
-                ("high-contrast", _) => 7.0,
+                ("high-contrast" | "high-contrast-light", _) => 7.0,
                 (_, ColorSupport::Ansi256) => 4.0,
                 _ => 4.5,
             };
@@ -85,6 +85,49 @@ fn text_can_be_read_on_every_ground_it_stands_on() {
                 }
             }
         }
+    }
+}
+
+/// How a tone looks to eyes without one kind of cones. Source: Machado, Oliveira and Fernandes 2009, severity 1.
+fn seen_without(matrix: [[f64; 3]; 3], tone: [u8; 3]) -> [f64; 3] {
+    let linear = tone.map(|part| (f64::from(part) / 255.0).powf(2.2));
+    matrix.map(|row| {
+        let light: f64 = row.iter().zip(linear).map(|(weight, part)| weight * part).sum();
+        255.0 * light.clamp(0.0, 1.0).powf(1.0 / 2.2)
+    })
+}
+
+#[test]
+fn colour_blind_themes_tell_good_from_bad_for_every_eye() {
+    let protan = [
+        [0.152_286, 1.052_583, -0.204_868],
+        [0.114_503, 0.786_281, 0.099_216],
+        [-0.003_882, -0.048_116, 1.051_998],
+    ];
+    let deutan = [
+        [0.367_322, 0.860_646, -0.227_968],
+        [0.280_085, 0.672_501, 0.047_413],
+        [-0.011_820, 0.042_940, 0.968_881],
+    ];
+    let tritan = [
+        [1.255_528, -0.076_749, -0.178_779],
+        [-0.078_411, 0.930_809, 0.147_602],
+        [0.004_733, 0.691_367, 0.303_900],
+    ];
+    let apart = |one: Option<Color>, other: Option<Color>| {
+        let (one, other) = (one.and_then(rgb).unwrap(), other.and_then(rgb).unwrap());
+        [protan, deutan, tritan].into_iter().fold(f64::MAX, |least, matrix| {
+            let (a, b) = (seen_without(matrix, one), seen_without(matrix, other));
+            least.min(a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt())
+        })
+    };
+    for name in ["colour-blind", "colour-blind-light"] {
+        let theme = load(name, ColorSupport::TrueColor);
+        let style = |role| theme.style(role);
+        let results = apart(style(Role::Success).fg, style(Role::Error).fg);
+        let words = apart(style(Role::DiffPlusWord).bg, style(Role::DiffMinusWord).bg);
+        let lines = apart(style(Role::DiffPlus).bg, style(Role::DiffMinus).bg);
+        assert!(results > 60.0 && words > 45.0 && lines > 20.0, "{name}: {results} {words} {lines}");
     }
 }
 
