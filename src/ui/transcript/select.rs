@@ -170,7 +170,10 @@ impl TranscriptView {
         if held.followed && self.wishes.is_empty() {
             self.anchor = Anchor::Follow;
         }
-        match (self.select.selected, held.head) {
+        // Between two items there is nothing to select.
+        let selected = self.select.selected.take_if(|selected| selected.from < selected.to);
+        self.select.selected = selected;
+        match (selected, held.head) {
             (Some(_), _) => Released::Selected,
             (None, Some(id)) => Released::Click(id),
             (None, None) => Released::Nothing,
