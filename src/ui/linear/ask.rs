@@ -224,9 +224,14 @@ pub fn reply(state: &State, line: &str) -> Reply {
             Event::Act(Action::Accept),
         ]),
         Focus::Form => fill(state, line),
-        Focus::Queue | Focus::Help | Focus::Log | Focus::Connection => {
-            Reply::Do(vec![Event::Act(Action::Escape)])
-        }
+        // Nothing in lines leads there but what a line cannot answer.
+        Focus::Browse
+        | Focus::Search
+        | Focus::Changes
+        | Focus::Queue
+        | Focus::Help
+        | Focus::Log
+        | Focus::Connection => Reply::Do(vec![Event::Act(Action::Escape)]),
     }
 }
 

@@ -110,7 +110,7 @@ fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
             }
         });
     });
-    assert_eq!(linear.advance(&stage.state, stage.now), "+ run     make test\n   all well\n");
+    assert_eq!(linear.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
 }
 
 #[test]
