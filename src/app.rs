@@ -79,6 +79,8 @@ pub enum Event {
     Timer(TimerId),
     /// The terminal got or lost the focus.
     Focus(bool),
+    /// This theme suits the terminal, and the user chose none.
+    Theme(String),
     /// The system asked parlor to end (TERM, HUP, INT).
     Terminate,
 }
@@ -108,6 +110,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Theme(name) => user::on_theme(state, name, &mut fx),
         Event::Terminate => conn::quit(state, now, &mut fx),
     }
     user::settle(state, now);

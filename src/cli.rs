@@ -105,6 +105,7 @@ pub struct Cli {
 
 /// Options that may stand before or behind a subcommand.
 #[derive(Debug, Clone, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Options {
     /// Read this configuration instead of your own
     #[arg(long, global = true, value_name = "FILE")]

@@ -35,12 +35,19 @@ use crate::ui::{self, ViewState};
 use agents::Agents;
 use clock::Clock;
 use effects::Doer;
-use keys::Keys;
+use keys::{Keys, Told};
 use signals::Signals;
 use tty::Tty;
 
 /// How long agents and services may keep the loop before it looks at the keys again and draws.
 const BUDGET: Duration = Duration::from_millis(4);
+
+/// A terminal that tells its background later than this after the start is not followed any more: it would change
+/// the looks of what is being read.
+const SURPRISE: Duration = Duration::from_secs(2);
+
+/// Chooses a theme's name by a background, in three parts of 255.
+pub type ThemeFor = fn([u8; 3]) -> String;
 
 /// What is needed to run a session in the terminal.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -55,6 +62,8 @@ pub struct Launch {
     pub copies_on_select: bool,
     /// What is known about clipboards here.
     pub clipboard: clipboard::Surroundings,
+    /// Finds the name of the theme that suits a background; `None`: the user chose one.
+    pub theme_for: Option<ThemeFor>,
     /// Whether nothing moves by itself.
     pub reduced_motion: bool,
     /// Whether the terminal shows marks beyond ASCII.
@@ -111,13 +120,18 @@ struct Loop {
     log_version: u64,
     /// Something else has the terminal: nothing is drawn, no key is read.
     is_away: bool,
+    /// The terminal has gone: nothing is drawn any more.
+    is_tty_gone: bool,
+    began: Instant,
+    /// Chooses a theme by the terminal's background, once.
+    theme_for: Option<ThemeFor>,
     /// The budget ended before what was ready.
     has_more: bool,
 }
 
 /// What woke the loop.
 enum Wake {
-    Input(std::io::Result<crossterm::event::Event>),
+    Input(std::io::Result<Told>),
     InputEnded,
     Signal(signals::Signal),
     Agent(ConnId, Option<Vec<AgentEvent>>),
@@ -165,6 +179,9 @@ impl Loop {
             repaint,
             log_version: 0,
             is_away: false,
+            is_tty_gone: false,
+            began: now,
+            theme_for: launch.theme_for,
             has_more: false,
         };
         // The first frame comes before any agent is started and before anything is read from disk.
@@ -192,11 +209,19 @@ impl Loop {
             self.on_deadlines(now)?;
             self.clock.animate(now, ui::next_frame_in(&self.state, &self.view));
             if !self.is_away && self.clock.is_frame_due(now) {
-                self.draw(now)?;
+                if self.is_tty_gone {
+                    self.clock.frame_drawn(now);
+                } else if self.draw(now).is_err() {
+                    self.lose_tty(now)?;
+                }
             }
         }
         let lost = self.doer.shut_down();
-        self.tty.leave()?;
+        match self.tty.leave() {
+            // A terminal that cannot be given back has gone, and there is nobody to tell.
+            Err(_) if self.is_tty_gone => {}
+            left => left?,
+        }
         match lost {
             Some(words) => Err(anyhow::anyhow!(words)),
             None => Ok(()),
@@ -227,12 +252,13 @@ impl Loop {
     fn on_wake(&mut self, wake: Wake) -> anyhow::Result<()> {
         let now = Instant::now();
         match wake {
-            Wake::Input(Ok(event)) => self.on_input(&event, now),
-            Wake::Input(Err(_)) | Wake::InputEnded => {
-                // The terminal is gone: nobody can be asked any more.
-                self.input = None;
-                self.apply(Event::Terminate, now)
+            Wake::Input(Ok(Told::Input(event))) => self.on_input(&event, now),
+            Wake::Input(Ok(Told::Synchronizes(does))) => {
+                self.tty.synchronize(does);
+                Ok(())
             }
+            Wake::Input(Ok(Told::Background(color))) => self.on_background(color, now),
+            Wake::Input(Err(_)) | Wake::InputEnded => self.lose_tty(now),
             Wake::Signal(signal) => self.on_signal(signal, now),
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
             Wake::Service(event) => self.on_service(event, now),
@@ -284,8 +310,7 @@ impl Loop {
             return Ok(());
         }
         if matches!(event, crossterm::event::Event::Resize(..)) {
-            // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
-            self.tty.clear();
+            self.on_resize();
         }
         self.clock.want_frame_at_once();
         for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
@@ -294,9 +319,34 @@ impl Loop {
         Ok(())
     }
 
+    fn on_resize(&mut self) {
+        // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
+        self.tty.clear();
+        self.clock.want_frame_at_once();
+    }
+
+    /// Follows the terminal's background, if it tells it while that still is no surprise.
+    fn on_background(&mut self, color: [u8; 3], now: Instant) -> anyhow::Result<()> {
+        let Some(choose) = self.theme_for.take().filter(|_| now < self.began + SURPRISE) else {
+            return Ok(());
+        };
+        self.apply(Event::Theme(choose(color)), now)
+    }
+
+    /// The terminal is gone: nobody can be asked any more, and agents are to end in order.
+    fn lose_tty(&mut self, now: Instant) -> anyhow::Result<()> {
+        self.input = None;
+        self.is_tty_gone = true;
+        self.apply(Event::Terminate, now)
+    }
+
     fn on_signal(&mut self, signal: signals::Signal, now: Instant) -> anyhow::Result<()> {
         match signal {
             signals::Signal::Terminate | signals::Signal::Interrupt => self.apply(Event::Terminate, now),
+            signals::Signal::Resize => {
+                self.on_resize();
+                Ok(())
+            }
             signals::Signal::Continue => {
                 self.tty.reenter()?;
                 self.clock.want_frame_at_once();
@@ -362,7 +412,11 @@ impl Loop {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::CopySelection => self.copy_selection(now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures)?,
-                Effect::SetTheme(name) => self.theme = (self.doer.themes)(&name),
+                Effect::SetTheme(name) => {
+                    // Whoever has begun to choose is not to be surprised by a choice of ours.
+                    self.theme_for = None;
+                    self.theme = (self.doer.themes)(&name);
+                }
                 Effect::RunLogin { conn, spec } => {
                     self.step_aside()?;
                     self.doer.login(conn, spec);

@@ -11,4 +11,5 @@ mod e2e {
     mod sign_in;
     mod signals;
     mod terminal;
+    mod tty;
 }

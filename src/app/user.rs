@@ -44,6 +44,7 @@ pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{on_input, settle, takes_input};
 pub use items::is_item_open;
 pub use open::on_open;
+pub use picker::on_theme;
 pub use picker::{on_sessions_listed, open_agents, open_sign_in};
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use url::{UrlFacts, inspect_url};

@@ -60,6 +60,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     }
     let theme = theme_name(&config.theme, colors).to_owned();
     problems.extend(themes.load(&theme, colors).1);
+    let does_follow = config.theme == "auto" && ThemeSet::default_name(colors) == "dark";
     let setup = Setup {
         agents,
         start_with: agent,
@@ -88,6 +89,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         editor: config.editor.or_else(editor_of_environment),
         has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,
+        theme_for: does_follow.then_some(theme_for),
         themes: Box::new(move |name: &str| themes.load(name, colors).0),
         store,
         tap,
@@ -148,6 +150,12 @@ fn theme_name(configured: &str, colors: ColorSupport) -> &str {
         ("dark", Some(7 | 15)) => "light",
         (name, _) => name,
     }
+}
+
+/// The theme that suits a background: by its brightness as eyes see it.
+fn theme_for([red, green, blue]: [u8; 3]) -> String {
+    let brightness = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
+    if brightness > 127_500 { "light" } else { "dark" }.to_owned()
 }
 
 /// How many colours the terminal shows, as far as the environment tells.

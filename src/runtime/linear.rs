@@ -135,7 +135,7 @@ impl Lines {
             // The first stops the turn, a second one soon after leaves.
             Wake::Signal(Signal::Interrupt) => self.apply(Event::Act(Action::ClearOrQuit), now),
             Wake::Signal(Signal::Terminate) => self.apply(Event::Terminate, now),
-            Wake::Signal(Signal::Continue) | Wake::Deadline => {}
+            Wake::Signal(Signal::Continue | Signal::Resize) | Wake::Deadline => {}
             Wake::Agent(conn, Some(batch)) => {
                 for event in batch {
                     self.apply(Event::Agent(conn, event), now);

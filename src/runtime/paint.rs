@@ -74,6 +74,11 @@ impl Painter {
         self.is_void = true;
     }
 
+    /// Whether frames are synchronized updates, which they are until the terminal says that it knows none.
+    pub fn synchronize(&mut self, does: bool) {
+        self.pen.is_torn = !does;
+    }
+
     /// A buffer of blanks in a style, for the next frame.
     pub fn begin(&mut self, style: Style) -> &mut Buffer {
         let mut blank = Cell::EMPTY;

@@ -12,13 +12,15 @@ pub enum Signal {
     Interrupt,
     /// CONT: we were stopped and the screen is not ours any more.
     Continue,
+    /// WINCH: the terminal has another size.
+    Resize,
 }
 
 /// Waits for signals.
 #[derive(Debug)]
 pub struct Signals {
     #[cfg(unix)]
-    streams: [Stream; 4],
+    streams: [Stream; 5],
 }
 
 impl Signals {
@@ -30,9 +32,10 @@ impl Signals {
             SignalKind::hangup(),
             SignalKind::interrupt(),
             SignalKind::from_raw(CONT),
+            SignalKind::window_change(),
         ];
-        let [term, hup, int, cont] = kinds;
-        Ok(Self { streams: [signal(term)?, signal(hup)?, signal(int)?, signal(cont)?] })
+        let [term, hup, int, cont, winch] = kinds;
+        Ok(Self { streams: [signal(term)?, signal(hup)?, signal(int)?, signal(cont)?, signal(winch)?] })
     }
 
     /// Installs nothing.
@@ -44,12 +47,13 @@ impl Signals {
     /// The next signal.
     #[cfg(unix)]
     pub async fn next(&mut self) -> Signal {
-        let [term, hup, int, cont] = &mut self.streams;
+        let [term, hup, int, cont, winch] = &mut self.streams;
         tokio::select! {
             _ = term.recv() => Signal::Terminate,
             _ = hup.recv() => Signal::Terminate,
             _ = int.recv() => Signal::Interrupt,
             _ = cont.recv() => Signal::Continue,
+            _ = winch.recv() => Signal::Resize,
         }
     }
 

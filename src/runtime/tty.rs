@@ -28,11 +28,16 @@ pub struct Tty {
     mouse: bool,
 }
 
+/// Whether it knows synchronized updates (DECRQM), and its background (OSC 11). The answers come among the keys,
+/// sooner or later or never.
+const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
+
 impl Tty {
     /// Takes the screen. Fails if standard output is no terminal.
     pub fn enter(mouse: bool) -> anyhow::Result<Self> {
         install_panic_hook();
-        take_screen(mouse)?;
+        // Terminals that do not know a question may print a part of it: the first frame clears that.
+        take_screen(mouse, QUESTIONS)?;
         let (cols, rows) = size().context("could not read the size of the terminal")?;
         Ok(Self { painter: Painter::new(cols, rows), mouse })
     }
@@ -53,6 +58,11 @@ impl Tty {
             return Ok(());
         }
         write(frame).context("could not write to the terminal")
+    }
+
+    /// Whether frames are synchronized updates from now on.
+    pub fn synchronize(&mut self, does: bool) {
+        self.painter.synchronize(does);
     }
 
     /// Makes the next frame paint every cell.
@@ -83,7 +93,7 @@ impl Tty {
     pub fn reenter(&mut self) -> anyhow::Result<()> {
         // A shell that stopped us may have changed the modes; only from the original ones raw mode is set anew.
         let _ = disable_raw_mode();
-        take_screen(self.mouse)?;
+        take_screen(self.mouse, "")?;
         self.clear();
         Ok(())
     }
@@ -116,7 +126,7 @@ impl Drop for Tty {
     }
 }
 
-fn take_screen(mouse: bool) -> anyhow::Result<()> {
+fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
     enable_raw_mode().context("parlor needs a terminal: run it in one, or in lines with --plain")?;
     IS_ENTERED.store(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
@@ -132,6 +142,7 @@ fn take_screen(mouse: bool) -> anyhow::Result<()> {
     if mouse {
         queue!(out, EnableMouseCapture)?;
     }
+    out.write_all(questions.as_bytes())?;
     out.flush()?;
     Ok(())
 }

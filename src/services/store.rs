@@ -143,7 +143,7 @@ impl Store {
     /// cannot be used; what is wrong with the file in it is told by the methods that need it.
     pub fn open(data_dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let root = data_dir.into();
-        unix::make_private_folder(&root).map_err(|error| StoreError::new(&root, db::io_fault(error)))?;
+        unix::make_private_folder(&root).map_err(|error| StoreError::new(&root, db::io_fault(&error)))?;
         let inner = Inner {
             root,
             conn: Mutex::default(),
@@ -267,7 +267,7 @@ impl Store {
             .unwrap_or_default();
         for path in files.iter().filter(|path| path.exists()) {
             fs::rename(path, with_suffix(path, &suffix))
-                .map_err(|error| StoreError::new(path, db::io_fault(error)))?;
+                .map_err(|error| StoreError::new(path, db::io_fault(&error)))?;
         }
         let [path, ..] = &files;
         self.tell(format!(
@@ -281,7 +281,7 @@ impl Store {
     /// Holds others off while files change their names.
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.root().join("lock");
-        let failed = |error: io::Error| StoreError::new(&path, db::io_fault(error));
+        let failed = |error: io::Error| StoreError::new(&path, db::io_fault(&error));
         let file = unix::open_private(&path, false).map_err(failed)?;
         let deadline = Instant::now() + MAX_LOCK_WAIT;
         while !unix::try_lock(&file).map_err(failed)? {
@@ -300,7 +300,7 @@ impl Store {
             return Ok(Arc::clone(owner));
         }
         let owner =
-            Owner::new(self.root()).map_err(|error| StoreError::new(self.root(), db::io_fault(error)))?;
+            Owner::new(self.root()).map_err(|error| StoreError::new(self.root(), db::io_fault(&error)))?;
         Ok(Arc::clone(slot.insert(Arc::new(owner))))
     }
 }

@@ -138,17 +138,16 @@ pub(super) fn draw(
             buf.set_string(list.right() - 1, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
         }
     }
-    match file {
-        Some(file) => draw_file(scene, &mut page, file, right, view, buf),
-        None => {
-            let why = if files.is_empty() {
-                "Nothing was changed in this session yet."
-            } else {
-                "No file fits the filter."
-            };
-            let room = usize::from(right.width.saturating_sub(2));
-            buf.set_stringn(right.x + 1, right.y, why, room, scene.style(Role::TextDim));
-        }
+    if let Some(file) = file {
+        draw_file(scene, &mut page, file, right, view, buf);
+    } else {
+        let why = if files.is_empty() {
+            "Nothing was changed in this session yet."
+        } else {
+            "No file fits the filter."
+        };
+        let room = usize::from(right.width.saturating_sub(2));
+        buf.set_stringn(right.x + 1, right.y, why, room, scene.style(Role::TextDim));
     }
     page.jump = 0;
     page.files = files;
@@ -294,7 +293,7 @@ fn row_at(diffs: &[Diff], layout: Layout, place: usize) -> Option<Row> {
 
 /// Whether a line goes before a diff: one that says what happens to the file, or that lines are left out.
 fn has_head(diffs: &[Diff], index: usize) -> bool {
-    index > 0 || diffs.get(index).is_some_and(|diff| says_more(diff))
+    index > 0 || diffs.get(index).is_some_and(says_more)
 }
 
 fn says_more(diff: &Diff) -> bool {

@@ -153,7 +153,9 @@ fn a_finished_plan_is_one_line_once_the_turn_has_ended() {
     let mut stage = streaming();
     stage.session(|session| {
         let PlanBody::Entries(steps) = &mut session.plans[0].body else { return };
-        steps.iter_mut().for_each(|step| step.status = PlanStatus::Completed);
+        for step in steps {
+            step.status = PlanStatus::Completed;
+        }
     });
     let rows = |stage: &Stage, size| {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Modes {
     /// Private modes that were ever switched on, and whether each is on at the end.
-    modes: BTreeMap<u16, bool>,
+    states: BTreeMap<u16, bool>,
     /// Keyboard flags (kitty protocol) on the stack, by screen; each screen has a stack of its own.
     flags: BTreeMap<bool, Vec<String>>,
     /// Keyboard flags that were ever asked for.
@@ -35,8 +35,8 @@ impl Modes {
                 for mode in parameters[1..].split(';').filter_map(|mode| mode.parse::<u16>().ok()) {
                     if mode == 25 {
                         self.is_cursor_hidden = last == "l";
-                    } else if last == "h" || self.modes.contains_key(&mode) {
-                        self.modes.insert(mode, last == "h");
+                    } else if last == "h" || self.states.contains_key(&mode) {
+                        self.states.insert(mode, last == "h");
                     }
                 }
             }
@@ -55,18 +55,18 @@ impl Modes {
 
     /// Whether a private mode is on at the end.
     pub fn is_on(&self, mode: u16) -> bool {
-        self.modes.get(&mode) == Some(&true)
+        self.states.get(&mode) == Some(&true)
     }
 
     /// Whether a private mode was ever on.
     pub fn was_on(&self, mode: u16) -> bool {
-        self.modes.contains_key(&mode)
+        self.states.contains_key(&mode)
     }
 
     /// Everything that is not as a shell expects it.
     pub fn left(&self) -> Vec<String> {
         let mut left: Vec<String> =
-            self.modes.iter().filter(|(_, is_on)| **is_on).map(|(mode, _)| format!("mode {mode}")).collect();
+            self.states.iter().filter(|(_, is_on)| **is_on).map(|(mode, _)| format!("mode {mode}")).collect();
         left.extend(self.flags.values().flatten().map(|flags| format!("keyboard flags {flags}")));
         if self.is_cursor_hidden {
             left.push("no cursor".to_owned());

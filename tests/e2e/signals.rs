@@ -8,10 +8,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::screen::Screen;
 
 /// An agent that tells its process id in a file and starts a child that outlives its own stdin.
+pub const STUBBORN: &str =
+    "sleep 300 & echo $! > child; echo $$ > agent; trap '' TERM; cat > /dev/null; sleep 300";
+
 fn start_with_child(folder: &tempfile::TempDir) -> (Screen, Vec<i32>) {
-    let script = "sleep 300 & echo $! > child; echo $$ > agent; trap '' TERM; cat > /dev/null; sleep 300";
-    let mut screen = Screen::start(folder.path(), &["--", "sh", "-c", script]);
+    let mut screen = Screen::start(folder.path(), &["--", "sh", "-c", STUBBORN]);
     screen.wait_for("starting");
+    let pids = child_and_agent(folder);
+    (screen, pids)
+}
+
+/// The processes of [`STUBBORN`], once they run.
+pub fn child_and_agent(folder: &tempfile::TempDir) -> Vec<i32> {
     let read = |name: &str| -> i32 {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -24,11 +32,10 @@ fn start_with_child(folder: &tempfile::TempDir) -> (Screen, Vec<i32>) {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    let pids = vec![read("child"), read("agent")];
-    (screen, pids)
+    vec![read("child"), read("agent")]
 }
 
-fn assert_all_gone(pids: &[i32]) {
+pub fn assert_all_gone(pids: &[i32]) {
     let deadline = Instant::now() + Duration::from_secs(20);
     for pid in pids {
         while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {

@@ -93,11 +93,11 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
     desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
     desk.agent(AgentEvent::Ready(Box::new(info()))).open(ID);
     desk.expect(
-        r#"
+        r"
         ready · idle
         notice Info: MCP servers left out: web (http)
         notice Warning: The agent wants you to sign in.
-        "#,
+        ",
     );
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));

@@ -75,14 +75,13 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let items = session.transcript.items();
     let seen = |item: &&Item| !item.is_hidden();
     let marked = session.selected.and_then(|id| usize::try_from(id.0).ok());
-    let (before, behind) = match marked {
-        Some(place) => (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default()),
+    let (before, behind) = if let Some(place) = marked {
+        (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
+    } else {
         // Without a mark it begins with the last one on the screen.
-        None => {
-            let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
-            let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
-            (items.get(..end).unwrap_or_default(), [].as_slice())
-        }
+        let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
+        let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
+        (items.get(..end).unwrap_or_default(), [].as_slice())
     };
     let next = if step == Step::Back || marked.is_none() {
         before.iter().rev().find(seen)

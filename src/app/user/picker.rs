@@ -183,6 +183,12 @@ fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
     }
 }
 
+/// The theme that suits the terminal is known.
+pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
+    state.setup.theme.clone_from(&name);
+    fx.push(Effect::SetTheme(name));
+}
+
 fn refilter(picker: &mut Picker) {
     let texts = picker.rows.iter().map(|row| (row.label.as_str(), row.detail.as_str()));
     picker.matches = fuzzy::rank(&picker.filter.text, texts);

@@ -17,9 +17,10 @@ pub fn import(store: &Store, files: &[PathBuf]) -> anyhow::Result<String> {
     for file in files {
         let (row, events) = read(file)?;
         let imported = store.import(&row, &events)?;
-        let _ = match imported.was_known {
-            true => writeln!(told, "{}: session {} is here already.", file.display(), imported.uid),
-            false => writeln!(told, "{}: imported as session {}.", file.display(), imported.uid),
+        let _ = if imported.was_known {
+            writeln!(told, "{}: session {} is here already.", file.display(), imported.uid)
+        } else {
+            writeln!(told, "{}: imported as session {}.", file.display(), imported.uid)
         };
     }
     Ok(told)

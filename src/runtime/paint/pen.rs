@@ -31,14 +31,17 @@ const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED
     .union(Modifier::SLOW_BLINK)
     .union(Modifier::RAPID_BLINK);
 
-/// Begin of a synchronized update, and the cursor out of the way.
-const BEGIN: &[u8] = b"\x1b[?2026h\x1b[?25l";
+/// Begin of a synchronized update. Terminals that do not know it pass over it.
+const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
+const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 
 /// Style and place of what is written next.
 #[derive(Default)]
 pub(super) struct Pen {
     bytes: Vec<u8>,
+    /// Whether the terminal said that it knows no synchronized updates.
+    pub is_torn: bool,
     /// Where the terminal's cursor is, when that is sure.
     at: Option<(u16, u16)>,
     fg: Color,
@@ -64,7 +67,7 @@ impl Pen {
 
     /// Everything that was written, or nothing.
     pub fn end(&mut self) -> &[u8] {
-        if !self.bytes.is_empty() {
+        if !self.bytes.is_empty() && !self.is_torn {
             self.bytes.extend_from_slice(END);
         }
         &self.bytes
@@ -128,7 +131,10 @@ impl Pen {
 
     fn open(&mut self) {
         if self.bytes.is_empty() {
-            self.bytes.extend_from_slice(BEGIN);
+            if !self.is_torn {
+                self.bytes.extend_from_slice(BEGIN);
+            }
+            self.bytes.extend_from_slice(HIDE_CURSOR);
         }
     }
 

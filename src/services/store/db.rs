@@ -26,7 +26,7 @@ pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
     let path = root.join(FILE);
     let failed = |error: rusqlite::Error| StoreError::new(&path, fault(&error));
     // SQLite gives its other files the mode of this one.
-    unix::open_private(&path, true).map_err(|error| StoreError::new(&path, io_fault(error)))?;
+    unix::open_private(&path, true).map_err(|error| StoreError::new(&path, io_fault(&error)))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(&path, flags).map_err(failed)?;
     conn.busy_timeout(MAX_BUSY_WAIT).map_err(failed)?;
@@ -64,7 +64,7 @@ pub(super) fn fault(error: &rusqlite::Error) -> Fault {
 }
 
 /// The same for an error of the system.
-pub(super) fn io_fault(error: io::Error) -> Fault {
+pub(super) fn io_fault(error: &io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Fault::ReadOnly,

@@ -138,17 +138,16 @@ impl Inbox {
     /// Adds a note; text goes to the end of the chunk before, a draft replaces the one before.
     fn add(&mut self, next: Taken) {
         if let Some(last) = self.notes.last_mut().filter(|last| last.session == next.session) {
-            match (&mut last.note, &next.note) {
-                (Note::Event { turn, record }, Note::Event { turn: next_turn, record: more }) => {
-                    if turn == next_turn && format::join(record, more) {
-                        return;
-                    }
-                }
-                (Note::Draft(draft), Note::Draft(newer)) => {
-                    draft.clone_from(newer);
-                    return;
-                }
-                _ => {}
+            if let (Note::Event { turn, record }, Note::Event { turn: next_turn, record: more }) =
+                (&mut last.note, &next.note)
+                && turn == next_turn
+                && format::join(record, more)
+            {
+                return;
+            }
+            if let (Note::Draft(draft), Note::Draft(newer)) = (&mut last.note, &next.note) {
+                draft.clone_from(newer);
+                return;
             }
         }
         self.notes.push(next);
@@ -169,7 +168,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self) {
-        if let Err(fault) = self.on_conn(|store, conn| read::recover(store, conn)) {
+        if let Err(fault) = self.on_conn(read::recover) {
             self.tell_failure(&fault);
         }
         loop {

@@ -89,6 +89,7 @@ const STEPS: &[&str] = &[
 ];
 
 /// The newest form.
+#[expect(clippy::cast_possible_wrap, reason = "there are a few steps, and a constant cannot use `try_from`")]
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 
 /// Which form the file has.

@@ -127,7 +127,7 @@ impl Docs {
                 put(seq, row("command", exit.code.is_some_and(|code| code != 0), text));
             }
             Record::Answered { question, answer } => {
-                put(seq, row("prompt", false, format!("{question}\n{answer}")))
+                put(seq, row("prompt", false, format!("{question}\n{answer}")));
             }
             Record::Notice { severity, title, detail } => {
                 let text = format!("{title}\n{}", detail.as_deref().unwrap_or_default());
@@ -161,8 +161,8 @@ impl Call {
         }
         if let Patch::Set(input) = &patch.input {
             self.is_command = input.command.is_some();
-            let path = input.path.as_ref().map(|path| path.to_string_lossy().into_owned());
-            let parts = [input.command.clone(), path, input.query.clone(), input.url.clone()];
+            let file = input.path.as_ref().map(|path| path.to_string_lossy().into_owned());
+            let parts = [input.command.clone(), file, input.query.clone(), input.url.clone()];
             self.input = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
             if !input.diffs.is_empty() {
                 self.diffs = diffs_text(input.diffs.iter());
@@ -226,12 +226,18 @@ fn diffs_text<'a>(diffs: impl Iterator<Item = &'a FileDiff>) -> String {
 }
 
 fn part(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_PART_BYTES)).unwrap_or(text)
+    text.get(..boundary(text, MAX_PART_BYTES)).unwrap_or(text)
 }
 
 fn cut(mut text: String, max_bytes: usize) -> String {
-    text.truncate(text.floor_char_boundary(max_bytes));
+    text.truncate(boundary(&text, max_bytes));
     text
+}
+
+/// The last place of a whole character that is not behind `max_bytes`.
+fn boundary(text: &str, max_bytes: usize) -> usize {
+    let end = max_bytes.min(text.len());
+    (0..=end).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
 }
 
 /// Without escape sequences, as far as a search needs it.

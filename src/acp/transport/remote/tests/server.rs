@@ -143,8 +143,8 @@ impl Exchange {
 }
 
 fn head(status: u16, headers: &[(&str, &str)]) -> String {
-    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!("HTTP/1.1 {status} Status\r\n{lines}\r\n")
+    let lines: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    format!("HTTP/1.1 {status} Status\r\n{}\r\n", lines.concat())
 }
 
 impl Events {

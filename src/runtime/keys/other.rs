@@ -1,0 +1,65 @@
+//! Reads a terminal that is no Unix one, with crossterm's reader.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{self, Event, EventStream};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// How long the thread waits at a time: once a day it looks whether it is still wanted.
+const PATIENCE: Duration = Duration::from_secs(86_400);
+
+/// What the terminal told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A key, a click, a paste, a change of focus or size.
+    Input(Event),
+    /// Never told here.
+    Synchronizes(bool),
+    /// Never told here.
+    Background([u8; 3]),
+}
+
+/// Ends the thread when dropped.
+pub struct Waker {
+    is_over: Arc<AtomicBool>,
+    /// Never read: dropping it wakes the thread, for which there is no other way.
+    stream: Option<EventStream>,
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        drop(self.stream.take());
+    }
+}
+
+/// Begins to read.
+pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_over);
+    let stream = Some(EventStream::new());
+    std::thread::Builder::new().name("keys".to_owned()).spawn(move || read(&sender, &flag))?;
+    Ok(Waker { is_over, stream })
+}
+
+fn read(sender: &UnboundedSender<io::Result<Told>>, is_over: &AtomicBool) {
+    loop {
+        let found = event::poll(PATIENCE);
+        // What is there now is for whoever listens next.
+        if is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        let read = match found {
+            Ok(false) => continue,
+            Ok(true) => event::read(),
+            Err(error) => Err(error),
+        };
+        let is_broken = read.is_err();
+        if sender.send(read.map(Told::Input)).is_err() || is_broken {
+            return;
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Reads a Unix terminal.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::decode::{Decoder, Told};
+
+/// How long something that has begun may take to go on.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Ends the thread when dropped.
+pub struct Waker {
+    _end: UnixStream,
+}
+
+/// Where keys come from.
+enum Terminal {
+    Stdin(io::Stdin),
+    Device(File),
+}
+
+impl AsFd for Terminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Stdin(stdin) => stdin.as_fd(),
+            Self::Device(file) => file.as_fd(),
+        }
+    }
+}
+
+/// Begins to read.
+pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
+    let stdin = io::stdin();
+    let terminal = if rustix::termios::isatty(&stdin) {
+        Terminal::Stdin(stdin)
+    } else {
+        Terminal::Device(File::open("/dev/tty")?)
+    };
+    let (ours, theirs) = UnixStream::pair()?;
+    std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
+        if let Err(error) = read(&terminal, &theirs, &sender) {
+            let _ = sender.send(Err(error));
+        }
+    })?;
+    Ok(Waker { _end: ours })
+}
+
+/// Reads until nobody listens any more, which is no error, or the terminal is gone.
+fn read(
+    terminal: &Terminal,
+    waker: &UnixStream,
+    sender: &UnboundedSender<io::Result<Told>>,
+) -> io::Result<()> {
+    let mut decoder = Decoder::default();
+    let (mut buffer, mut told) = ([0_u8; 4096], Vec::new());
+    loop {
+        let mut watched = [PollFd::new(waker, PollFlags::IN), PollFd::new(terminal, PollFlags::IN)];
+        let patience = decoder.is_waiting().then_some(&PATIENCE);
+        let count = match poll(&mut watched, patience) {
+            Err(Errno::INTR) => continue,
+            ready => ready?,
+        };
+        let [waker, keys] = watched.map(|watched| watched.revents());
+        // What is there now is for whoever listens next.
+        if !waker.is_empty() {
+            return Ok(());
+        }
+        if count == 0 {
+            decoder.give_up(&mut told);
+        } else if !keys.is_empty() {
+            match rustix::io::read(terminal, &mut buffer) {
+                // So a terminal ends whose other side was closed.
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    decoder.feed(buffer.get(..read).unwrap_or_default(), read == buffer.len(), &mut told);
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for told in told.drain(..) {
+            if sender.send(Ok(told)).is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
