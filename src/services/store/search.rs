@@ -314,16 +314,23 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
     let below = folder.as_ref().map(|folder| format!("{}/", folder.trim_end_matches('/')));
     let kinds = format!(",{},", search.kinds.join(","));
     let mut query = conn.prepare_cached(
-        "SELECT s.uid, coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, s.agent, s.folder,
-                d.turn, d.at, d.kind, d.is_error, snippet(docs_fts, 0, char(2), char(3), '…', 24) AS snippet
-            FROM docs_fts JOIN docs d ON d.id = docs_fts.rowid JOIN sessions s ON s.id = d.session
-            WHERE docs_fts MATCH :words
-                AND (:agent IS NULL OR s.agent = :agent)
-                AND (:folder IS NULL OR s.folder = :folder OR substr(s.folder, 1, length(:below)) = :below)
-                AND (:since IS NULL OR d.at >= :since) AND (:until IS NULL OR d.at < :until)
-                AND (:kinds = ',,' OR instr(:kinds, ',' || d.kind || ',') > 0)
-                AND (NOT :errors OR d.is_error)
-            ORDER BY rank, d.at DESC LIMIT :limit",
+        // The words in their surroundings are looked up for the places that are shown only: that is what costs.
+        "WITH found AS MATERIALIZED (
+            SELECT d.id, d.turn, d.at, d.kind, d.is_error, s.uid, s.agent, s.folder,
+                    coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, docs_fts.rank AS score
+                FROM docs_fts JOIN docs d ON d.id = docs_fts.rowid JOIN sessions s ON s.id = d.session
+                WHERE docs_fts MATCH :words
+                    AND (:agent IS NULL OR s.agent = :agent)
+                    AND (:folder IS NULL OR s.folder = :folder OR substr(s.folder, 1, length(:below)) = :below)
+                    AND (:since IS NULL OR d.at >= :since) AND (:until IS NULL OR d.at < :until)
+                    AND (:kinds = ',,' OR instr(:kinds, ',' || d.kind || ',') > 0)
+                    AND (NOT :errors OR d.is_error)
+                ORDER BY docs_fts.rank, d.at DESC LIMIT :limit
+            )
+            SELECT uid, name, agent, folder, turn, at, kind, is_error,
+                    (SELECT snippet(docs_fts, 0, char(2), char(3), '…', 24) FROM docs_fts
+                        WHERE docs_fts MATCH :words AND docs_fts.rowid = found.id)
+                FROM found ORDER BY score, at DESC",
     )?;
     let params = named_params! {
         ":words": words,
