@@ -7,6 +7,7 @@ mod e2e {
     mod modes;
     mod plain;
     pub mod screen;
+    mod search;
     mod session;
     mod sign_in;
     mod signals;

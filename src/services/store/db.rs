@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -17,6 +17,9 @@ pub(super) const FILE: &str = "sessions.db";
 
 /// How long to wait for another parlor that writes.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// How long to pause where SQLite does not wait itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// What happens to the write-ahead log between two checkpoints stays below this, as far as it can.
 const MAX_LOG_BYTES: i64 = 16 << 20;
@@ -42,8 +45,16 @@ pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
         conn.set_prepared_statement_cache_capacity(32);
         schema::migrate(conn)
     };
-    set_up(&mut conn).map_err(failed)?;
-    Ok(conn)
+    // SQLite does not wait by itself when two processes make one file at once.
+    let until = Instant::now() + MAX_BUSY_WAIT;
+    loop {
+        match set_up(&mut conn) {
+            Err(error) if fault(&error) == Fault::Busy && Instant::now() < until => {
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            other => return other.map(|()| conn).map_err(failed),
+        }
+    }
 }
 
 /// The file with all that SQLite keeps beside it.
