@@ -49,6 +49,9 @@ const SURPRISE: Duration = Duration::from_secs(2);
 /// Chooses a theme's name by a background, in three parts of 255.
 pub type ThemeFor = fn([u8; 3]) -> String;
 
+/// An interrupt that comes so soon after parlor took the terminal back was meant for what had it before.
+const LATE_INTERRUPT: Duration = Duration::from_millis(500);
+
 /// What is needed to run a session in the terminal.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Launch {
@@ -125,6 +128,8 @@ struct Loop {
     began: Instant,
     /// Chooses a theme by the terminal's background, once.
     theme_for: Option<ThemeFor>,
+    /// When parlor last took the terminal back.
+    back_since: Option<Instant>,
     /// The budget ended before what was ready.
     has_more: bool,
 }
@@ -182,6 +187,7 @@ impl Loop {
             is_tty_gone: false,
             began: now,
             theme_for: launch.theme_for,
+            back_since: None,
             has_more: false,
         };
         // The first frame comes before any agent is started and before anything is read from disk.
@@ -342,6 +348,14 @@ impl Loop {
 
     fn on_signal(&mut self, signal: signals::Signal, now: Instant) -> anyhow::Result<()> {
         match signal {
+            // Ctrl+C in a command that had the terminal reaches parlor too, at times only after the command's end.
+            signals::Signal::Interrupt
+                if self
+                    .back_since
+                    .is_some_and(|back| now.saturating_duration_since(back) < LATE_INTERRUPT) =>
+            {
+                Ok(())
+            }
             signals::Signal::Terminate | signals::Signal::Interrupt => self.apply(Event::Terminate, now),
             signals::Signal::Resize => {
                 self.on_resize();
@@ -450,6 +464,7 @@ impl Loop {
     /// Takes the screen again.
     fn come_back(&mut self) -> anyhow::Result<()> {
         self.is_away = false;
+        self.back_since = Some(Instant::now());
         // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
         self.signals = Signals::new()?;
         self.tty.reenter()?;

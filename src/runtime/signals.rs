@@ -8,7 +8,8 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 pub enum Signal {
     /// TERM or HUP: end in order.
     Terminate,
-    /// INT; no key on a screen in raw mode sends it.
+    /// INT, which no key on a screen in raw mode sends: the same, unless it was meant for a command that had the
+    /// terminal.
     Interrupt,
     /// CONT: we were stopped and the screen is not ours any more.
     Continue,
