@@ -213,8 +213,8 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
         // One agent answers first and replays then. What it says of itself after a load is no history, so
         // only a message of the user begins such a replay.
         Replay::Late if is_from_user => begin_replay(session, false),
-        Replay::Running(_) => {}
-        Replay::None | Replay::Late | Replay::Aside(_) => {
+        Replay::Running(_) | Replay::Aside(_) => {}
+        Replay::None | Replay::Late => {
             let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
             session.has_background_news |= is_open && session.turn_count > 0;
         }

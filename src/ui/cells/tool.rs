@@ -409,7 +409,7 @@ impl Body<'_, '_> {
         self.tool.status == ToolStatus::Failed || self.tool.exit_code.or(code).is_some_and(|code| code != 0)
     }
 
-    /// Text of the result: a command's as output, any other as Markdown.
+    /// Text of the result: a command's as output, what was read or found as it is, any other as Markdown.
     fn add_text(&mut self) {
         if self.tool.kind == ToolKind::Execute {
             let Some(text) = self.text_of_output() else { return };
@@ -429,9 +429,17 @@ impl Body<'_, '_> {
             return;
         }
         let mut texts = 0;
+        let mut is_shown = false;
+        let is_of_file = matches!(self.tool.kind, ToolKind::Read | ToolKind::Search);
         for (place, content) in self.tool.content.iter().enumerate() {
             let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
             if repeats(source, self.tool.diffs()) {
+                continue;
+            }
+            is_shown = true;
+            // Most agents send a file as it is; as Markdown its comments would be headings.
+            if is_of_file && !source.contains("```") {
+                self.push_output(terminal::lines_of(source));
                 continue;
             }
             if self.layout.texts.get(texts).is_none_or(|text| text.place != place) {
@@ -449,7 +457,7 @@ impl Body<'_, '_> {
             }
             texts += 1;
         }
-        if texts == 0
+        if !is_shown
             && let Some(text) = self.tool.output_text.as_deref()
             && !repeats(text, self.tool.diffs())
         {

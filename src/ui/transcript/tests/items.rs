@@ -94,6 +94,20 @@ fn an_answered_question_takes_no_row() {
 }
 
 #[test]
+fn a_file_that_was_read_keeps_its_lines() {
+    let mut session = session();
+    let mut call = tool(ToolKind::Read, ToolStatus::Completed, "Read receipt.sh");
+    call.content =
+        vec![ToolContent::Block(ContentBlock::Text("# Prints a receipt.\ntotal=0\ncount=1\n".into()))];
+    let id = push_tool(&mut session, call);
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
+    for line in ["# Prints a receipt.", "total=0", "count=1"] {
+        assert!(rows.iter().any(|row| row.trim() == line), "{line}: {rows:?}");
+    }
+}
+
+#[test]
 fn thoughts() {
     let mut session = session();
     let text = "The check compares with now.\n\nPerhaps the clocks differ by a few seconds, so a token that is about to \
