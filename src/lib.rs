@@ -18,9 +18,9 @@
 //! | `model` | plain data that all share, shaped like ACP v2 |
 //! | `config` | what the user wrote: agents, keys, callbacks; the catalogue of known agents |
 //! | `app` | the reducer: `flow` and its modules for agents, `user` for the user's wishes |
-//! | `acp` | the wire: transport, frames, peer, codec, tap |
-//! | `services` | files, terminals, git, what is kept on disk |
-//! | `ui` | drawing and routing of keys |
+//! | `acp` | the wire: transports (pipe, HTTP, web socket), frames, peer, codec with its dialects and version 2, tap |
+//! | `services` | files, terminals, git, clipboard, editor, the store of sessions |
+//! | `ui` | drawing and routing of keys; `linear`: the session in lines |
 //! | `runtime` | the loop, effects, the terminal |
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |
