@@ -29,17 +29,21 @@ fn patch_at(text: &str, place: Option<&DiffPlace>) -> Vec<Diff> {
     Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, place)
 }
 
-fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
-    let theme = Theme::plain();
-    let look = Look {
-        theme: &theme,
+fn look(theme: &Theme) -> Look<'_> {
+    Look {
+        theme,
         glyphs: Glyphs::rich(),
         now: Instant::now(),
         spinner: 0,
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
-    };
+    }
+}
+
+fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
+    let theme = Theme::plain();
+    let look = look(&theme);
     let lines = diff.draw(0..diff.len(layout), layout, &look, cols);
     for line in &lines {
         assert!(width(&line.to_string()) <= usize::from(cols), "{line}");
@@ -171,15 +175,7 @@ fn side_by_side_pairs_lines() {
 #[test]
 fn changed_words_are_marked() {
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
-    let look = Look {
-        theme: &theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-    };
+    let look = look(&theme);
     let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"), None)[0];
     let lines = diff.draw(0..2, Layout::Unified, &look, 60);
     let marked = |line: &ratatui::text::Line<'_>, role: Role| -> String {
@@ -258,15 +254,7 @@ fn what_is_too_much_to_compare_is_replaced_as_a_whole_between_the_lines_that_sta
 
 fn draw_some(diff: &Diff) -> usize {
     let theme = Theme::plain();
-    let look = Look {
-        theme: &theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-    };
+    let look = look(&theme);
     diff.draw(100..148, Layout::Unified, &look, 80).len()
 }
 
@@ -316,15 +304,7 @@ fn drawn_rows_know_the_text_of_each_side() {
     let new = "same\nthis one is new and it is longer than the side\nend\n";
     let diff = &Diff::of(&change(Some("same\nold\nend\n"), new), None)[0];
     let theme = Theme::plain();
-    let look = crate::ui::look::Look {
-        theme: &theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-    };
+    let look = look(&theme);
     let read = |layout, is_second: bool| {
         let mut lines = crate::ui::text::mark::Lines::default();
         for row in diff.draw(0..diff.len(layout), layout, &look, 40) {
