@@ -15,7 +15,7 @@ use crate::model::{
 use super::flow::ElicitationOutcome;
 use super::{
     AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    diffs, keep, tools,
+    diffs, keep, tools, turn,
 };
 
 /// Answers a request, once.
@@ -350,6 +350,7 @@ pub fn answer_first_ask(
         return;
     };
     let OpenAsk { conn, ask, kind, .. } = first;
+    turn::note_news(state, key, now);
     match &kind {
         OpenAskKind::Permission { request, .. } => {
             let chosen = match option {
@@ -391,9 +392,10 @@ pub fn answer_elicitation(
     state: &mut State,
     key: SessionKey,
     outcome: ElicitationOutcome,
-    _now: Instant,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    turn::note_news(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };

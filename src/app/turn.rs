@@ -490,13 +490,30 @@ fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<I
     }));
 }
 
+/// Something happened in a turn: it is not quiet, nor is the one that it works for.
+pub(super) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
+    for key in [key, call::root_of(state, key)] {
+        if let Some(Turn::Running { last_news, .. }) =
+            state.sessions.get_mut(&key).map(|session| &mut session.turn)
+        {
+            *last_news = now;
+        }
+    }
+}
+
 /// A look at a running turn: a hint if it was quiet, and the next look.
 pub(super) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(Turn::Running { last_news, .. }) = state.sessions.get(&key).map(|session| &session.turn) else {
+    let Some(session) = state.sessions.get(&key) else {
         return;
     };
-    let quiet = now.saturating_duration_since(*last_news);
-    if quiet >= QUIET_LIMIT {
+    let Turn::Running { last_news, .. } = session.turn else {
+        return;
+    };
+    let quiet = now.saturating_duration_since(last_news);
+    if !session.asks.is_empty() {
+        // It is the agent that waits.
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    } else if quiet >= QUIET_LIMIT {
         let minutes = quiet.as_secs() / 60;
         call::flash(state, format!("No news from the agent for {minutes} min. Esc cancels the turn."), fx);
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));

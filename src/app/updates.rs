@@ -14,7 +14,7 @@ use crate::model::{
 
 use super::{
     Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep,
-    messages, terminals, tools, words,
+    messages, terminals, tools, turn, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -99,7 +99,7 @@ pub(super) fn apply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    note_news_of_child(state, key, now);
+    turn::note_news(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -112,10 +112,8 @@ pub(super) fn apply(
     } else {
         update
     };
-    match &mut session.turn {
-        Turn::Running { last_news, .. } => *last_news = now,
-        Turn::Idle if makes_items => note_outside_turn(session, &update),
-        Turn::Idle | Turn::Cancelling { .. } => {}
+    if makes_items && matches!(session.turn, Turn::Idle) {
+        note_outside_turn(session, &update);
     }
     let record = Record::Update(update.clone());
     match update {
@@ -170,18 +168,6 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
         SessionUpdate::Subagent(_) => {}
         SessionUpdate::Unknown { name, raw } => {
             session.transcript.push(session.turn_count, ItemBody::Raw { name, raw });
-        }
-    }
-}
-
-/// While a subagent works, the turn that it works for is not quiet.
-fn note_news_of_child(state: &mut State, key: SessionKey, now: Instant) {
-    if state.sessions.get(&key).is_some_and(|session| session.parent.is_some()) {
-        let root = call::root_of(state, key);
-        if let Some(Turn::Running { last_news, .. }) =
-            state.sessions.get_mut(&root).map(|session| &mut session.turn)
-        {
-            *last_news = now;
         }
     }
 }

@@ -192,6 +192,17 @@ fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
 }
 
 #[test]
+fn a_turn_that_waits_for_the_user_is_not_quiet() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("c1")).wait(300).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(desk.state.flash, None);
+    let again = Effect::Timer(TimerId::TurnQuiet(KEY), std::time::Duration::from_secs(120));
+    assert!(desk.fx.contains(&again));
+    desk.choose(Some(0)).wait(60).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(desk.state.flash, None);
+}
+
+#[test]
 fn other_ends_are_told() {
     for (reason, line) in [
         (StopReason::Refusal, "end Refusal"),
