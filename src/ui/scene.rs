@@ -102,25 +102,23 @@ impl<'a> Scene<'a> {
 
     /// The model in force, in the agent's words.
     pub fn model(&self) -> Option<String> {
-        let listed = self.session.models.as_ref().map(|models| {
+        let listed = || {
+            let models = self.session.models.as_ref()?;
             let known = models.available.iter().find(|model| model.id == models.current);
-            known.map_or(models.current.as_str(), |model| model.name.as_str())
-        });
-        listed.or_else(|| self.option_of("model")).map(text::one_line).filter(|name| !name.is_empty())
+            Some(known.map_or(models.current.as_str(), |model| model.name.as_str()))
+        };
+        // An agent that has both changes the option alone.
+        self.option_of("model").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
     /// The mode in force, in the agent's words.
     pub fn mode(&self) -> Option<String> {
-        let listed = self.session.modes.as_ref().map(|modes| {
+        let listed = || {
+            let modes = self.session.modes.as_ref()?;
             let known = modes.available.iter().find(|mode| mode.id == modes.current);
-            known.map_or(modes.current.as_str(), |mode| mode.name.as_str())
-        });
-        listed.or_else(|| self.option_of("mode")).map(text::one_line).filter(|name| !name.is_empty())
-    }
-
-    /// Whether the mode, or the model, stands in a config option instead of a list of its own.
-    pub fn is_option(&self, category: &str) -> bool {
-        self.session.options.iter().any(|option| option.category.as_deref() == Some(category))
+            Some(known.map_or(modes.current.as_str(), |mode| mode.name.as_str()))
+        };
+        self.option_of("mode").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
     /// The chosen value of the option of a category.

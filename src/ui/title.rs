@@ -102,14 +102,10 @@ fn parts(scene: &Scene, width: u16) -> Vec<Part> {
     }
     let mut parts = vec![part(&scene.agent(), Role::TextStrong, Some(Action::OpenConnection))];
     if let Some(model) = scene.model().filter(|_| width >= 60) {
-        let has_list = scene.session.models.is_some();
-        let action = if has_list { Action::OpenModels } else { Action::OpenOptions };
-        parts.push(part(&model, Role::Title, Some(action)));
+        parts.push(part(&model, Role::Title, Some(Action::OpenModels)));
     }
     if let Some(mode) = scene.mode() {
-        let has_list = scene.session.modes.is_some() || !scene.is_option("mode");
-        let action = if has_list { Action::OpenModes } else { Action::OpenOptions };
-        parts.push(part(&mode, Role::Title, Some(action)));
+        parts.push(part(&mode, Role::Title, Some(Action::OpenModes)));
     }
     parts
 }

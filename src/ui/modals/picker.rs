@@ -13,6 +13,10 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
+/// Columns that a list takes at least, where the screen has them, and at most, when its details are long.
+const LEAST_COLS: u16 = 76;
+const MOST_COLS: u16 = 120;
+
 /// Draws it.
 pub(super) fn draw(
     scene: &Scene,
@@ -21,7 +25,8 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    let place = Place::new(area, 76, false);
+    let (labels, whole) = widest(&picker.rows);
+    let place = Place::new(area, whole.clamp(LEAST_COLS, MOST_COLS), false);
     let cols = place.cols();
     let mut sheet = Sheet { title: text::one_line(&picker.title), ..Sheet::default() };
     sheet.tag = if picker.matches.len() < picker.rows.len() {
@@ -32,7 +37,7 @@ pub(super) fn draw(
     sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
     let shown: Vec<&PickerRow> = picker.matches.iter().filter_map(|index| picker.rows.get(*index)).collect();
-    let labels = label_cols(&picker.rows, cols);
+    let labels = labels.min(usize::from(cols) / 2);
     let mut group: Option<&str> = None;
     for (index, row) in shown.iter().enumerate() {
         // By rank the groups come in any order, so a heading over each would say little.
@@ -77,10 +82,14 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-/// Columns of the labels, so that details stand in a column of their own.
-fn label_cols(rows: &[PickerRow], cols: u16) -> usize {
-    let widest = rows.iter().map(|row| text::width(&text::one_line(&row.label))).max().unwrap_or(0);
-    widest.min(usize::from(cols) / 2)
+/// Columns of the widest label, so that details stand in a column of their own, and of a whole row beside it.
+fn widest(rows: &[PickerRow]) -> (usize, u16) {
+    let cols = |of: fn(&PickerRow) -> &str| {
+        rows.iter().map(|row| text::width(&text::one_line(of(row)))).max().unwrap_or_default()
+    };
+    let labels = cols(|row| &row.label);
+    let whole = labels + cols(|row| &row.detail) + cols(|row| &row.right) + 6;
+    (labels, u16::try_from(whole).unwrap_or(u16::MAX))
 }
 
 /// Rows that headings of groups take, with the blank ones before them.
