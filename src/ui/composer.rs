@@ -50,11 +50,21 @@ pub(super) struct Composer {
     place: Rect,
     /// Rows for this width; `None` after each edit.
     rows: Option<(u16, u16)>,
+    /// How it was drawn; `None` after each key.
+    drawn: Option<Drawn>,
+}
+
+/// The text as cells: the text area wraps all of it for each drawing, and while an agent streams nothing changes here.
+#[derive(Debug, Clone)]
+struct Drawn {
+    style: Style,
+    cells: Buffer,
+    cursor: Position,
 }
 
 impl Default for Composer {
     fn default() -> Self {
-        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None }
+        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None }
     }
 }
 
@@ -84,27 +94,33 @@ impl Composer {
         self.area = text_area(clean.split('\n').map(str::to_owned).collect());
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
+        self.forget();
+    }
+
+    /// What was drawn and counted is over.
+    fn forget(&mut self) {
         self.rows = None;
+        self.drawn = None;
     }
 
     /// Puts text in at the cursor, as one step of undo.
     pub fn insert(&mut self, text: &str) -> bool {
         let clean = clean(text);
-        self.rows = None;
+        self.forget();
         !clean.is_empty() && self.area.insert_str(clean)
     }
 
     /// Begins a new line.
     pub fn new_line(&mut self) {
         self.area.insert_newline();
-        self.rows = None;
+        self.forget();
     }
 
     /// A key that nothing else wanted. Returns whether the text changed.
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);
-        self.rows = None;
+        self.forget();
         match (key.code, is_ctrl, is_alt) {
             (KeyCode::Left, false, false) => self.step(-1),
             (KeyCode::Right, false, false) => self.step(1),
@@ -148,6 +164,7 @@ impl Composer {
             return false;
         }
         self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
+        self.drawn = None;
         true
     }
 
@@ -159,6 +176,7 @@ impl Composer {
         let DataCursor(row, col) = self.area.screen_to_data(row, col);
         let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
+        self.drawn = None;
     }
 
     /// How many rows it wants at this width, from 1 to [`MOST_ROWS`].
@@ -194,9 +212,24 @@ impl Composer {
             buf.set_string(place.x, place.y, hint, scene.style(Role::Placeholder));
             return Position::new(place.x, place.y);
         }
-        self.area.set_style(scene.style(Role::Composer));
-        (&self.area).render(place, buf);
-        self.cursor_place(place)
+        let style = scene.style(Role::Composer);
+        let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == place;
+        if self.drawn.as_ref().is_none_or(|drawn| !is_same(drawn)) {
+            self.area.set_style(style);
+            let mut cells = Buffer::empty(place);
+            cells.set_style(place, scene.style(Role::Text));
+            (&self.area).render(place, &mut cells);
+            self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place) });
+        }
+        let Some(drawn) = &self.drawn else { return place.as_position() };
+        for row in place.intersection(buf.area).rows() {
+            for at in row.positions() {
+                if let (Some(to), Some(from)) = (buf.cell_mut(at), drawn.cells.cell(at)) {
+                    to.clone_from(from);
+                }
+            }
+        }
+        drawn.cursor
     }
 
     /// The cursor's cell. The text area counts columns by `char`; terminals draw whole graphemes.

@@ -17,6 +17,9 @@ use crate::model::{
 /// The longest text of one row; a longer message goes on in the next row.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
+/// The same for a message that comes in chunks: its last row is written anew with each batch.
+const MAX_GROWING_BYTES: usize = 4 << 10;
+
 /// The most that is taken of one part of a call.
 const MAX_PART_BYTES: usize = 16 << 10;
 
@@ -93,7 +96,7 @@ impl Docs {
                 let continues = self.message.as_ref().is_some_and(|open| {
                     open.role == *role
                         && (message.is_none() || *message == open.message)
-                        && open.row.text.len() + text.len() <= MAX_TEXT_BYTES
+                        && open.row.text.len() + text.len() <= MAX_GROWING_BYTES
                 });
                 if continues {
                     if let Some(open) = &mut self.message {
