@@ -4,7 +4,7 @@
 //! Not its duty: drawing, IO, clocks, the wire.
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
 //! The user's side is `user` and the dialogs (`modal`); the agent's side is `conn` and `open` (processes and
-//! sessions), `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
+//! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
 //! the agent), `auth` and `choices`. `flow` is what the one may ask of the other. `keep` says
 //! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
@@ -33,6 +33,7 @@ mod restore;
 pub mod search;
 pub mod session;
 pub mod state;
+pub mod tabs;
 mod terminals;
 mod tools;
 pub mod transcript;
@@ -47,6 +48,7 @@ pub use modal::*;
 pub use restore::{play, restore};
 pub use session::*;
 pub use state::*;
+pub use tabs::{Beginning, NewTab, Shelf};
 pub use transcript::*;
 
 use std::time::Instant;
@@ -95,6 +97,8 @@ const MUCH_NOISE: u64 = 50;
 /// Applies an event to the state and says what is to be done.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
+    let front_before = state.active;
+    let is_wish = matches!(event, Event::Act(_));
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
         Event::Act(action) => user::on_action(state, action, now, &mut fx),
@@ -112,6 +116,9 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Theme(name) => user::on_theme(state, name, &mut fx),
         Event::Terminate => conn::quit(state, now, &mut fx),
+    }
+    if state.active != front_before && !is_wish {
+        user::show_draft(state, &mut fx);
     }
     user::settle(state, now);
     keep::flush(state, &mut fx);
@@ -189,6 +196,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.git = git;
             }
         }
+        ServiceEvent::Folders(folders) => user::tabs::on_folders(state, &folders),
+        ServiceEvent::FolderFound { text, found } => user::tabs::on_folder_found(state, &text, found),
         ServiceEvent::History(key, history) => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 // What was typed before the file was read comes after it.

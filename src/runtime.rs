@@ -154,7 +154,7 @@ impl Loop {
         ui::text::link::show(launch.has_links);
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
-        view.home = launch.home;
+        view.home.clone_from(&launch.home);
         view.copies_on_select = launch.copies_on_select;
         if !launch.has_rich_glyphs {
             view.glyphs = Glyphs::plain();
@@ -168,6 +168,7 @@ impl Loop {
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
         let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.editor = launch.editor;
+        doer.home = launch.home;
         doer.clipboard = launch.clipboard;
         let mut this = Self {
             state,

@@ -9,6 +9,7 @@
 
 pub mod clipboard;
 pub mod editor;
+pub mod folder;
 pub mod fs;
 pub mod git;
 pub mod locate;

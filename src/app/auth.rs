@@ -40,7 +40,7 @@ pub(super) fn need_sign_in(state: &mut State, conn: ConnId, key: SessionKey, tex
     );
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
-        user::open_sign_in(state, conn);
+        user::open_sign_in_of(state, key, conn);
     }
 }
 

@@ -9,14 +9,11 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{ConnPhase, Effect, State, asks, call, conn, keep, turn, user, words};
+use super::{ConnPhase, Effect, State, asks, call, conn, keep, tabs, turn, user, words};
 
 /// Puts a session that is open here on the screen.
-pub fn show_session(state: &mut State, key: SessionKey) {
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.has_background_news = false;
-        state.active = key;
-    }
+pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    tabs::activate(state, key, now, fx);
 }
 
 /// Closes a session with its subagents: its turn is cancelled, the agent is told if it can be, and an agent
@@ -46,7 +43,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         state.sessions.remove(member);
     }
     if family.contains(&state.active) {
-        show_session(state, next);
+        tabs::activate(state, next, now, fx);
     }
     if let Some(agent) = agent
         && call::sessions_of(state, agent, true).is_empty()

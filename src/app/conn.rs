@@ -14,8 +14,8 @@ use crate::model::{
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, SessionPhase,
-    State, asks, call, close, open, terminals, turn, user, words,
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
+    SessionPhase, State, asks, call, close, open, tabs, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -40,11 +40,7 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
     let former = session.conn;
     let is_same_program = former.and_then(|conn| state.conns.get(&conn)).map_or_else(
         || session.ledger.keeping.is_with(&spec),
-        |conn| {
-            let former = &conn.spec;
-            let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
-            former.command == spec.command && former.args == spec.args && url(former) == url(&spec)
-        },
+        |conn| tabs::is_same_program(&conn.spec, &spec),
     );
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
@@ -59,7 +55,35 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
     if !is_same_program {
         open::forget_agent(state, key);
     }
-    connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
+    join_or_connect(state, key, spec, now, fx);
+}
+
+/// Gives a session its agent: the process that another tab of this folder has already, else a new one.
+pub(super) fn join_or_connect(
+    state: &mut State,
+    key: SessionKey,
+    spec: AgentSpec,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let Some(shared) = tabs::to_share(state, &spec, &folder, Some(key)) else {
+        connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        begin_with(session, shared, now);
+    }
+    drop_unused(state);
+    open::open_if_ready(state, shared, key, now, fx);
+}
+
+/// A session waits for its connection. What was opened from a list has no view yet that could be kept.
+fn begin_with(session: &mut Session, conn: ConnId, now: Instant) {
+    session.conn = Some(conn);
+    session.phase = SessionPhase::Starting { since: now };
+    let ledger = &mut session.ledger;
+    ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);
 }
 
 /// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
@@ -117,9 +141,7 @@ fn connect(
     let id = ConnId(state.next.conn);
     for key in keys {
         if let Some(session) = state.sessions.get_mut(key) {
-            session.conn = Some(id);
-            session.phase = SessionPhase::Starting { since: now };
-            session.ledger.is_reopening = session.id.is_some() || session.turn_count > 0;
+            begin_with(session, id, now);
         }
     }
     state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
@@ -186,10 +208,11 @@ pub(super) fn on_ready(
     let hint = info.last_session.take();
     open_conn.info = Some(info);
     let agent = open_conn.spec.name.clone();
-    if open_conn.crashes.is_empty() && !agent.is_empty() {
-        fx.push(Effect::SaveAgentChoice { folder: state.setup.folder.clone(), agent });
-    }
+    let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
     let keys = call::sessions_of(state, conn, false);
+    if let Some(session) = keys.first().and_then(|key| state.sessions.get(key)).filter(|_| is_first) {
+        fx.push(Effect::SaveAgentChoice { folder: session.place.cwd.clone(), agent });
+    }
     if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
         && session.id.is_none()
         && !session.ledger.is_reopening
@@ -401,7 +424,7 @@ fn give_up(
     };
     let mut body = vec![words::close_cause(reason, &command), told, next.to_owned()];
     body.extend_from_slice(words::stderr_tail(reason));
-    state.modals.push(Modal::Choice(ChoiceDialog {
+    let dialog = ChoiceDialog {
         title: title.to_owned(),
         body,
         choices: vec![
@@ -414,7 +437,8 @@ fn give_up(
         ],
         selected: 0,
         opened_by_itself: Some(now),
-    }));
+    };
+    tabs::open_dialog(state, first, Modal::Choice(dialog));
 }
 
 fn set_ended(state: &mut State, key: SessionKey, cause: &str) {
@@ -444,7 +468,7 @@ pub(super) fn close_dialogs_of(state: &mut State, conn: ConnId) {
 }
 
 fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
-    state.modals.retain(|modal| match modal {
+    tabs::retain_dialogs(state, |modal| match modal {
         Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {
             !dialog.choices.iter().any(|choice| is_moot(&choice.outcome))
         }

@@ -71,6 +71,15 @@ pub enum Effect {
         /// This agent.
         agent: String,
     },
+    /// Look which folders were used before; comes back as [`ServiceEvent::Folders`].
+    ListFolders,
+    /// Look whether a folder is there; comes back as [`ServiceEvent::FolderFound`].
+    FindFolder {
+        /// As the user named it.
+        text: String,
+        /// What a relative path counts from.
+        base: PathBuf,
+    },
     /// Ask git for branch and state of a folder; comes back as [`ServiceEvent::Git`].
     ReadGit {
         /// For this session.

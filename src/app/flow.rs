@@ -13,6 +13,7 @@ pub use super::choices::{set_mode, set_model, set_option, set_title};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
+pub use super::tabs::{activate, open_tab};
 pub use super::turn::{cancel_turn, submit};
 
 /// An answer to an elicitation.

@@ -6,6 +6,7 @@ mod line;
 pub use form::*;
 pub use line::*;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey, Target};
@@ -107,6 +108,10 @@ pub enum PickerKind {
     Outline,
     /// A file or a page.
     Place,
+    /// An agent for a new tab in this folder.
+    TabAgent(PathBuf),
+    /// A folder for a new tab; the row's value is its path.
+    Folder,
 }
 
 /// A row of a picker.
@@ -292,4 +297,6 @@ pub struct UserView {
     pub left_forms: Vec<AskView>,
     /// Whether keys walk the transcript instead of going into the prompt.
     pub is_browsing: bool,
+    /// The tab that was in front before.
+    pub former_tab: Option<SessionKey>,
 }

@@ -5,6 +5,7 @@
 //! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
 //! has begun; that an agent has forgotten a conversation is always said.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
@@ -13,8 +14,8 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, ViewCommand, aside, asks, auth, call, choices,
-    keep, turn, updates, user, words,
+    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, aside, asks, auth, call, choices, keep, tabs,
+    turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -31,7 +32,8 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         return;
     };
-    let key = add_beside(state, conn, now, fx);
+    let folder = folder_of(state, root);
+    let key = add_beside(state, conn, folder, now, fx);
     take_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
 }
@@ -47,7 +49,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     };
     // An agent refuses to load what is open already, so the open one is shown.
     if let Some(open) = call::session_by_id(state, conn, &id) {
-        state.active = open;
+        tabs::activate(state, open, now, fx);
         return;
     }
     if !caps.can_load && !caps.can_resume {
@@ -55,19 +57,28 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     }
     let listed = state.listed.iter().find(|info| info.id == id).cloned();
-    let key = add_beside(state, conn, now, fx);
+    let folder = folder_of(state, root);
+    let listed = listed.unwrap_or(SessionInfo { id, cwd: folder.clone(), title: None, updated_at: None });
+    let key = add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.id = Some(id);
-        session.ledger.wants_history = true;
-        if let Some(SessionInfo { cwd, title, .. }) = listed {
-            session.title = title;
-            if cwd.is_absolute() {
-                session.place.cwd = cwd;
-            }
-        }
+        take_listed(session, listed);
     }
     take_history(state, key, fx);
     open(state, key, now, fx);
+}
+
+/// Makes a new session one that the agent listed; its history is still to come.
+pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
+    session.id = Some(info.id);
+    session.title = info.title;
+    session.ledger.wants_history = true;
+    if info.cwd.is_absolute() {
+        session.place.cwd = info.cwd;
+    }
+}
+
+fn folder_of(state: &State, key: SessionKey) -> PathBuf {
+    state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
 /// Copies the session, if the agent can.
@@ -98,7 +109,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         ..super::Session::new(key, place.clone())
     };
     copy.ledger.copied_from = Some(key);
-    let forked = add_beside(state, conn, now, fx);
+    let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
         forked,
         super::Session {
@@ -159,9 +170,15 @@ pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &
 }
 
 /// A new session with a living connection, on the screen.
-fn add_beside(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) -> SessionKey {
-    let key = state.add_session();
-    state.active = key;
+fn add_beside(
+    state: &mut State,
+    conn: ConnId,
+    folder: PathBuf,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> SessionKey {
+    let key = state.add_session_in(folder);
+    tabs::activate(state, key, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.conn = Some(conn);
         session.phase = SessionPhase::Starting { since: now };
@@ -171,7 +188,7 @@ fn add_beside(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect
 }
 
 /// Prompts are remembered by folder: another session there has them at hand, else they are read.
-fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(super) fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
     let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());
@@ -183,7 +200,13 @@ fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-fn open_if_ready(state: &mut State, conn: ConnId, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+pub(super) fn open_if_ready(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
         open(state, key, now, fx);
     }
@@ -458,10 +481,10 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
         if session.draft.is_empty() {
             session.draft = copy.draft;
         }
-        if state.active == key {
-            state.active = source;
-            fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
-        }
+    }
+    if state.active == key {
+        // The copy is gone already: its dialogs go with it.
+        tabs::activate(state, source, now, fx);
     }
     call::flash(state, format!("The session could not be copied: {text}"), fx);
 }

@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::search::Search;
-use super::{Keeping, TerminalView, ToolIndex, Transcript};
+use super::{Keeping, Shelf, TerminalView, ToolIndex, Transcript};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,8 @@ pub struct Session {
     pub git: Option<GitInfo>,
     /// Whether something came outside a turn since the last prompt.
     pub has_background_news: bool,
+    /// What its tab keeps while another one is in front.
+    pub shelf: Shelf,
     /// What the reducer must remember between events; nobody draws it.
     pub ledger: Ledger,
 }
@@ -123,6 +125,7 @@ impl Session {
             reading: None,
             git: None,
             has_background_news: false,
+            shelf: Shelf::default(),
             ledger: Ledger::default(),
         }
     }

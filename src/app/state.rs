@@ -123,9 +123,19 @@ impl State {
 
     /// Adds a session in the folder of the setup, without an agent.
     pub fn add_session(&mut self) -> SessionKey {
+        self.add_session_in(self.setup.folder.clone())
+    }
+
+    /// Adds a session in a folder, without an agent. The further roots of the setup belong to its own folder.
+    pub fn add_session_in(&mut self, folder: PathBuf) -> SessionKey {
+        let is_first = folder == self.setup.folder;
         let place = SessionPlace {
-            cwd: self.setup.folder.clone(),
-            additional_directories: self.setup.additional_directories.clone(),
+            cwd: folder,
+            additional_directories: if is_first {
+                self.setup.additional_directories.clone()
+            } else {
+                Vec::new()
+            },
             mcp_servers: self.setup.mcp_servers.clone(),
         };
         self.next.session += 1;

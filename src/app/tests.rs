@@ -13,6 +13,7 @@ mod messages;
 mod once;
 mod sessions;
 mod support;
+mod tabs;
 mod tools;
 mod turns;
 mod v2;

@@ -15,7 +15,7 @@ use crate::model::{
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
     SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, aside, asks, auth, call, conn, keep, messages,
-    open, tools, user, words,
+    open, tabs, tools, user, words,
 };
 
 /// After so long without an answer to a cancel, the user is told and asked.
@@ -474,7 +474,7 @@ fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<I
         return;
     };
     conn::close_dialogs_of(state, agent);
-    state.modals.push(Modal::Choice(ChoiceDialog {
+    let dialog = ChoiceDialog {
         title: "The agent does not answer the cancel".to_owned(),
         body: vec![
             format!("The turn was cancelled, and {} s later the agent still works.", CANCEL_LIMIT.as_secs()),
@@ -487,7 +487,8 @@ fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<I
         ],
         selected: 0,
         opened_by_itself,
-    }));
+    };
+    tabs::open_dialog(state, key, Modal::Choice(dialog));
 }
 
 /// Something happened in a turn: it is not quiet, nor is the one that it works for.

@@ -28,6 +28,7 @@ mod queue;
 mod rows;
 mod search;
 mod sessions;
+pub(super) mod tabs;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -38,14 +39,14 @@ mod validate;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
 pub use commands::{leads_elsewhere, obstacle};
-pub use composer::{Completion, completions, on_draft, selected_completion};
+pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{on_input, settle, takes_input};
 pub use items::is_item_open;
 pub use open::on_open;
 pub use picker::on_theme;
-pub use picker::{on_sessions_listed, open_agents, open_sign_in};
+pub use picker::{on_sessions_listed, open_agents, open_sign_in, open_sign_in_of};
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
@@ -121,7 +122,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
     let top = focus(state);
     if matches!(top, Focus::Main | Focus::Browse) {
         if !composer::on_action(state, action, now, fx)
-            && !items::on_action(state, action, fx)
+            && !items::on_action(state, action, now, fx)
             && !copy::on_action(state, action, fx)
         {
             commands::on_action(state, action, now, fx);

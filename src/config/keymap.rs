@@ -243,8 +243,11 @@ impl Keymap {
             for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
                 let Some(info) = binding.action.and_then(info) else { continue };
                 let key = binding.chord.label();
-                let shown =
-                    if matches!(info.action, Action::Choose(_)) { Action::Choose(1) } else { info.action };
+                let shown = match info.action {
+                    Action::Choose(_) => Action::Choose(1),
+                    Action::ShowTab(_) => Action::ShowTab(1),
+                    other => other,
+                };
                 match rows.iter_mut().skip(first).find(|row| row.action == shown) {
                     Some(row) => row.keys.push(key),
                     None => {
@@ -258,7 +261,8 @@ impl Keymap {
                 }
             }
         }
-        for row in rows.iter_mut().filter(|row| matches!(row.action, Action::Choose(_))) {
+        let is_numbered = |row: &&mut HelpRow| matches!(row.action, Action::Choose(_) | Action::ShowTab(_));
+        for row in rows.iter_mut().filter(is_numbered) {
             row.keys = shorten_digits(&row.keys);
         }
         rows
@@ -324,20 +328,22 @@ fn is_plain_motion(action: Action) -> bool {
     )
 }
 
-/// `1`, `2`, `3` as `1…3`; other keys stay as they are, behind it.
+/// `1`, `2`, `3` as `1…3`, `Alt+1` to `Alt+9` as `Alt+1…9`; other keys stay as they are, behind it.
 fn shorten_digits(keys: &[String]) -> Vec<String> {
-    let mut digits: Vec<&String> = keys.iter().filter(|key| is_digit(key)).collect();
+    let mut digits: Vec<&String> = keys.iter().filter(|key| digit_of(key).is_some()).collect();
     digits.sort();
-    let mut shown = match (digits.first(), digits.last()) {
+    let mut shown = match (digits.first(), digits.last().and_then(|key| digit_of(key))) {
         (Some(first), Some(last)) if digits.len() > 2 => vec![format!("{first}…{last}")],
         _ => digits.into_iter().cloned().collect(),
     };
-    shown.extend(keys.iter().filter(|key| !is_digit(key)).cloned());
+    shown.extend(keys.iter().filter(|key| digit_of(key).is_none()).cloned());
     shown
 }
 
-fn is_digit(key: &str) -> bool {
-    key.len() == 1 && key.bytes().all(|byte| byte.is_ascii_digit())
+/// The digit of a key, pressed with or without Alt.
+fn digit_of(key: &str) -> Option<&str> {
+    let digit = key.strip_prefix("Alt+").unwrap_or(key);
+    (digit.len() == 1 && digit.bytes().all(|byte| byte.is_ascii_digit())).then_some(digit)
 }
 
 #[cfg(test)]

@@ -159,6 +159,19 @@ pub enum Action {
     /// Ends the agent's process.
     ForceStop,
 
+    /// Chooses an agent for a new tab in this folder.
+    NewTab,
+    /// Chooses a folder for a new tab, then an agent.
+    NewTabElsewhere,
+    /// The next tab; behind the last one comes the first.
+    NextTab,
+    /// The tab before.
+    PreviousTab,
+    /// The tab that was in front before.
+    FormerTab,
+    /// The tab at this place, from 1.
+    ShowTab(u8),
+
     /// In all changes: the next changed place.
     NextHunk,
     /// In all changes: the changed place before.

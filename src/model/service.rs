@@ -140,6 +140,15 @@ pub enum ServiceEvent {
     },
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
+    /// Folders that were used before and are there, the latest first.
+    Folders(Vec<PathBuf>),
+    /// The real path of a folder that was named, or why it cannot be used, for the user.
+    FolderFound {
+        /// As it was named.
+        text: String,
+        /// The outcome.
+        found: Result<PathBuf, String>,
+    },
     /// The history of prompts of the session's folder, oldest first.
     History(SessionKey, Vec<String>),
     /// A login command ended; `Err` says why it failed.

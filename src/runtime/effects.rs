@@ -12,6 +12,7 @@ use crate::app::Effect;
 use crate::model::{AgentSpec, ConnId, CopyContent, CopyJob, Location, ServiceEvent, SessionKey};
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
+use crate::services::folder;
 use crate::services::fs::Files;
 use crate::services::git;
 use crate::services::locate::Locator;
@@ -36,6 +37,8 @@ pub struct Doer {
     pub is_leaving: bool,
     /// The command of the user's editor; `None`: the one that is always there.
     pub editor: Option<String>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
     conns: BTreeMap<ConnId, Commands>,
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
@@ -71,6 +74,7 @@ impl Doer {
             themes,
             is_leaving: false,
             editor: None,
+            home: None,
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
@@ -119,6 +123,14 @@ impl Doer {
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
+            }
+            Effect::ListFolders => self.list_folders(),
+            Effect::FindFolder { text, base } => {
+                let home = self.home.clone();
+                self.work(move || {
+                    let found = folder::find(&text, &base, home.as_deref());
+                    Some(ServiceEvent::FolderFound { text, found })
+                });
             }
             Effect::LoadHistory { session, folder } => self.load_history(session, &folder),
             Effect::ReadGit { session, folder } => {
@@ -214,6 +226,15 @@ impl Doer {
         for commands in self.conns.values() {
             commands.stop(true);
         }
+    }
+
+    /// Looks which folders were used before and are still there.
+    fn list_folders(&self) {
+        let Some(store) = self.store.clone() else { return };
+        self.work(move || {
+            let folders = store.folders().into_iter().filter(|folder| folder.is_dir()).collect();
+            Some(ServiceEvent::Folders(folders))
+        });
     }
 
     /// Reads a folder's history of prompts.

@@ -174,6 +174,11 @@ impl Store {
         self.told(self.with(|conn| folders::agent(conn, folder))).flatten()
     }
 
+    /// Folders that were used before, the latest first, at most 100.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.told(self.with(|conn| folders::all(conn))).unwrap_or_default()
+    }
+
     /// Remembers the agent of a folder. At most 1000 folders are remembered, the latest.
     pub fn save_agent(&self, folder: &Path, agent: &str) -> Result<(), StoreError> {
         self.with(|conn| folders::save_agent(conn, &folder.to_string_lossy(), agent, unix_ms()))

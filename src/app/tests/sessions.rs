@@ -153,7 +153,8 @@ fn each_folder_has_its_own_history_of_prompts() {
     let fresh = &desk.state.sessions[&desk.state.active];
     assert_eq!(
         (fresh.place.cwd.to_str(), fresh.history.as_slice()),
-        (Some("/code/shop"), ["here".to_owned()].as_slice())
+        (Some("/code/lib"), ["there".to_owned()].as_slice()),
+        "it works where the tab in front does"
     );
     assert_eq!(loads(&desk.fx), [], "what another session knows already is not read again");
 }

@@ -5,13 +5,14 @@
 
 use std::time::Instant;
 
+use crate::app::tabs as app_tabs;
 use crate::app::{
     ChangesDialog, ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase,
     State, ViewCommand, flow,
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
-use super::{dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions};
+use super::{dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions, tabs};
 
 /// Whether the action means something apart from a dialog, so that the palette may offer it.
 pub fn is_command(action: Action) -> bool {
@@ -36,6 +37,7 @@ pub fn is_command(action: Action) -> bool {
             | Action::Last
             | Action::Accept
             | Action::Choose(_)
+            | Action::ShowTab(_)
             | Action::ToggleChoice
             | Action::NextField
             | Action::PreviousField
@@ -89,9 +91,13 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             "The agent cannot list its sessions, and this one is the only one here.",
         ),
         Action::CloseSession => unless(
-            state.sessions.values().filter(|other| other.parent.is_none()).count() > 1,
-            "This is the only session. Begin another one first, or quit.",
+            app_tabs::tabs(state).count() > 1,
+            "This is the only tab. Open another one first, or quit.",
         ),
+        Action::NewTab => unless(!state.setup.agents.is_empty(), "No agent is known."),
+        Action::NextTab | Action::PreviousTab | Action::FormerTab => {
+            unless(app_tabs::tabs(state).count() > 1, "There is only one tab.")
+        }
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
         Action::RenameSession => unless(can.can_set_title && is_named, "The agent keeps no titles."),
@@ -155,7 +161,10 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         return;
     }
     let key = state.active;
-    if jump::on_action(state, action, fx) || places::on_action(state, action, fx) {
+    if jump::on_action(state, action, fx)
+        || places::on_action(state, action, fx)
+        || tabs::on_action(state, action, now, fx)
+    {
         return;
     }
     match action {

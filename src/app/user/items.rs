@@ -1,5 +1,7 @@
 //! Items of the transcript: marking, opening, folding.
 
+use std::time::Instant;
+
 use crate::app::fold::fold_of;
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
@@ -30,15 +32,15 @@ pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> boo
 }
 
 /// Actions on items. Returns whether it was one.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::SelectPrevious => select(state, Step::Back, fx),
         Action::SelectNext => select(state, Step::On, fx),
         Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
-            Some(id) => toggle(state, id),
+            Some(id) => toggle(state, id, now, fx),
             None => say(state, "Mark an item first.", fx),
         },
-        Action::ToggleItem(id) => toggle(state, id),
+        Action::ToggleItem(id) => toggle(state, id, now, fx),
         Action::ToggleAllFolds => toggle_all(state),
         Action::InspectItem => inspect(state, fx),
         Action::OpenLocation => open_location(state, fx),
@@ -94,13 +96,13 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
 }
 
 /// Opens or folds an item. That of a subagent shows the subagent's own session.
-fn toggle(state: &mut State, id: ItemId) {
+fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
     let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
         ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
         _ => None,
     });
     if let Some(child) = child {
-        flow::show_session(state, child);
+        flow::show_session(state, child, now, fx);
         return;
     }
     let shows_thoughts = state.shows_thoughts;

@@ -48,7 +48,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     {
         flow::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
-        flow::show_session(state, parent);
+        flow::show_session(state, parent, now, fx);
     } else if is_turn_in_full_run(state) {
         flow::cancel_turn(state, state.active, now, fx);
     } else if let Some(session) = state.sessions.get_mut(&state.active)

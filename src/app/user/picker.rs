@@ -5,13 +5,16 @@
 
 use std::time::Instant;
 
+use crate::app::tabs::open_dialog;
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, flow};
 use crate::model::{
     Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, Purpose, SessionId,
+    SessionKey,
 };
 
 use super::{
     copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, rows, say, sessions,
+    tabs,
 };
 
 /// Rows that a page key moves by.
@@ -38,6 +41,13 @@ pub fn open_sign_in(state: &mut State, conn: ConnId) {
     let mut picker = sign_in(state, conn);
     picker.is_by_itself = true;
     push(state, picker);
+}
+
+/// The same for a session that may be in another tab: then it waits there.
+pub fn open_sign_in_of(state: &mut State, key: SessionKey, conn: ConnId) {
+    let mut picker = sign_in(state, conn);
+    picker.is_by_itself = true;
+    open_dialog(state, key, Modal::Picker(picker));
 }
 
 /// The picker of ways to sign in to this agent.
@@ -189,7 +199,12 @@ pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
     fx.push(Effect::SetTheme(name));
 }
 
-fn refilter(picker: &mut Picker) {
+pub fn refilter(picker: &mut Picker) {
+    if picker.kind == PickerKind::Folder {
+        // What is typed may be a path that no row has.
+        picker.rows.retain(|row| row.group.is_some());
+        picker.rows.extend(tabs::typed_row(&picker.filter.text));
+    }
     let texts = picker.rows.iter().map(|row| (row.label.as_str(), row.detail.as_str()));
     picker.matches = fuzzy::rank(&picker.filter.text, texts);
     picker.selected = 0;
@@ -209,13 +224,17 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
         (_, PickerValue::Target(target)) => on_open(state, target, fx),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
-        (_, PickerValue::Open(key)) => flow::show_session(state, key),
+        (_, PickerValue::Open(key)) => flow::show_session(state, key, now, fx),
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
         (
             PickerKind::Palette | PickerKind::Copy | PickerKind::Outline | PickerKind::Place,
             PickerValue::Id(_),
         ) => {}
+        (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
+            tabs::pick_agent(state, folder, &name, now, fx)
+        }
+        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
         (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),
         (PickerKind::Model, PickerValue::Id(id)) => flow::set_model(state, key, ModelId::from(id), now, fx),
         (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),

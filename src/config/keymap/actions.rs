@@ -33,6 +33,7 @@ macro_rules! actions {
             match action {
                 $(Action::$variant => Some($name),)+
                 Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
+                Action::ShowTab(place) => TABS.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
                 Action::Scroll(_) | Action::ToggleItem(_) | Action::Mark(_) => None,
             }
         }
@@ -101,10 +102,10 @@ actions! {
     OpenOptions, "open-options", true, "Change the agent's options";
     OpenAgents, "open-agents", true, "Choose an agent";
     OpenSessions, "open-sessions", true, "Show, open, close or delete a session";
-    NewSession, "new-session", true, "Start a new session with this agent";
+    NewSession, "new-session", true, "Open a tab with this agent";
     ForkSession, "fork-session", true, "Fork this session";
     RenameSession, "rename-session", true, "Rename this session";
-    CloseSession, "close-session", true, "Close this session";
+    CloseSession, "close-session", true, "Close this tab and its session";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
     OpenThemes, "open-themes", true, "Choose a theme";
     OpenLog, "open-log", true, "Show the log of the connection";
@@ -113,6 +114,12 @@ actions! {
     SignOut, "sign-out", true, "Sign out of the agent";
     RestartAgent, "restart-agent", true, "Restart the agent and go on";
     ForceStop, "force-stop", true, "Force the agent to stop";
+
+    NewTab, "new-tab", true, "Open a tab with an agent in this folder";
+    NewTabElsewhere, "new-tab-elsewhere", true, "Open a tab in another folder";
+    NextTab, "next-tab", true, "The next tab";
+    PreviousTab, "previous-tab", true, "The tab before";
+    FormerTab, "former-tab", true, "The tab that was in front before";
 
     NextHunk, "next-hunk", false, "The next changed place";
     PreviousHunk, "previous-hunk", false, "The changed place before";
@@ -144,26 +151,32 @@ actions! {
     Quit, "quit", true, "Quit; asks once while a turn runs";
 }
 
-macro_rules! choose {
-    ($($place:literal, $name:literal;)+) => {
-        /// The choices by number.
-        const CHOOSE: &[ActionInfo] = &[$(ActionInfo {
-            action: Action::Choose($place),
+macro_rules! numbered {
+    ($table:ident, $variant:ident, $text:literal, $($place:literal, $name:literal;)+) => {
+        const $table: &[ActionInfo] = &[$(ActionInfo {
+            action: Action::$variant($place),
             name: $name,
-            text: "Take the choice at this place",
+            text: $text,
             is_in_palette: false,
         },)+];
     };
 }
 
-choose! {
+numbered! {
+    CHOOSE, Choose, "Take the choice at this place",
     1, "choose-1"; 2, "choose-2"; 3, "choose-3"; 4, "choose-4"; 5, "choose-5";
     6, "choose-6"; 7, "choose-7"; 8, "choose-8"; 9, "choose-9";
 }
 
+numbered! {
+    TABS, ShowTab, "The tab at this place",
+    1, "show-tab-1"; 2, "show-tab-2"; 3, "show-tab-3"; 4, "show-tab-4"; 5, "show-tab-5";
+    6, "show-tab-6"; 7, "show-tab-7"; 8, "show-tab-8"; 9, "show-tab-9";
+}
+
 /// All actions that can be bound, in the order of help and palette.
 pub fn all() -> impl Iterator<Item = &'static ActionInfo> {
-    PLAIN.iter().chain(CHOOSE)
+    PLAIN.iter().chain(CHOOSE).chain(TABS)
 }
 
 /// The row of an action.

@@ -1,6 +1,6 @@
 //! What is kept by folder: its prompts, and the agent that was last used in it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
@@ -58,6 +58,13 @@ pub(super) fn insert_prompt(conn: &Connection, folder: &str, text: &str, at_ms: 
     conn.prepare_cached("INSERT INTO prompts (folder, text, at) VALUES (?1, ?2, ?3)")?
         .execute(params![folder, text, at_ms])?;
     Ok(())
+}
+
+/// Folders that were used before, the latest first.
+pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<PathBuf>> {
+    let mut query = conn.prepare_cached("SELECT folder FROM folders ORDER BY at DESC LIMIT 100")?;
+    let rows = query.query_map([], |row| row.get::<_, String>(0))?;
+    rows.map(|folder| folder.map(PathBuf::from)).collect()
 }
 
 /// The agent that was last used in a folder.

@@ -65,7 +65,7 @@ pub(super) fn draw(
         sheet.foot = words(scene, Role::TextDim, note, cols);
     }
     let takes = match picker.kind {
-        PickerKind::Agent => "starts it",
+        PickerKind::Agent | PickerKind::TabAgent(_) => "starts it",
         PickerKind::Session => "opens it",
         PickerKind::Palette => "does it",
         _ => "takes it",

@@ -1,0 +1,209 @@
+//! Tabs: every session that is open here and works for nobody else, in the order in which they were opened.
+//!
+//! Duty: opening a tab, putting one in front, and keeping the dialogs of the others for when they are shown again.
+//! Not its duty: closing (`close`), processes (`conn`), what the user chooses from (`user::tabs`).
+//! Two tabs with the same agent in the same folder share its process: agents serve several sessions, and some ruin
+//! what they keep when two of them work in one folder. In another folder an agent gets a process of its own, since
+//! many read settings where they are started.
+//! Invariants: a dialog of a tab takes keys only while that tab is in front; what a session is shown with for the
+//! first time is its own.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::model::{AgentSpec, ConnId, KeptSession, SessionInfo, SessionKey};
+
+use super::{Conn, Effect, Modal, PickerKind, Session, State, call, conn, open, restore, user};
+
+/// A tab to be opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTab {
+    /// Where it works, absolute.
+    pub folder: PathBuf,
+    /// Its agent; `None`: the user is asked.
+    pub agent: Option<AgentSpec>,
+    /// What stands in it.
+    pub begin: Beginning,
+}
+
+/// What stands in a tab at first.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Beginning {
+    /// Nothing: a new session.
+    New,
+    /// A session that the agent keeps; its history comes from the agent.
+    Listed(SessionInfo),
+    /// A session that parlor kept, read and locked already. It stands on the screen at once; then its agent is
+    /// asked to go on with it.
+    Kept(Box<KeptSession>),
+}
+
+/// What a tab keeps while another one is in front.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shelf {
+    /// Its dialogs, the top one last.
+    pub modals: Vec<Modal>,
+    /// Whether keys walked its transcript.
+    pub is_browsing: bool,
+}
+
+/// The sessions that have a tab, in the order of the tabs.
+pub fn tabs(state: &State) -> impl DoubleEndedIterator<Item = &Session> {
+    state.sessions.values().filter(|session| session.parent.is_none())
+}
+
+/// The tab that is in front.
+pub fn front(state: &State) -> SessionKey {
+    call::root_of(state, state.active)
+}
+
+/// Opens a tab and puts it in front. What is open in a tab already is only put in front.
+pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effect>) -> SessionKey {
+    let NewTab { folder, agent, begin } = tab;
+    let shared = agent.as_ref().and_then(|spec| to_share(state, spec, &folder, None));
+    if let Some(known) = open_already(state, &begin, shared) {
+        activate(state, known, now, fx);
+        return known;
+    }
+    let is_listed = matches!(begin, Beginning::Listed(_));
+    let key = state.add_session_in(folder.clone());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        match begin {
+            Beginning::New => {}
+            Beginning::Listed(info) => open::take_listed(session, info),
+            Beginning::Kept(kept) => {
+                restore::restore(session, *kept, now);
+                session.place.cwd.clone_from(&folder);
+            }
+        }
+    }
+    activate(state, key, now, fx);
+    fx.push(Effect::ReadGit { session: key, folder });
+    open::take_history(state, key, fx);
+    match agent {
+        // What the agent told of its session holds for this agent.
+        Some(spec) if is_listed => conn::join_or_connect(state, key, spec, now, fx),
+        Some(spec) => conn::start_agent(state, key, spec, now, fx),
+        None => user::open_agents(state),
+    }
+    key
+}
+
+/// The living connection that a session in this folder shares with others of the same agent.
+pub(super) fn to_share(
+    state: &State,
+    spec: &AgentSpec,
+    folder: &Path,
+    except: Option<SessionKey>,
+) -> Option<ConnId> {
+    let is_it = |conn: &&Conn| {
+        conn.is_alive()
+            && is_same_program(&conn.spec, spec)
+            && tabs(state).any(|session| {
+                session.conn == Some(conn.id) && session.place.cwd == folder && Some(session.key) != except
+            })
+    };
+    state.conns.values().find(is_it).map(|conn| conn.id)
+}
+
+/// Whether both start the same agent. Variables may differ: a sign-in adds some.
+pub(super) fn is_same_program(one: &AgentSpec, other: &AgentSpec) -> bool {
+    let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
+    one.command == other.command && one.args == other.args && url(one) == url(other)
+}
+
+fn open_already(state: &State, begin: &Beginning, shared: Option<ConnId>) -> Option<SessionKey> {
+    match begin {
+        Beginning::New => None,
+        Beginning::Listed(info) => call::session_by_id(state, shared?, &info.id),
+        Beginning::Kept(kept) => {
+            let uid = kept.head.kept_as.as_ref()?;
+            let mut all = state.sessions.values();
+            all.find(|session| session.ledger.keeping.kept_as.as_ref() == Some(uid)).map(|open| open.key)
+        }
+    }
+}
+
+/// Puts a session that is open here on the screen, with the dialogs of its tab.
+pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if !state.sessions.contains_key(&key) {
+        return;
+    }
+    let (from, to) = (front(state), call::root_of(state, key));
+    if from != to {
+        shelve(state, from, fx);
+        take_down(state, to, now);
+        state.user.former_tab = Some(from);
+        // What was begun in one tab must not end in another.
+        state.user.last_reject = None;
+        state.last_interrupt = None;
+        state.user.completion = 0;
+    }
+    state.active = key;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.has_background_news = false;
+    }
+}
+
+/// Puts the dialogs away with the tab that they belong to. What belongs to none is closed.
+fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
+    let mut modals = std::mem::take(&mut state.modals);
+    let is_browsing = std::mem::take(&mut state.user.is_browsing);
+    modals.retain(|modal| match modal {
+        Modal::Picker(picker) => {
+            if picker.kind == PickerKind::Theme {
+                fx.push(Effect::SetTheme(state.setup.theme.clone()));
+            }
+            matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
+        }
+        Modal::Help { .. } => false,
+        Modal::Choice(_)
+        | Modal::Queue { .. }
+        | Modal::Log { .. }
+        | Modal::Connection(_)
+        | Modal::Inspect(_)
+        | Modal::Changes(_)
+        | Modal::Line(_) => true,
+    });
+    if let Some(left) = state.sessions.get_mut(&from) {
+        left.shelf = Shelf { modals, is_browsing };
+    }
+}
+
+/// Takes the dialogs of a tab from its shelf. Those that once opened by themselves come into view by themselves
+/// again, so their grace period begins anew.
+fn take_down(state: &mut State, to: SessionKey, now: Instant) {
+    let Some(session) = state.sessions.get_mut(&to) else { return };
+    let Shelf { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
+    for modal in &mut modals {
+        match modal {
+            Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),
+            Modal::Picker(picker) => picker.shown_at = None,
+            _ => {}
+        }
+    }
+    state.modals = modals;
+    state.user.is_browsing = is_browsing;
+}
+
+/// Opens a dialog that belongs to a session: at once if its tab is in front, else when it is.
+pub(super) fn open_dialog(state: &mut State, key: SessionKey, modal: Modal) {
+    let root = call::root_of(state, key);
+    if root == front(state) {
+        state.modals.push(modal);
+    } else if let Some(session) = state.sessions.get_mut(&root) {
+        session.shelf.modals.push(modal);
+    }
+}
+
+/// Closes dialogs, in whichever tab they are.
+pub(super) fn retain_dialogs(state: &mut State, is_kept: impl Fn(&Modal) -> bool) {
+    state.modals.retain(&is_kept);
+    let shelved: Vec<SessionKey> =
+        tabs(state).filter(|session| !session.shelf.modals.is_empty()).map(|session| session.key).collect();
+    for key in shelved {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.shelf.modals.retain(&is_kept);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Several tabs: opening, sharing a process, routing, dialogs that wait in their tab.
+
+use std::path::PathBuf;
+
+use super::support::*;
+use crate::app::tabs::tabs;
+use crate::app::*;
+use crate::model::*;
+
+fn fake() -> AgentSpec {
+    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
+}
+
+fn new_tab(folder: &str, agent: AgentSpec) -> NewTab {
+    NewTab { folder: folder.into(), agent: Some(agent), begin: Beginning::New }
+}
+
+impl Desk {
+    fn open_tab(&mut self, tab: NewTab) -> SessionKey {
+        let mut key = None;
+        self.flow(|state, now, fx| key = Some(flow::open_tab(state, tab, now, fx)));
+        key.unwrap()
+    }
+
+    /// A second tab with a process of its own, in another folder, its session open as `two`, in front.
+    fn two_tabs() -> (Self, SessionKey, ConnId) {
+        let mut desk = Self::ready();
+        let key = desk.open_tab(new_tab("/code/lib", fake()));
+        let conn = desk.state.sessions[&key].conn.unwrap();
+        let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
+        desk.play(Event::Agent(conn, AgentEvent::Started { pid: Some(8) }));
+        desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+        desk.reply_to(
+            conn,
+            Ok(Reply::Session(SessionReply { id: Some("two".into()), ..Default::default() })),
+        );
+        desk.fx.clear();
+        (desk, key, conn)
+    }
+
+    fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
+        let tag = self.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+        self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)))
+    }
+}
+
+#[test]
+fn a_tab_in_another_folder_has_an_agent_of_its_own() {
+    let (desk, key, conn) = Desk::two_tabs();
+    assert_ne!(conn, CONN);
+    assert_eq!(desk.state.active, key);
+    assert_eq!(desk.state.sessions[&key].place.cwd, PathBuf::from("/code/lib"));
+    assert_eq!(tabs(&desk.state).count(), 2);
+}
+
+#[test]
+fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
+    let mut desk = Desk::ready();
+    let key = desk.open_tab(new_tab("/code/shop", fake()));
+    desk.expect_sent("call new");
+    assert_eq!(desk.state.sessions[&key].conn, Some(CONN));
+    desk.open("two");
+    // Each update goes to the session that it names.
+    desk.agent(AgentEvent::Update("two".into(), says("second")));
+    desk.agent(AgentEvent::Update(ID.into(), says("first")));
+    assert_eq!(digest(&desk.state.sessions[&key]), "ready · idle\nagent \"second\" …");
+    desk.expect("ready · idle\nagent \"first\" …");
+    // Another agent has its own, also here.
+    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    desk.fx.clear();
+    desk.open_tab(new_tab("/code/shop", other));
+    desk.expect_sent("connect 2 after 0 ms");
+}
+
+#[test]
+fn a_tab_that_is_opened_while_its_agent_still_starts_waits_for_it() {
+    let mut desk = Desk::started();
+    let key = desk.open_tab(new_tab("/code/shop", fake()));
+    desk.expect_sent("connect 1 after 0 ms");
+    desk.handshake(all_capabilities()).expect_sent("call new\ncall new");
+    assert_eq!(desk.state.sessions[&key].conn, Some(CONN));
+}
+
+#[test]
+fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
+    let info = SessionInfo {
+        id: "old".into(),
+        cwd: "/code/lib".into(),
+        title: Some("Skew".into()),
+        updated_at: None,
+    };
+    let listed =
+        || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };
+    let mut desk = Desk::ready();
+    let key = desk.open_tab(listed());
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    desk.fx.clear();
+    desk.play(Event::Agent(
+        conn,
+        AgentEvent::Ready(Box::new(AgentInfo { capabilities: all_capabilities(), ..Default::default() })),
+    ));
+    desk.expect_sent("call load old");
+    assert_eq!(desk.state.sessions[&key].title.as_deref(), Some("Skew"));
+    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    assert_eq!(desk.open_tab(listed()), key);
+    assert_eq!((desk.state.active, desk.state.sessions.len()), (key, 2));
+}
+
+#[test]
+fn a_kept_session_opens_in_a_tab_and_only_once() {
+    let head = SessionHead {
+        kept_as: Some("uid".into()),
+        agent: "fake".into(),
+        command: "fake".into(),
+        session: Some("old".into()),
+        place: SessionPlace { cwd: "/code/shop".into(), ..Default::default() },
+        ..Default::default()
+    };
+    let events = vec![KeptEvent {
+        at_ms: 0,
+        turn: 1,
+        record: Record::Prompt { text: "fix it".into(), is_again: false },
+    }];
+    let kept = KeptSession { head, draft: "next".into(), events, ..Default::default() };
+    let tab = || NewTab {
+        folder: "/code/shop".into(),
+        agent: Some(fake()),
+        begin: Beginning::Kept(Box::new(kept.clone())),
+    };
+    let mut desk = Desk::ready();
+    let key = desk.open_tab(tab());
+    desk.expect_sent("call resume old");
+    let session = &desk.state.sessions[&key];
+    assert_eq!((session.draft.as_str(), session.turn_count), ("next", 1));
+    assert_eq!(desk.open_tab(tab()), key);
+    assert_eq!(desk.state.sessions.len(), 2);
+}
+
+#[test]
+fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    let before = desk.state.sessions[&KEY].clone();
+    let ended =
+        CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
+    desk.play(Event::Agent(conn, AgentEvent::Closed(ended)));
+    desk.expect_sent("connect 3 after 500 ms");
+    assert_eq!((desk.state.active, &desk.state.sessions[&KEY]), (KEY, &before));
+    assert!(matches!(desk.state.sessions[&key].phase, SessionPhase::Starting { .. }));
+}
+
+#[test]
+fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_is_seen() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+    desk.flow(|state, now, fx| flow::cancel_turn(state, key, now, fx));
+    desk.play(Event::Act(Action::ShowTab(1)));
+    desk.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
+    assert_eq!(desk.state.modals, [], "the tab in front keeps its keys");
+    desk.wait(5).play(Event::Input).play(Event::Act(Action::ShowTab(2)));
+    let shown = desk.state.modals.last();
+    assert!(matches!(shown, Some(Modal::Choice(dialog)) if dialog.opened_by_itself == Some(desk.now)));
+    // A key right behind the one that changed the tab chooses nothing.
+    desk.fx.clear();
+    desk.play(Event::Input).play(Event::Act(Action::Choose(3))).expect_sent("");
+    desk.wait(1).play(Event::Input).play(Event::Act(Action::Choose(3)));
+    desk.expect_sent("disconnect 2 now");
+    assert_eq!(desk.state.sessions[&key].conn, Some(conn));
+}
+
+#[test]
+fn each_tab_keeps_its_draft_and_its_pages() {
+    let (mut desk, key, _) = Desk::two_tabs();
+    desk.play(Event::Draft("in two".into())).play(Event::Act(Action::OpenLog));
+    desk.play(Event::Act(Action::PreviousTab)).expect_sent("draft \"\"");
+    assert_eq!((desk.state.active, desk.state.modals.len()), (KEY, 0));
+    desk.play(Event::Draft("in one".into())).play(Event::Act(Action::FormerTab));
+    desk.expect_sent("draft \"in two\"");
+    assert!(matches!(desk.state.modals.as_slice(), [Modal::Log { .. }]));
+    assert_eq!(desk.state.sessions[&KEY].draft, "in one");
+    desk.play(Event::Act(Action::NextTab));
+    assert_eq!(desk.state.active, KEY, "behind the last comes the first");
+    assert_eq!(desk.state.sessions[&key].shelf.modals.len(), 1);
+}
+
+#[test]
+fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
+    let (mut desk, ..) = Desk::two_tabs();
+    desk.state.setup.themes = vec!["dark".into(), "light".into()];
+    desk.state.setup.theme = "dark".into();
+    desk.play(Event::Act(Action::OpenThemes)).play(Event::Act(Action::Down));
+    desk.fx.clear();
+    desk.play(Event::Act(Action::ShowTab(1)));
+    assert!(desk.fx.contains(&Effect::SetTheme("dark".into())));
+    desk.play(Event::Act(Action::ShowTab(2)));
+    assert_eq!(desk.state.modals, []);
+}
+
+#[test]
+fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
+    let (mut desk, key, _) = Desk::two_tabs();
+    desk.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+    desk.expect_sent("call close two\ndisconnect 2");
+    assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
+    // One that another tab shares goes on.
+    let shared = desk.open_tab(new_tab("/code/shop", fake()));
+    desk.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::close_session(state, shared, now, fx));
+    desk.expect_sent("call close three");
+}
+
+#[test]
+fn a_tab_that_does_not_exist_is_told() {
+    let (mut desk, key, _) = Desk::two_tabs();
+    desk.play(Event::Act(Action::ShowTab(9)));
+    assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("There are 2 tabs.")));
+}
+
+#[test]
+fn a_new_tab_is_chosen_by_agent_and_by_folder() {
+    let mut desk = Desk::ready();
+    let choice = |name: &str| AgentChoice {
+        spec: AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() },
+        title: name.into(),
+        source: "found".into(),
+    };
+    desk.state.setup.agents = vec![choice("fake"), choice("other")];
+    desk.play(Event::Act(Action::NewTab)).play(Event::Act(Action::Last)).play(Event::Act(Action::Accept));
+    assert!(desk.fx.contains(&Effect::ListFolders), "the last row leads to other folders");
+    let known = vec!["/code/shop".into(), "/code/lib".into()];
+    desk.service(ServiceEvent::Folders(known));
+    desk.play(Event::Line(LineEdit::Insert("../nowhere".into()))).play(Event::Act(Action::Accept));
+    let wanted = Effect::FindFolder { text: "../nowhere".into(), base: "/code/shop".into() };
+    assert_eq!(desk.fx.iter().filter(|effect| **effect == wanted).count(), 1);
+    let found = Err("It is not there.".into());
+    desk.service(ServiceEvent::FolderFound { text: "../nowhere".into(), found });
+    let Some(Modal::Picker(again)) = desk.state.modals.last() else {
+        panic!("the folders are asked for again")
+    };
+    assert_eq!((again.filter.text.as_str(), again.note.as_deref()), ("../nowhere", Some("It is not there.")));
+    let found = Ok("/code/lib".into());
+    desk.service(ServiceEvent::FolderFound { text: "/code/lib".into(), found });
+    desk.fx.clear();
+    desk.play(Event::Act(Action::Down)).play(Event::Act(Action::Accept));
+    desk.expect_sent("connect 2 after 0 ms\ndraft \"\"");
+    let front = desk.state.active_session().unwrap();
+    assert_eq!((front.place.cwd.to_str(), tabs(&desk.state).count()), (Some("/code/lib"), 2));
+}

@@ -1,0 +1,184 @@
+//! Tabs by keys: which one comes to the front, and what a new one is opened with.
+//!
+//! A new tab wants an agent, and before that perhaps a folder: picked among those that were used before, or typed.
+//! Whether a typed folder is there is for the runtime to say; until then nothing changes.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::app::tabs::{self, Beginning, NewTab};
+use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, flow};
+use crate::model::{Action, SessionKey};
+
+use super::{picker, rows, say};
+
+/// Whether the action was about tabs.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::NewTab => {
+            let folder = front_folder(state);
+            open_agents(state, folder);
+        }
+        Action::NewTabElsewhere => open_folders(state, fx),
+        Action::NextTab => step(state, 1, now, fx),
+        Action::PreviousTab => step(state, -1, now, fx),
+        Action::FormerTab => {
+            let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
+            match former.filter(|key| *key != tabs::front(state)) {
+                Some(key) => flow::activate(state, key, now, fx),
+                None => say(state, "No other tab was in front before.", fx),
+            }
+        }
+        Action::ShowTab(place) => show_at(state, place, now, fx),
+        _ => return false,
+    }
+    true
+}
+
+fn keys(state: &State) -> Vec<SessionKey> {
+    tabs::tabs(state).map(|session| session.key).collect()
+}
+
+fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = keys(state);
+    let front = tabs::front(state);
+    let place = keys.iter().position(|key| *key == front).unwrap_or(0);
+    let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
+    let next = isize::try_from(place).unwrap_or(0).saturating_add(by).rem_euclid(count);
+    if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
+        flow::activate(state, *key, now, fx);
+    }
+}
+
+fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = keys(state);
+    match usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
+        Some(key) => flow::activate(state, *key, now, fx),
+        None => {
+            let count = keys.len();
+            let are = if count == 1 { "is 1 tab" } else { "are" };
+            let text =
+                if count == 1 { format!("There {are}.") } else { format!("There {are} {count} tabs.") };
+            say(state, text, fx);
+        }
+    }
+}
+
+fn front_folder(state: &State) -> PathBuf {
+    let front = state.sessions.get(&tabs::front(state));
+    front.map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+}
+
+/// Which agent for a new tab in this folder; the last row leads to other folders.
+fn open_agents(state: &mut State, folder: PathBuf) {
+    let mut agents = rows::agents(state);
+    for row in &mut agents {
+        row.is_current = false;
+    }
+    agents.push(PickerRow {
+        value: PickerValue::Action(Action::NewTabElsewhere),
+        label: "Another folder".to_owned(),
+        detail: String::new(),
+        right: String::new(),
+        group: Some("Elsewhere".to_owned()),
+        is_current: false,
+    });
+    let title = match folder.file_name() {
+        Some(name) => format!("New tab in {}", name.display()),
+        None => format!("New tab in {}", folder.display()),
+    };
+    let last = state.conn_of(tabs::front(state)).map(|conn| conn.spec.name.clone());
+    let last = last.or_else(|| state.setup.last_agent.clone());
+    let mut agents = picker::new(PickerKind::TabAgent(folder), title, agents);
+    let is_last =
+        |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name) == last.as_ref());
+    agents.selected = agents.rows.iter().position(is_last).unwrap_or(0);
+    picker::push(state, agents);
+}
+
+/// An agent was picked for a new tab.
+pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
+    let spec = choice.spec.clone();
+    fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
+    flow::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
+}
+
+/// Which folder for a new tab.
+fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
+    push_folders(state, LineInput::default(), None);
+    fx.push(Effect::ListFolders);
+}
+
+fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
+    let mut known: Vec<PathBuf> = Vec::new();
+    for session in tabs::tabs(state) {
+        if !known.contains(&session.place.cwd) {
+            known.push(session.place.cwd.clone());
+        }
+    }
+    let rows = known.iter().map(|folder| folder_row(folder, "Open here")).collect();
+    let mut folders = picker::new(PickerKind::Folder, "New tab in which folder?", rows);
+    folders.note = note.or_else(|| Some("Or type a path: ~/code/shop, ../lib.".to_owned()));
+    folders.filter = filter;
+    picker::refilter(&mut folders);
+    picker::push(state, folders);
+}
+
+fn folder_row(folder: &Path, group: &str) -> PickerRow {
+    let path = folder.display().to_string();
+    PickerRow {
+        value: PickerValue::Id(path.clone()),
+        label: path,
+        detail: String::new(),
+        right: String::new(),
+        group: Some(group.to_owned()),
+        is_current: false,
+    }
+}
+
+/// The folders that were used before are known.
+pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
+    for modal in &mut state.modals {
+        let Modal::Picker(picker) = modal else { continue };
+        if picker.kind != PickerKind::Folder {
+            continue;
+        }
+        for folder in folders {
+            let row = folder_row(folder, "Used before");
+            if !picker.rows.iter().any(|known| known.value == row.value) {
+                picker.rows.push(row);
+            }
+        }
+        let marked = picker.selected;
+        picker::refilter(picker);
+        picker.selected = marked.min(picker.matches.len().saturating_sub(1));
+    }
+}
+
+/// The row for what was typed, if that can be a path.
+pub fn typed_row(text: &str) -> Option<PickerRow> {
+    let text = text.trim();
+    let is_path = text.contains(['/', '\\']) || text.starts_with(['~', '.']);
+    is_path.then(|| PickerRow {
+        value: PickerValue::Id(text.to_owned()),
+        label: text.to_owned(),
+        detail: "as typed".to_owned(),
+        right: String::new(),
+        group: None,
+        is_current: false,
+    })
+}
+
+/// A folder was picked or typed: is it there?
+pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
+    fx.push(Effect::FindFolder { text, base: front_folder(state) });
+}
+
+/// The folder is there, or why not: then it can be typed once more.
+pub fn on_folder_found(state: &mut State, text: &str, found: Result<PathBuf, String>) {
+    match found {
+        Ok(folder) => open_agents(state, folder),
+        Err(why) => push_folders(state, LineInput::new(text), Some(why)),
+    }
+}
