@@ -48,7 +48,7 @@ pub use modal::*;
 pub use restore::{play, restore};
 pub use session::*;
 pub use state::*;
-pub use tabs::{Beginning, NewTab, Shelf};
+pub use tabs::{Beginning, NewTab, Shelf, TabMark, Unseen, UnseenKind};
 pub use transcript::*;
 
 use std::time::Instant;

@@ -61,6 +61,10 @@ pub struct Config {
     pub plain: bool,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
+    /// Whether the terminal's bell rings when something waits that is not in view.
+    pub bell: bool,
+    /// Whether the terminal is told of it in words (OSC 9), to show a notification.
+    pub notify: bool,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Where each value comes from, by dotted name; what is missing here is a default.
@@ -83,6 +87,8 @@ impl Default for Config {
             hyperlinks: None,
             plain: false,
             reduced_motion: false,
+            bell: true,
+            notify: false,
             folds: FoldRules::default(),
             origins: BTreeMap::new(),
         }
@@ -225,7 +231,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         reader.unknown_keys(
             ui,
             "[ui]",
-            &["copy_on_select", "hyperlinks", "mouse", "plain", "reduced_motion"],
+            &["bell", "copy_on_select", "hyperlinks", "mouse", "notify", "plain", "reduced_motion"],
         );
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
@@ -233,6 +239,8 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.mouse = switch("mouse", config.mouse);
         config.plain = switch("plain", config.plain);
         config.copy_on_select = switch("copy_on_select", config.copy_on_select);
+        config.bell = switch("bell", config.bell);
+        config.notify = switch("notify", config.notify);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));
     }

@@ -52,6 +52,15 @@ pub type ThemeFor = fn([u8; 3]) -> String;
 /// An interrupt that comes so soon after parlor took the terminal back was meant for what had it before.
 const LATE_INTERRUPT: Duration = Duration::from_millis(500);
 
+/// How the user is called when something waits that is not in view.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Calls {
+    /// By the bell.
+    pub bell: bool,
+    /// By words that the terminal may show as a notification (OSC 9).
+    pub notify: bool,
+}
+
 /// What is needed to run a session in the terminal.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Launch {
@@ -69,6 +78,8 @@ pub struct Launch {
     pub theme_for: Option<ThemeFor>,
     /// Whether nothing moves by itself.
     pub reduced_motion: bool,
+    /// How the user is called.
+    pub calls: Calls,
     /// Whether the terminal shows marks beyond ASCII.
     pub has_rich_glyphs: bool,
     /// Whether the terminal shows links (OSC 8).
@@ -132,6 +143,9 @@ struct Loop {
     back_since: Option<Instant>,
     /// The budget ended before what was ready.
     has_more: bool,
+    calls: Calls,
+    /// The title that the terminal was told last.
+    title: String,
 }
 
 /// What woke the loop.
@@ -190,6 +204,8 @@ impl Loop {
             theme_for: launch.theme_for,
             back_since: None,
             has_more: false,
+            calls: launch.calls,
+            title: String::new(),
         };
         // The first frame comes before any agent is started and before anything is read from disk.
         this.draw(now)?;
@@ -425,6 +441,7 @@ impl Loop {
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
+                Effect::Announce(line) => self.announce(&line)?,
                 Effect::CopySelection => self.copy_selection(now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures)?,
                 Effect::SetTheme(name) => {
@@ -455,6 +472,20 @@ impl Loop {
         Ok(())
     }
 
+    /// Calls the user, as configured. What else has the terminal is not disturbed.
+    fn announce(&mut self, line: &str) -> anyhow::Result<()> {
+        if self.is_away || self.is_tty_gone {
+            return Ok(());
+        }
+        if self.calls.notify {
+            self.tty.send(&format!("\x1b]9;{}\x1b\\", ui::text::one_line(line)))?;
+        }
+        if self.calls.bell {
+            self.tty.send("\x07")?;
+        }
+        Ok(())
+    }
+
     /// Leaves the screen to something else that needs the terminal.
     fn step_aside(&mut self) -> anyhow::Result<()> {
         self.is_away = true;
@@ -469,6 +500,7 @@ impl Loop {
         // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
         self.signals = Signals::new()?;
         self.tty.reenter()?;
+        self.title.clear();
         self.input = Some(Keys::listen()?);
         self.clock.want_frame_at_once();
         Ok(())
@@ -490,6 +522,11 @@ impl Loop {
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
         self.tty.draw(theme.style(Role::Text), |buf| ui::draw_into(state, view, theme, buf))?;
         self.clock.frame_drawn(Instant::now());
+        let title = ui::terminal_title(&self.state);
+        if title != self.title {
+            self.tty.set_title(&title)?;
+            self.title = title;
+        }
         Ok(())
     }
 }

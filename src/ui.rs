@@ -21,6 +21,7 @@ mod plan;
 mod scene;
 mod search;
 mod status;
+mod tabs;
 pub mod terminal;
 pub mod text;
 pub mod theme;
@@ -30,6 +31,7 @@ pub mod view_state;
 mod welcome;
 
 pub use input::route;
+pub use tabs::terminal_title;
 pub use view_state::ViewState;
 
 use std::time::Duration;
@@ -99,6 +101,9 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
         return None;
     }
     let panes = arrange(&scene, view, area);
+    if panes.tabs.height > 0 {
+        tabs::draw(&scene, panes.tabs, buf, &mut view.hits);
+    }
     title::draw(&scene, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
     if session.transcript.items().is_empty() {
@@ -178,6 +183,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
 
 /// Where everything goes.
 struct Panes {
+    tabs: Rect,
     title: Rect,
     transcript: Rect,
     side: Option<Rect>,
@@ -197,9 +203,11 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
         area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded();
     let plan_rows = if has_side { 0 } else { plan::rows(scene.session, area.height) };
 
+    let tab_rows = u16::from(tabs::is_there(scene));
+    let head_rows = tab_rows + 1;
     let mut bottom = area.bottom();
     let mut take = |rows: u16| {
-        let rows = rows.min(bottom.saturating_sub(area.y + 1));
+        let rows = rows.min(bottom.saturating_sub(area.y + head_rows));
         bottom -= rows;
         Rect { y: bottom, height: rows, ..area }
     };
@@ -210,7 +218,7 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));
     let search = search::is_there(scene).then(|| take(1));
-    let top = area.y + 1 + air;
+    let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
     let side_cols = (area.width / 4).clamp(LEAST_SIDE, MOST_SIDE);
     let side = has_side.then(|| Rect {
@@ -221,7 +229,8 @@ fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
     });
     let transcript = Rect { width: middle.width - side.map_or(0, |side| side.width), ..middle };
     Panes {
-        title: Rect { height: area.height.min(1), ..area },
+        tabs: Rect { height: tab_rows, ..area },
+        title: Rect { y: area.y + tab_rows, height: 1, ..area },
         transcript,
         side,
         plan,

@@ -15,7 +15,7 @@ use crate::model::{
 use super::flow::ElicitationOutcome;
 use super::{
     AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    diffs, keep, tools, turn,
+    diffs, keep, tabs, tools, turn,
 };
 
 /// Answers a request, once.
@@ -208,15 +208,21 @@ pub(super) fn on_outside_file(
 
 fn enqueue(state: &mut State, key: SessionKey, ask: OpenAsk, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, key);
-    let is_shown = state.active == root;
+    let text = match &ask.kind {
+        OpenAskKind::Permission { .. } => "a permission waits for your answer.",
+        OpenAskKind::Elicitation(_) => "a question waits for your answer.",
+        OpenAskKind::OutsideFile { .. } => "a file outside the folders waits for your answer.",
+    };
+    let is_child_shown = state.active != root && tabs::front(state) == root;
     let Some(session) = state.sessions.get_mut(&root) else {
         return;
     };
     session.asks.push_back(ask);
-    if !is_shown {
-        let name = session.title.clone().unwrap_or_else(|| format!("Session {root}"));
+    if is_child_shown {
+        let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
         call::flash(state, format!("{name} waits for your answer."), fx);
     }
+    tabs::announce(state, root, text, fx);
 }
 
 /// The agent does not want the answer any more; it gets one all the same. A file or command that is being

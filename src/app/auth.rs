@@ -10,16 +10,24 @@ use crate::model::{
     AgentCommand, AgentSpec, AuthKind, Call, CallError, ConnId, Purpose, Reply, SessionKey, Severity,
 };
 
-use super::{ConnPhase, Effect, SessionPhase, State, call, conn, open, turn, user, words};
+use super::{ConnPhase, Effect, SessionPhase, State, call, conn, open, tabs, turn, user, words};
 
 /// The agent wants a sign-in before it goes on with this session.
-pub(super) fn need_sign_in(state: &mut State, conn: ConnId, key: SessionKey, text: &str) {
+pub(super) fn need_sign_in(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    text: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     let is_known = state
         .sessions
         .values()
         .any(|session| session.conn == Some(conn) && session.phase == SessionPhase::NeedsSignIn);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.phase = SessionPhase::NeedsSignIn;
+        session.ledger.sign_in_since = Some(now);
     }
     let has_methods = state
         .conns
@@ -41,6 +49,7 @@ pub(super) fn need_sign_in(state: &mut State, conn: ConnId, key: SessionKey, tex
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
         user::open_sign_in_of(state, key, conn);
+        tabs::announce(state, key, "the agent wants a sign-in.", fx);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
-    SessionPhase, State, asks, call, close, open, tabs, terminals, turn, user, words,
+    SessionPhase, State, UnseenKind, asks, call, close, open, tabs, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -279,6 +279,8 @@ pub(super) fn on_initialize_failed(
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
         }
+        let failed = UnseenKind::Failed("The agent could not be set up.".to_owned());
+        tabs::tell_unseen(state, key, failed, now);
     }
 }
 
@@ -336,6 +338,17 @@ pub(super) fn on_closed(
             _ if !is_worth_a_try => {}
             Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
+        }
+        for key in keys {
+            // Those that got no new agent are not looked after any more.
+            let cause = state.sessions.get(&key).and_then(|session| match &session.phase {
+                SessionPhase::Ended { cause } => Some(cause.clone()),
+                _ => None,
+            });
+            if let Some(cause) = cause {
+                tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
+                tabs::announce(state, key, "the agent has ended.", fx);
+            }
         }
     }
     drop_unused(state);

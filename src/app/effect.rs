@@ -41,6 +41,8 @@ pub enum Effect {
     Timer(TimerId, Duration),
     /// Take a timer back.
     StopTimer(TimerId),
+    /// Call the user, as configured, with this line: something waits in another tab, or while nobody looks.
+    Announce(String),
     /// Tell the view something.
     View(ViewCommand),
     /// Keep a prompt in the folder's history.

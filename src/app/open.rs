@@ -14,8 +14,8 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, aside, asks, auth, call, choices, keep, tabs,
-    turn, updates, user, words,
+    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
+    keep, tabs, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -436,7 +436,7 @@ fn on_open_failed(
     let text = words::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
-        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text),
+        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
         Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
         Purpose::ResumeSession(_) if is_hinted => {
             let title = "The session that was here last has expired. A new one begins.";
@@ -459,6 +459,8 @@ fn on_open_failed(
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.phase = SessionPhase::Failed(error);
             }
+            let failed = UnseenKind::Failed("The session could not be opened.".to_owned());
+            tabs::tell_unseen(state, key, failed, now);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::search::Search;
-use super::{Keeping, Shelf, TerminalView, ToolIndex, Transcript};
+use super::{Keeping, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,8 @@ pub struct Session {
     pub git: Option<GitInfo>,
     /// Whether something came outside a turn since the last prompt.
     pub has_background_news: bool,
+    /// What happened last in it while another tab was in front, until it is looked at.
+    pub unseen: Option<Unseen>,
     /// What its tab keeps while another one is in front.
     pub shelf: Shelf,
     /// What the reducer must remember between events; nobody draws it.
@@ -125,6 +127,7 @@ impl Session {
             reading: None,
             git: None,
             has_background_news: false,
+            unseen: None,
             shelf: Shelf::default(),
             ledger: Ledger::default(),
         }
@@ -205,6 +208,8 @@ pub struct Ledger {
     pub doubt: Option<Doubt>,
     /// The session that this one is being copied from.
     pub copied_from: Option<SessionKey>,
+    /// Since when the agent wants a sign-in.
+    pub sign_in_since: Option<Instant>,
     /// A prompt that the agent refused for want of a sign-in; sent again without a new item.
     pub unsent: Option<String>,
     /// What is to be kept on disk.

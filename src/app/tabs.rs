@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::model::{AgentSpec, ConnId, KeptSession, SessionInfo, SessionKey};
 
-use super::{Conn, Effect, Modal, PickerKind, Session, State, call, conn, open, restore, user};
+use super::{Conn, Effect, Modal, PickerKind, Session, SessionPhase, State, call, conn, open, restore, user};
 
 /// A tab to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,114 @@ pub struct Shelf {
     pub modals: Vec<Modal>,
     /// Whether keys walked its transcript.
     pub is_browsing: bool,
+}
+
+/// What happened in a tab that nobody has looked at since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unseen {
+    /// What.
+    pub what: UnseenKind,
+    /// When.
+    pub since: Instant,
+}
+
+/// What can be unseen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnseenKind {
+    /// A turn ended well.
+    Finished,
+    /// A turn failed, or the agent ended; in one sentence.
+    Failed(String),
+}
+
+/// The state of a tab, in one word; the later ones go before the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TabMark {
+    /// Nothing to tell.
+    Nothing,
+    /// Something came outside a turn.
+    News,
+    /// A turn ended well.
+    Done,
+    /// Something failed, or the agent is gone.
+    Failed,
+    /// A turn runs, or the agent starts.
+    Working,
+    /// The agent, or parlor, waits for the user.
+    Waits,
+}
+
+/// The state of a tab.
+pub fn mark(state: &State, session: &Session) -> TabMark {
+    let is_front = session.key == front(state);
+    let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
+    match &session.phase {
+        _ if !session.asks.is_empty() || shelved_dialog(session).is_some() => TabMark::Waits,
+        SessionPhase::NeedsSignIn => TabMark::Waits,
+        SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
+        _ if session.turn.is_running() => TabMark::Working,
+        SessionPhase::Failed(_) | SessionPhase::Ended { .. } => TabMark::Failed,
+        SessionPhase::NoAgent | SessionPhase::Ready => match unseen {
+            Some(UnseenKind::Failed(_)) => TabMark::Failed,
+            Some(UnseenKind::Finished) => TabMark::Done,
+            None if session.has_background_news && !is_front => TabMark::News,
+            None => TabMark::Nothing,
+        },
+    }
+}
+
+/// A dialog that opened by itself while another tab was in front, and since when it waits. That of a sign-in is
+/// told by the session's phase.
+pub(super) fn shelved_dialog(session: &Session) -> Option<(&str, Instant)> {
+    session.shelf.modals.iter().find_map(|modal| match modal {
+        Modal::Choice(dialog) => Some((dialog.title.as_str(), dialog.opened_by_itself?)),
+        _ => None,
+    })
+}
+
+/// Remembers what happened in a tab that is not in front. A failure hides a success, and the first of several
+/// successes counts: since then the user may have a look.
+pub(super) fn tell_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
+    let root = call::root_of(state, key);
+    if root == front(state) {
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&root) {
+        match (&session.unseen, &what) {
+            (Some(_), UnseenKind::Finished) => {}
+            _ => session.unseen = Some(Unseen { what, since: now }),
+        }
+    }
+}
+
+/// What a tab is called in a sentence of another one: `Tab 2`.
+pub(super) fn spoken_name(state: &State, key: SessionKey) -> String {
+    let root = call::root_of(state, key);
+    let place = tabs(state).position(|session| session.key == root).unwrap_or(0);
+    format!("Tab {}", place + 1)
+}
+
+/// A short message about a session: those of tabs behind the front say which one they mean.
+pub(super) fn flash(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
+    if call::root_of(state, key) == front(state) {
+        call::flash(state, text, fx);
+    } else {
+        let name = spoken_name(state, key);
+        call::flash(state, format!("{name}: {text}"), fx);
+    }
+}
+
+/// Calls the user, who looks at another tab or at another window: one line, and what was configured for it.
+pub(super) fn announce(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
+    let is_front = call::root_of(state, key) == front(state);
+    if is_front && state.has_focus {
+        return;
+    }
+    let line = if is_front { text.to_owned() } else { format!("{}: {text}", spoken_name(state, key)) };
+    if !is_front {
+        call::flash(state, line.clone(), fx);
+    }
+    fx.push(Effect::Announce(line));
 }
 
 /// The sessions that have a tab, in the order of the tabs.
@@ -140,8 +248,11 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
         state.user.completion = 0;
     }
     state.active = key;
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.has_background_news = false;
+    for seen in [key, to] {
+        if let Some(session) = state.sessions.get_mut(&seen) {
+            session.has_background_news = false;
+            session.unseen = None;
+        }
     }
 }
 

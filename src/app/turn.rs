@@ -14,8 +14,8 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
-    SessionPhase, State, TimerId, Turn, TurnEnd, ViewCommand, aside, asks, auth, call, conn, keep, messages,
-    open, tabs, tools, user, words,
+    SessionPhase, State, TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, conn,
+    keep, messages, open, tabs, tools, user, words,
 };
 
 /// After so long without an answer to a cancel, the user is told and asked.
@@ -329,7 +329,7 @@ fn on_auth_needed(
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.unsent = Some(text);
     }
-    auth::need_sign_in(state, conn, key, words);
+    auth::need_sign_in(state, conn, key, words, now, fx);
 }
 
 /// Puts a prompt that came to nothing back into an empty composer.
@@ -380,6 +380,13 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         session.ledger.doubt = None;
     }
     let is_good = item.is_none();
+    let unseen = match &item {
+        None => Some(UnseenKind::Finished),
+        Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
+        Some(TurnEnd::Stopped { .. }) => Some(UnseenKind::Finished),
+        Some(TurnEnd::Failed { error }) => Some(UnseenKind::Failed(error.clone())),
+        Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
+    };
     keep::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
     close_items(session, item, now);
     if is_good && is_unanswered(session) {
@@ -399,6 +406,18 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     if state.is_quitting {
         return;
     }
+    if let Some(what) = unseen {
+        let is_good = what == UnseenKind::Finished;
+        tabs::tell_unseen(state, key, what, now);
+        if waiting == 0 || !is_good {
+            tabs::announce(
+                state,
+                key,
+                if is_good { "the turn has ended." } else { "the turn has failed." },
+                fx,
+            );
+        }
+    }
     fx.push(Effect::ReadGit { session: key, folder });
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
         reopen(state, key, typed_since > 0, now, fx);
@@ -411,7 +430,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
             1 => "1 queued prompt waits. Enter on an empty prompt sends it.".to_owned(),
             _ => format!("{waiting} queued prompts wait. Enter on an empty prompt sends the next."),
         };
-        call::flash(state, text, fx);
+        tabs::flash(state, key, &text, fx);
     }
 }
 
@@ -516,7 +535,8 @@ pub(super) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mu
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else if quiet >= QUIET_LIMIT {
         let minutes = quiet.as_secs() / 60;
-        call::flash(state, format!("No news from the agent for {minutes} min. Esc cancels the turn."), fx);
+        let text = format!("No news from the agent for {minutes} min. Esc cancels the turn.");
+        tabs::flash(state, key, &text, fx);
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else {
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));

@@ -47,6 +47,7 @@ pub use items::is_item_open;
 pub use open::on_open;
 pub use picker::on_theme;
 pub use picker::{on_sessions_listed, open_agents, open_sign_in, open_sign_in_of};
+pub use rows::title_of;
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
-use crate::runtime::{self, Launch};
+use crate::runtime::{self, Calls, Launch};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::text::link;
@@ -84,6 +84,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         copies_on_select: config.copy_on_select,
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
+        calls: Calls { bell: config.bell, notify: config.notify },
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         editor: config.editor.or_else(editor_of_environment),

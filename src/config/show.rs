@@ -46,6 +46,8 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     }
     out.value("ui.plain", "plain", config.plain);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
+    out.value("ui.bell", "bell", config.bell);
+    out.value("ui.notify", "notify", config.notify);
     out.folds();
     for (name, spec) in &config.agents {
         out.agent(name, spec);

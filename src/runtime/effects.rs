@@ -163,6 +163,7 @@ impl Doer {
             | Effect::StopTimer(_)
             | Effect::SetTheme(_)
             | Effect::CopySelection
+            | Effect::Announce(_)
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }

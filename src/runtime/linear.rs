@@ -287,6 +287,7 @@ impl Lines {
                 | Effect::SetTheme(_)
                 | Effect::CaptureMouse(_)
                 | Effect::CopySelection
+                | Effect::Announce(_)
                 | Effect::Suspend => {}
                 other => self.doer.carry_out(other, &mut self.agents, now),
             }

@@ -8,6 +8,7 @@ use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
     EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
+use crossterm::style::Print;
 use crossterm::terminal::{
     EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode,
     enable_raw_mode,
@@ -31,6 +32,10 @@ pub struct Tty {
 /// Whether it knows synchronized updates (DECRQM), and its background (OSC 11). The answers come among the keys,
 /// sooner or later or never.
 const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
+
+/// Puts the window's title on the terminal's own stack, and takes it back from there (XTWINOPS).
+const KEEP_TITLE: &str = "\x1b[22;2t";
+const FORMER_TITLE: &str = "\x1b[23;2t";
 
 impl Tty {
     /// Takes the screen. Fails if standard output is no terminal.
@@ -84,6 +89,12 @@ impl Tty {
         write(sequence.as_bytes()).context("could not write to the terminal")
     }
 
+    /// Names the terminal's window; the text has no control characters.
+    pub fn set_title(&mut self, title: &str) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        queue!(out, SetTitle(title)).and_then(|()| out.flush()).context("could not write to the terminal")
+    }
+
     /// Gives the screen back.
     pub fn leave(&mut self) -> anyhow::Result<()> {
         restore().context("could not restore the terminal")
@@ -135,6 +146,7 @@ fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
         EnterAlternateScreen,
         EnableBracketedPaste,
         EnableFocusChange,
+        Print(KEEP_TITLE),
         SetTitle("parlor"),
         // Terminals that do not know the kitty protocol ignore this; those that do tell Shift+Enter apart.
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
@@ -162,6 +174,7 @@ pub fn restore() -> io::Result<()> {
         DisableBracketedPaste,
         LeaveAlternateScreen,
         cursor::Show,
+        Print(FORMER_TITLE),
     )
     .and_then(|()| out.flush());
     disable_raw_mode().and(written)

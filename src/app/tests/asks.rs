@@ -92,7 +92,7 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
     };
     desk.ask(1, Ask::Permission(request));
     assert_eq!(desk.session().asks.len(), 1);
-    assert_eq!(desk.state.flash.as_deref(), Some("Session 1 waits for your answer."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: a permission waits for your answer."));
 }
 
 #[test]

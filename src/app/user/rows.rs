@@ -147,6 +147,11 @@ pub fn sessions(state: &State) -> Vec<PickerRow> {
 
 /// What a session is called: its title, else its first prompt, else that it is new.
 pub fn session_title(session: &Session) -> String {
+    title_of(session).unwrap_or_else(|| "New session".to_owned())
+}
+
+/// A session's title, else its first prompt.
+pub fn title_of(session: &Session) -> Option<String> {
     let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let first = || {
         session.transcript.items().iter().find_map(|item| match &item.body {
@@ -159,7 +164,7 @@ pub fn session_title(session: &Session) -> String {
             _ => None,
         })
     };
-    title.or_else(first).unwrap_or("New session").to_owned()
+    title.or_else(first).map(str::to_owned)
 }
 
 /// What goes on in a session, where that matters to the choice.

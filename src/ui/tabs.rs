@@ -1,0 +1,182 @@
+//! The bar of tabs, above the title; there is none while only one session is open.
+//!
+//! Duty: number, mark and name of each tab, and what gives way when it is narrow: first the names get shorter, then
+//! they go, then the tabs that are farthest from the one in front.
+//! Invariant: nothing in it moves by itself, so that a tab behind the front costs no frame.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::tabs::{self, TabMark};
+use crate::app::{Session, State, user};
+use crate::model::Action;
+
+use super::look::Glyphs;
+use super::scene::Scene;
+use super::text;
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+
+/// Most and least columns of a name; with fewer there is none.
+const MOST_NAME: usize = 24;
+const LEAST_NAME: usize = 3;
+
+/// Most columns of a session's name in the title of the window.
+const MOST_TITLE: usize = 60;
+
+/// Whether there is more than one tab.
+pub(super) fn is_there(scene: &Scene) -> bool {
+    tabs::tabs(scene.state).nth(1).is_some()
+}
+
+/// The mark of a tab, one cell wide, and how it is painted. It can be told without colour.
+pub(super) fn mark(scene: &Scene, mark: TabMark) -> (&'static str, Role) {
+    let glyphs = scene.look.glyphs;
+    let is_plain = glyphs == Glyphs::plain();
+    match mark {
+        TabMark::Nothing => (" ", Role::Title),
+        TabMark::News if is_plain => ("o", Role::Accent),
+        TabMark::News => ("•", Role::Accent),
+        TabMark::Done => (glyphs.check, Role::Success),
+        TabMark::Failed => (glyphs.cross, Role::Error),
+        TabMark::Working if is_plain => ("*", Role::Running),
+        TabMark::Working => ("⠿", Role::Running),
+        TabMark::Waits => (glyphs.warn, Role::Warning),
+    }
+}
+
+/// What a tab is called where there is room for a name.
+pub(super) fn name(scene: &Scene, session: &Session) -> String {
+    let title = user::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
+    title.unwrap_or_else(|| {
+        let agent = scene.state.conn_of(session.key).map(|conn| text::one_line(&conn.spec.name));
+        let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
+        match (agent.filter(|name| !name.is_empty()), folder) {
+            (Some(agent), Some(folder)) => format!("{agent} in {folder}"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "new".to_owned(),
+        }
+    })
+}
+
+/// The title of the terminal's window: how many other tabs wait, what the session is called, and parlor.
+pub fn terminal_title(state: &State) -> String {
+    let front = tabs::front(state);
+    let waits = |session: &&Session| session.key != front && tabs::mark(state, session) == TabMark::Waits;
+    let count = tabs::tabs(state).filter(waits).count();
+    let name = state.sessions.get(&front).and_then(user::title_of);
+    let name = name.map(|name| text::truncate(&text::one_line(&name), MOST_TITLE));
+    let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        title.push_str(&name);
+        title.push_str(" - ");
+    }
+    title.push_str("parlor");
+    title
+}
+
+struct Tab {
+    place: usize,
+    /// `▸2` or ` 2`: the one in front can be told without colour.
+    number: String,
+    mark: (&'static str, Role),
+    name: String,
+    style: Style,
+}
+
+impl Tab {
+    fn cols(&self, name_cols: usize) -> usize {
+        let name = text::width(&self.name).min(name_cols);
+        text::width(&self.number) + 1 + if name > 0 { name + 1 } else { 0 }
+    }
+}
+
+/// Draws the bar.
+pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    let front = tabs::front(scene.state);
+    let tabs: Vec<Tab> = tabs::tabs(scene.state)
+        .enumerate()
+        .map(|(place, session)| {
+            let is_front = session.key == front;
+            let arrow = if is_front { scene.look.glyphs.arrow } else { " " };
+            Tab {
+                place,
+                number: format!("{arrow}{}", place + 1),
+                mark: mark(scene, tabs::mark(scene.state, session)),
+                name: name(scene, session),
+                style: scene.style(if is_front { Role::TextStrong } else { Role::Title }),
+            }
+        })
+        .collect();
+    let front = tabs.iter().position(|tab| tab.style == scene.style(Role::TextStrong)).unwrap_or(0);
+    let room = usize::from(area.width).saturating_sub(2);
+    let cols = |tabs: &[Tab], name_cols: usize| {
+        tabs.iter().map(|tab| tab.cols(name_cols)).sum::<usize>() + tabs.len().saturating_sub(1)
+    };
+    let name_cols = (LEAST_NAME..=MOST_NAME).rev().find(|most| cols(&tabs, *most) <= room).unwrap_or(0);
+    let (first, last) = window(&tabs, front, room, |tabs| cols(tabs, name_cols));
+    // Where the others have no names, the one in front may still have room for its own.
+    let edges = usize::from(first > 0) * 2 + usize::from(last < tabs.len()) * 2;
+    let spare = room.saturating_sub(cols(tabs.get(first..last).unwrap_or_default(), name_cols) + edges + 1);
+    let front_cols = if name_cols == 0 && spare >= LEAST_NAME { spare.min(MOST_NAME) } else { name_cols };
+    let hidden_waits = |hidden: &[Tab]| hidden.iter().any(|tab| tab.mark.1 == Role::Warning);
+    let shown = tabs.get(first..last).unwrap_or_default();
+    let mut x = area.x + 1;
+    if first > 0 {
+        x = put_edge(scene, buf, (x, area.y), "<", hidden_waits(tabs.get(..first).unwrap_or_default()));
+    }
+    for tab in shown {
+        let from = x;
+        let end = area.right().saturating_sub(1);
+        let put = |buf: &mut Buffer, x: u16, text: &str, style: Style| {
+            text::put_text(buf, x, area.y, text, end.saturating_sub(x), style)
+        };
+        x = put(buf, x, &tab.number, tab.style);
+        x = put(buf, x, tab.mark.0, scene.style(tab.mark.1));
+        let name_cols = if tab.place == front { front_cols } else { name_cols };
+        if name_cols > 0 && !tab.name.is_empty() {
+            x = put(buf, x, &format!(" {}", text::truncate(&tab.name, name_cols)), tab.style);
+        }
+        if let Ok(place) = u8::try_from(tab.place + 1) {
+            let hit = Hit::Act(Action::ShowTab(place));
+            hits.add(Rect { x: from, y: area.y, width: x.saturating_sub(from), height: 1 }, hit);
+        }
+        x = x.saturating_add(1);
+    }
+    if last < tabs.len() {
+        let x = x.min(area.right().saturating_sub(2));
+        put_edge(scene, buf, (x, area.y), ">", hidden_waits(tabs.get(last..).unwrap_or_default()));
+    }
+}
+
+/// The tabs that are shown: as many as fit around the one in front.
+fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usize) -> (usize, usize) {
+    let fits = |first: usize, last: usize| {
+        let edges = usize::from(first > 0) * 2 + usize::from(last < tabs.len()) * 2;
+        tabs.get(first..last).is_some_and(|shown| cols(shown) + edges <= room)
+    };
+    let (mut first, mut last) = (front, front + 1);
+    loop {
+        let before = (first, last);
+        if last < tabs.len() && fits(first, last + 1) {
+            last += 1;
+        }
+        if first > 0 && fits(first - 1, last) {
+            first -= 1;
+        }
+        if before == (first, last) {
+            return (first, last);
+        }
+    }
+}
+
+/// There are more tabs on this side; one of them may wait.
+fn put_edge(scene: &Scene, buf: &mut Buffer, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
+    let style = scene.style(if waits { Role::Warning } else { Role::TextDim });
+    let shown = if waits { scene.look.glyphs.warn } else { mark };
+    text::put_text(buf, x, y, shown, 1, style) + 1
+}
+
+#[cfg(test)]
+mod tests;
