@@ -32,6 +32,7 @@ mod replies;
 mod restore;
 pub mod search;
 pub mod session;
+mod sessions;
 pub mod state;
 pub mod tabs;
 mod terminals;
@@ -47,6 +48,7 @@ pub use keep::Keeping;
 pub use modal::*;
 pub use restore::{play, restore};
 pub use session::*;
+pub use sessions::Sessions;
 pub use state::*;
 pub use tabs::{Beginning, NewTab, Shelf, TabMark, Unseen, UnseenKind};
 pub use transcript::*;
@@ -99,6 +101,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
     let is_wish = matches!(event, Event::Act(_));
+    let face = may_be_unseen(state, &event).then(|| tabs::face(state));
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
         Event::Act(action) => user::on_action(state, action, now, &mut fx),
@@ -117,13 +120,42 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Theme(name) => user::on_theme(state, name, &mut fx),
         Event::Terminate => conn::quit(state, now, &mut fx),
     }
+    if face.is_none_or(|before| touches_front(state) || before != tabs::face(state)) {
+        state.changes = state.changes.wrapping_add(1);
+    }
     if state.active != front_before && !is_wish {
         user::show_draft(state, &mut fx);
     }
     user::settle(state, now);
-    keep::flush(state, &mut fx);
     user::settle_search(state, &mut fx);
+    keep::flush(state, &mut fx);
     fx
+}
+
+/// Whether the event is one of the many that may concern a tab behind the front alone.
+fn may_be_unseen(state: &State, event: &Event) -> bool {
+    // These show what comes from all agents.
+    let is_everything_shown = matches!(state.modals.last(), Some(Modal::Log { .. }));
+    let is_one_of_many = matches!(
+        event,
+        Event::Agent(_, AgentEvent::Update(..))
+            | Event::Service(
+                ServiceEvent::TerminalOutput { .. }
+                    | ServiceEvent::TerminalEnded { .. }
+                    | ServiceEvent::TerminalRead { .. }
+                    | ServiceEvent::FileDone { .. }
+                    | ServiceEvent::DiffsLocated { .. }
+                    | ServiceEvent::Git(..)
+            )
+            | Event::Timer(TimerId::Search(_))
+    );
+    is_one_of_many && !is_everything_shown
+}
+
+/// Whether a session of the tab in front was touched.
+fn touches_front(state: &State) -> bool {
+    let front = tabs::front(state);
+    state.sessions.touched().iter().any(|key| call::root_of(state, *key) == front)
 }
 
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {

@@ -425,8 +425,11 @@ impl Loop {
     }
 
     fn apply(&mut self, event: Event, now: Instant) -> anyhow::Result<()> {
+        let before = self.state.changes;
         let effects = update(&mut self.state, event, now);
-        self.clock.want_frame();
+        if self.state.changes != before {
+            self.clock.want_frame();
+        }
         self.carry_out(effects, now)
     }
 

@@ -189,6 +189,10 @@ pub(super) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
     if let Some(conn) = state.conns.get_mut(&conn) {
         conn.pid = pid;
     }
+    // It is kept with each session, so that no orphan is left when parlor dies.
+    for key in call::sessions_of(state, conn, true) {
+        state.sessions.touch(key);
+    }
 }
 
 /// `initialize` was answered: the sessions of this connection are opened.

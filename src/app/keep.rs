@@ -3,7 +3,7 @@
 //! Duty: the reducer's modules [`note`] what happens; once an event is dealt with, [`flush`] hands it out as one
 //! effect for each session, together with what changed of its head, draft and queue.
 //! Not its duty: making a session of what was kept (`restore`), the disk (`services::store`).
-//! Invariant: a note costs what it holds; nothing here depends on how long the session is.
+//! Invariant: a note costs what it holds; nothing here depends on how long a session is, or on how many are open.
 
 use std::collections::VecDeque;
 
@@ -59,12 +59,13 @@ pub(super) fn note(session: &mut Session, record: Record) {
     session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
 }
 
-/// Hands out what is to be kept.
+/// Hands out what is to be kept of the sessions that were touched.
 pub(super) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
-    for session in state.sessions.values_mut() {
-        let conn = session.conn.and_then(|conn| state.conns.get(&conn));
+    let conns = &state.conns;
+    state.sessions.visit_touched(|session| {
+        let conn = session.conn.and_then(|conn| conns.get(&conn));
         flush_session(session, conn, fx);
-    }
+    });
 }
 
 /// The last of a session that goes from the state.

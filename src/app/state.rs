@@ -9,7 +9,9 @@ use crate::model::{
     McpServer, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
-use super::{AskView, Effect, ItemBody, Modal, Session, UserView, ViewCommand, call, flow, restore, user};
+use super::{
+    AskView, Effect, ItemBody, Modal, Session, Sessions, UserView, ViewCommand, call, flow, restore, user,
+};
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,7 @@ pub struct State {
     /// Connections, the dead ones of living sessions included.
     pub conns: BTreeMap<ConnId, Conn>,
     /// Sessions.
-    pub sessions: BTreeMap<SessionKey, Session>,
+    pub sessions: Sessions,
     /// The session on the screen.
     pub active: SessionKey,
     /// Dialogs, the top one last.
@@ -46,6 +48,8 @@ pub struct State {
     pub last_interrupt: Option<Instant>,
     /// What the user's side remembers between keys.
     pub user: UserView,
+    /// How often something changed that may be on the screen, so that the rest costs no frame.
+    pub changes: u64,
     /// Whether parlor is leaving.
     pub is_quitting: bool,
     /// The next numbers to be given.
@@ -61,7 +65,7 @@ impl State {
             mouse: setup.mouse,
             setup,
             conns: BTreeMap::new(),
-            sessions: BTreeMap::new(),
+            sessions: Sessions::default(),
             active: SessionKey(0),
             modals: Vec::new(),
             ask_view: AskView::default(),
@@ -74,6 +78,7 @@ impl State {
             last_input: None,
             last_interrupt: None,
             user: UserView::default(),
+            changes: 0,
             is_quitting: false,
             next: Counters::default(),
         };

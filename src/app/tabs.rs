@@ -8,6 +8,7 @@
 //! Invariants: a dialog of a tab takes keys only while that tab is in front; what a session is shown with for the
 //! first time is its own.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -99,6 +100,17 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
             None => TabMark::Nothing,
         },
     }
+}
+
+/// What the screen shows of the tabs behind the front, as one number: as long as it is the same, nothing of it
+/// needs to be drawn anew.
+pub(super) fn face(state: &State) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (state.active, state.modals.len(), &state.flash).hash(&mut hasher);
+    for session in tabs(state) {
+        (session.key, mark(state, session), &session.title).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// A dialog that opened by itself while another tab was in front, and since when it waits. That of a sign-in is

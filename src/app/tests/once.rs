@@ -32,6 +32,9 @@ enum Step {
     StartOther(usize),
     ForceStop(usize),
     NewSession,
+    OpenTab(usize),
+    CloseTab(usize),
+    Show(usize),
     Fork(usize),
     Timer(usize),
     SignIn(usize),
@@ -61,6 +64,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n.clone().prop_map(Step::StartOther),
         1 => n.clone().prop_map(Step::ForceStop),
         1 => Just(Step::NewSession),
+        2 => (0..2usize).prop_map(Step::OpenTab),
+        1 => n.clone().prop_map(Step::CloseTab),
+        2 => n.clone().prop_map(Step::Show),
         3 => n.clone().prop_map(Step::Fork),
         1 => n.clone().prop_map(Step::Timer),
         1 => n.prop_map(Step::SignIn),
@@ -137,6 +143,15 @@ impl World {
     fn play(&mut self, event: Event) {
         let fx = update(&mut self.state, event, self.now);
         self.note(fx);
+        self.check_kept();
+    }
+
+    /// Whatever happened was handed out to be kept, though only what was touched was looked at.
+    fn check_kept(&mut self) {
+        let mut missed = Vec::new();
+        assert!(self.state.sessions.values_mut().next().is_some(), "a session is always there");
+        crate::app::keep::flush(&mut self.state, &mut missed);
+        assert_eq!(missed, [], "not kept");
     }
 
     fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
@@ -268,6 +283,22 @@ impl World {
                 self.flow(|state, now, fx| flow::force_stop(state, conn, now, fx));
             }
             Step::NewSession => self.flow(flow::new_session),
+            Step::OpenTab(folder) => {
+                let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
+                let folder = PathBuf::from(["/code/shop", "/code/lib"][folder]);
+                let tab = NewTab { folder, agent: Some(spec), begin: Beginning::New };
+                self.flow(|state, now, fx| {
+                    flow::open_tab(state, tab, now, fx);
+                });
+            }
+            Step::CloseTab(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+            }
+            Step::Show(session) => {
+                let key = self.session(session)?;
+                self.flow(|state, now, fx| flow::activate(state, key, now, fx));
+            }
             Step::Fork(session) => {
                 let key = self.session(session)?;
                 self.flow(|state, now, fx| flow::fork_session(state, key, now, fx));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::support::*;
-use crate::app::tabs::tabs;
+use crate::app::tabs::{self, tabs};
 use crate::app::*;
 use crate::model::*;
 
@@ -246,4 +246,70 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     desk.expect_sent("connect 2 after 0 ms\ndraft \"\"");
     let front = desk.state.active_session().unwrap();
     assert_eq!((front.place.cwd.to_str(), tabs(&desk.state).count()), (Some("/code/lib"), 2));
+}
+
+#[test]
+fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+    desk.play(Event::Act(Action::ShowTab(1))).wait(10).play(Event::Timer(TimerId::Flash));
+    let changes = |desk: &Desk| desk.state.changes;
+    let before = changes(&desk);
+    for index in 0..1000 {
+        let update = if index % 10 == 0 { news("t", ToolStatus::InProgress) } else { says("word ") };
+        desk.play(Event::Agent(conn, AgentEvent::Update("two".into(), update)));
+        desk.service(ServiceEvent::TerminalOutput { terminal: "none".into(), bytes: b"x".to_vec() });
+    }
+    assert_eq!(changes(&desk), before, "no frame is wanted for a tab behind the front");
+    desk.update(says("seen"));
+    assert_eq!(changes(&desk), before + 1);
+    let title = SessionUpdate::Info { title: Patch::Set("Fixing".into()), updated_at: Patch::Keep };
+    desk.play(Event::Agent(conn, AgentEvent::Update("two".into(), title)));
+    assert_eq!(changes(&desk), before + 2, "the bar shows its name");
+    let (tag, ended) =
+        (desk.state.conns[&conn].open_calls.values().next().cloned().unwrap(), StopReason::EndTurn);
+    let reply = Ok(Reply::TurnEnded { reason: ended, usage: None });
+    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, reply)));
+    assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Done);
+    assert!(changes(&desk) > before + 2);
+    desk.play(Event::Act(Action::ShowTab(2)));
+    assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Nothing, "it was looked at");
+}
+
+#[test]
+fn two_agents_talk_at_once_and_each_word_goes_to_its_own_session() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    for (index, word) in ["a ", "b ", "c "].into_iter().enumerate() {
+        desk.update(says(word));
+        // The other agent calls its session by the same id.
+        desk.state.sessions.get_mut(&key).unwrap().id = Some(ID.into());
+        desk.play(Event::Agent(conn, AgentEvent::Update(ID.into(), says(&index.to_string()))));
+    }
+    desk.expect("ready · idle\nagent \"a b c \" …");
+    assert_eq!(digest(&desk.state.sessions[&key]), "ready · idle\nagent \"012\" …");
+}
+
+#[test]
+fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.play(Event::Act(Action::ShowTab(1))).play(Event::Draft("half a wo".into()));
+    desk.fx.clear();
+    let Ask::Permission(request) = permission("t") else { panic!("it is a permission") };
+    let request = Ask::Permission(PermissionAsk { session: Some("two".into()), ..request });
+    desk.play(Event::Agent(conn, AgentEvent::Ask(AskId(9), Box::new(request))));
+    let calls = desk.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
+    assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: a permission waits for your answer.")));
+    assert_eq!(user::focus(&desk.state), user::Focus::Main);
+    desk.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit for the prompt answers nothing");
+    assert_eq!(desk.session().draft, "half a wo");
+}
+
+#[test]
+fn who_looks_elsewhere_is_called_also_for_the_front() {
+    let mut desk = Desk::running();
+    desk.ask(1, permission("t"));
+    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
+    desk.play(Event::Focus(false)).ask(2, permission("t"));
+    assert!(desk.fx.contains(&Effect::Announce("a permission waits for your answer.".into())));
 }

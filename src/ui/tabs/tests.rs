@@ -115,6 +115,9 @@ fn what_goes_on_behind_the_front_moves_nothing() {
     stage.session(|session| session.turn = Turn::Idle);
     assert!(!is_animating(&stage.state), "the tabs behind work");
     assert_eq!(next_frame_in(&stage.state, &stage.view()), None::<Duration>);
+    let mut view = stage.view();
+    stage.draw(&mut view, &theme("dark"), (120, 40));
+    assert_eq!(view.transcripts.len(), 1, "only the front is laid out");
 }
 
 #[test]
