@@ -32,7 +32,7 @@ fn message(role: Role, text: &str) -> ItemBody {
 }
 
 fn session(items: usize) -> Session {
-    let place = SessionPlace { cwd: "/".into(), additional_directories: Vec::new(), mcp_servers: Vec::new() };
+    let place = SessionPlace { cwd: "/".into(), ..SessionPlace::default() };
     let mut session = Session::new(SessionKey(1), place);
     for n in 0..items {
         let body = match n % 3 {

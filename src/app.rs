@@ -224,7 +224,9 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::DiffsLocated { session, item, found } => diffs::on_located(state, session, item, found),
         ServiceEvent::Git(key, git) => {
-            if let Some(session) = state.sessions.get_mut(&key) {
+            // Of another machine's folder nothing is known here.
+            if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())
+            {
                 session.git = git;
             }
         }

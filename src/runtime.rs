@@ -456,12 +456,12 @@ impl Loop {
                     self.step_aside()?;
                     self.doer.login(conn, spec);
                 }
-                Effect::OpenFile { place, folder } => {
-                    if let Some(editor) = self.doer.editor_for(&place) {
-                        if !editor.is_windowed {
+                Effect::OpenFile { place, folder, editor } => {
+                    if let Some(launch) = self.doer.editor_for(&place, editor.as_deref()) {
+                        if !launch.is_windowed {
                             self.step_aside()?;
                         }
-                        self.doer.edit(editor, place.path, folder);
+                        self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
                 Effect::Suspend => {

@@ -77,6 +77,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
     let area = buf.area;
     view.begin_frame(state);
     let session = state.active_session()?;
+    text::link::keep_files(session.place.far.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
     let scene = Scene {
@@ -89,7 +90,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
             spinner: view.spinner,
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
-            folder: &session.place.cwd,
+            folder: session.place.folder(),
         },
         keymap: &keymap,
         home: home.as_deref(),
@@ -176,7 +177,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         spinner,
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
-        folder: &session.place.cwd,
+        folder: session.place.folder(),
     };
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }

@@ -11,6 +11,7 @@ mod e2e {
     mod session;
     mod sign_in;
     mod signals;
+    mod ssh;
     mod terminal;
     mod tty;
 }

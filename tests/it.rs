@@ -8,4 +8,5 @@ mod it {
     mod remote;
     pub mod rig;
     mod sdk;
+    mod ssh;
 }

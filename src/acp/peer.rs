@@ -60,7 +60,8 @@ pub async fn run(
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
-    let folder = options.spec.cwd.clone().unwrap_or_else(|| options.cwd.clone());
+    let own = options.spec.cwd.clone().filter(|_| !options.spec.is_elsewhere());
+    let folder = own.unwrap_or_else(|| options.cwd.clone());
     let setup = Setup {
         max_frame_bytes: limits.max_frame_bytes,
         tap: options.tap.clone(),

@@ -11,6 +11,7 @@ mod process;
 mod pump;
 mod queue;
 pub mod remote;
+mod ssh;
 mod stderr;
 pub mod stdio;
 #[cfg(test)]
@@ -88,6 +89,10 @@ pub enum LinkEnd {
     Unreachable(String),
     /// A server refused us; trying again would change nothing. Whole sentences.
     Refused(String),
+    /// A host wants a sign-in that needs the user's terminal. Whole sentences.
+    SignInFirst(String),
+    /// The agent was not started on its host. Whole sentences.
+    NotStarted(String),
 }
 
 /// How far a link is to be ended.

@@ -48,7 +48,8 @@ impl Workspace {
     }
 
     async fn enter_within(spec: &AgentSpec, cwd: &Path, patience: Duration) -> Result<Self, CloseReason> {
-        if profile_of(spec) != Some(Profile::OpenOxide) {
+        // On another machine, nobody here can see to it.
+        if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
         }
         let storage = cwd.join(STORAGE);

@@ -116,7 +116,7 @@ pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
 
 fn folder_of(state: &State, conn: ConnId) -> Option<std::path::PathBuf> {
     let key = call::sessions_of(state, conn, false).first().copied()?;
-    state.sessions.get(&key).map(|session| session.place.cwd.clone())
+    state.sessions.get(&key).map(|session| session.place.folder().to_owned())
 }
 
 /// The agent's own command with more arguments, or another program.

@@ -99,9 +99,9 @@ fn on_file(
         answer_no_session(state, conn, ask, fx);
         return;
     };
-    let mut roots = vec![session.place.cwd.clone()];
+    let mut roots = vec![session.place.folder().to_owned()];
     roots.extend(session.place.additional_directories.iter().cloned());
-    let (key, path) = (session.key, session.place.cwd.join(path));
+    let (key, path) = (session.key, session.place.folder().join(path));
     let Some(open) = state.conns.get_mut(&conn) else {
         return;
     };
@@ -131,8 +131,8 @@ fn on_create(
         answer_no_session(state, conn, ask, fx);
         return;
     };
-    let folder = &session.place.cwd;
-    let cwd: PathBuf = command.cwd.as_ref().map_or_else(|| folder.clone(), |cwd| folder.join(cwd));
+    let folder = session.place.folder();
+    let cwd: PathBuf = command.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
     command.cwd = Some(cwd.clone());
     let key = session.key;
     if let Some(open) = state.conns.get_mut(&conn) {

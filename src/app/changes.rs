@@ -46,7 +46,7 @@ pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
     for (key, item, _, call) in calls(state, root) {
         let Some(session) = state.sessions.get(&key) else { continue };
         for diff in call.diffs() {
-            let path = plain(&session.place.cwd.join(&diff.path));
+            let path = plain(&session.place.folder().join(&diff.path));
             let place = call.place_of(diff).cloned();
             let part = ChangePart { diff: diff.clone(), place, item: (key, item) };
             merge(files.entry(path).or_default(), part);

@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, McpServer, RpcError,
-    SessionKey, Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, McpServer,
+    RpcError, SessionKey, Severity, TerminalJob,
 };
 
 use super::{
@@ -72,15 +72,20 @@ pub(super) fn join_or_connect(
         return;
     };
     if let Some(session) = state.sessions.get_mut(&key) {
-        begin_with(session, shared, now);
+        begin_with(session, shared, &spec, now);
     }
     drop_unused(state);
     open::open_if_ready(state, shared, key, now, fx);
 }
 
 /// A session waits for its connection. What was opened from a list has no view yet that could be kept.
-fn begin_with(session: &mut Session, conn: ConnId, now: Instant) {
+fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instant) {
     session.conn = Some(conn);
+    let here = spec.far_place(&session.place.cwd);
+    // A session that the agent listed keeps the folder that it named.
+    let is_there = |far: &FarPlace| here.as_ref().is_some_and(|here| here.host == far.host);
+    session.place.far = session.place.far.take().filter(is_there).or(here);
+    session.git = session.git.take().filter(|_| session.place.far.is_none());
     session.phase = SessionPhase::Starting { since: now };
     let ledger = &mut session.ledger;
     ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);
@@ -141,7 +146,7 @@ fn connect(
     let id = ConnId(state.next.conn);
     for key in keys {
         if let Some(session) = state.sessions.get_mut(key) {
-            begin_with(session, id, now);
+            begin_with(session, id, &spec, now);
         }
     }
     state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
@@ -337,8 +342,9 @@ pub(super) fn on_closed(
         crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
         crashes.push(now);
         let keys = call::sessions_of(state, conn, false);
-        let back_off = if spec.remote.is_some() { REMOTE_BACK_OFF } else { BACK_OFF };
+        let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
         match back_off.get(crashes.len() - 1).copied() {
+            _ if matches!(reason, CloseReason::SignInFirst { .. }) => offer_sign_in(state, conn, reason, now),
             _ if !is_worth_a_try => {}
             Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
@@ -395,6 +401,7 @@ fn tell_end(
         }
         let hint = match reason {
             CloseReason::NotStarted { .. } | CloseReason::Refused { .. } => cause.clone(),
+            CloseReason::SignInFirst { .. } => format!("{cause} Sign in, or restart the agent once it does."),
             _ => format!("{cause} Restart it to go on."),
         };
         open::drop_replay(state, key);
@@ -412,6 +419,39 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
         if has_failed && !lines.is_empty() {
             call::notice(state, key, Severity::Info, "The agent's last words.", Some(lines.join("\n")));
         }
+    }
+}
+
+/// The host of an agent asks something that only the user can answer, in the terminal.
+fn offer_sign_in(state: &mut State, conn: ConnId, reason: &CloseReason, now: Instant) {
+    let spec = state.conns.get(&conn).map(|conn| conn.spec.clone()).unwrap_or_default();
+    let Some(host) = spec.ssh.as_ref().map(|ssh| ssh.host.clone()) else { return };
+    let body = vec![
+        words::close_cause(reason, &spec.command),
+        "ssh can ask you in the terminal. Then the agent is started, and the line stays open for ten minutes \
+         after its last use."
+            .to_owned(),
+    ];
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: format!("Sign in to {host}"),
+        body,
+        choices: vec![
+            Choice {
+                label: "Sign in in the terminal".to_owned(),
+                outcome: ChoiceOutcome::SignInToHost(conn),
+            },
+            Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    }));
+}
+
+/// Signs in to the host of an agent that was not let in; the agent is started again afterwards.
+pub fn sign_in_to_host(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    let ssh = state.conns.get(&conn).filter(|conn| !conn.is_alive()).and_then(|conn| conn.spec.ssh.clone());
+    if ssh.is_some() {
+        fx.push(Effect::RunLogin { conn, spec: AgentSpec { ssh, ..AgentSpec::default() } });
     }
 }
 

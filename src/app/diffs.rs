@@ -23,6 +23,10 @@ pub(super) fn tells_news(patch: &ToolCallPatch) -> bool {
 /// Asks where the changes of a call stand, as far as that is not known. When the call is done, those that were
 /// not found before are looked for once more.
 pub(super) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
+    // The files of another machine are not here, and one of the same name is another file.
+    if session.place.far.is_some() {
+        return;
+    }
     let Some(call) = tools::get(session, item) else { return };
     let is_done = call.status == ToolStatus::Completed;
     let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));

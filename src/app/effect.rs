@@ -98,6 +98,8 @@ pub enum Effect {
         place: Location,
         /// The folder that the editor runs in.
         folder: PathBuf,
+        /// The command of the editor, if it is not the general one: then the file is perhaps not on this machine.
+        editor: Option<String>,
     },
     /// Leave the screen, run this command in the terminal, come back; ends as [`ServiceEvent::LoginDone`].
     RunLogin {

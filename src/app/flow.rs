@@ -11,7 +11,7 @@ pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
 pub use super::callbacks::kill_command;
 pub use super::choices::{set_mode, set_model, set_option, set_title};
 pub use super::close::{close_session, delete_session, show_session};
-pub use super::conn::{force_stop, quit, restart_agent, start_agent};
+pub use super::conn::{force_stop, quit, restart_agent, sign_in_to_host, start_agent};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
 pub use super::tabs::{activate, open_tab};
 pub use super::turn::{cancel_turn, submit};

@@ -104,11 +104,14 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
         let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
         // Without an agent, what is kept of the head is as it was.
         if conn.is_some() {
+            // A command of another machine is not to be started on this one, when its agent is not configured any more.
+            let (command, args) =
+                if spec.ssh.is_some() { (String::new(), Vec::new()) } else { (spec.command, spec.args) };
             notes.push(Note::Head(Box::new(SessionHead {
                 kept_as: keeping.kept_as.clone(),
                 agent: spec.name,
-                command: spec.command,
-                args: spec.args,
+                command,
+                args,
                 agent_pid: pid,
                 session: session.id.clone(),
                 place: session.place.clone(),

@@ -212,6 +212,8 @@ pub enum ChoiceOutcome {
     Restart(SessionKey),
     /// Closes a session that is open here.
     CloseSession(SessionKey),
+    /// Signs in to the host of an agent that was not let in.
+    SignInToHost(ConnId),
     /// Opens a page in the browser.
     OpenUrl(String),
     /// Takes a session off the agent's list.

@@ -72,8 +72,10 @@ pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
     session.id = Some(info.id);
     session.title = info.title;
     session.ledger.wants_history = true;
-    if info.cwd.is_absolute() {
-        session.place.cwd = info.cwd;
+    match &mut session.place.far {
+        _ if !info.cwd.is_absolute() => {}
+        Some(far) => far.folder = info.cwd,
+        None => session.place.cwd = info.cwd,
     }
 }
 
@@ -141,7 +143,7 @@ fn ask_for_page(state: &mut State, cursor: Option<String>, fx: &mut Vec<Effect>)
         call::flash(state, "This agent does not list its sessions.", fx);
         return;
     }
-    let cwd = state.sessions.get(&root).map(|session| session.place.cwd.clone());
+    let cwd = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
     call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
 }
 
@@ -179,7 +181,9 @@ fn add_beside(
 ) -> SessionKey {
     let key = state.add_session_in(folder);
     tabs::activate(state, key, now, fx);
+    let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.far = spec.and_then(|spec| spec.far_place(&session.place.cwd));
         session.conn = Some(conn);
         session.phase = SessionPhase::Starting { since: now };
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });

@@ -108,7 +108,7 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
 fn absolute(target: Target, session: &Session) -> Target {
     match target {
         Target::File(place) => {
-            let path = session.place.cwd.join(&place.path);
+            let path = session.place.folder().join(&place.path);
             // `./` in the middle says nothing.
             Target::File(Location { path: path.components().collect(), line: place.line })
         }

@@ -136,6 +136,7 @@ impl State {
         let is_first = folder == self.setup.folder;
         let place = SessionPlace {
             cwd: folder,
+            far: None,
             additional_directories: if is_first {
                 self.setup.additional_directories.clone()
             } else {

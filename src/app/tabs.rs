@@ -190,7 +190,10 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
     if let Some(session) = state.sessions.get_mut(&key) {
         match begin {
             Beginning::New => {}
-            Beginning::Listed(info) => open::take_listed(session, info),
+            Beginning::Listed(info) => {
+                session.place.far = agent.as_ref().and_then(|spec| spec.far_place(&folder));
+                open::take_listed(session, info);
+            }
             Beginning::Kept(kept) => {
                 restore::restore(session, *kept, now);
                 session.place.cwd.clone_from(&folder);
@@ -229,7 +232,7 @@ pub(super) fn to_share(
 /// Whether both start the same agent. Variables may differ: a sign-in adds some.
 pub(super) fn is_same_program(one: &AgentSpec, other: &AgentSpec) -> bool {
     let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
-    one.command == other.command && one.args == other.args && url(one) == url(other)
+    one.command == other.command && one.args == other.args && url(one) == url(other) && one.ssh == other.ssh
 }
 
 fn open_already(state: &State, begin: &Beginning, shared: Option<ConnId>) -> Option<SessionKey> {

@@ -398,6 +398,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         return;
     };
     let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
+    let is_far = session.place.far.is_some();
     if let Some(agent) = agent {
         conn::close_dialogs_of(state, agent);
     }
@@ -418,7 +419,9 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
             );
         }
     }
-    fx.push(Effect::ReadGit { session: key, folder });
+    if !is_far {
+        fx.push(Effect::ReadGit { session: key, folder });
+    }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
         reopen(state, key, typed_since > 0, now, fx);
     } else if is_good {

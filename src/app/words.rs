@@ -87,7 +87,9 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
         CloseReason::Lost { error } => {
             format!("The connection to the agent broke: {}.", error.trim_end_matches('.'))
         }
-        CloseReason::Unreachable { error } | CloseReason::Refused { error } => error.clone(),
+        CloseReason::Unreachable { error }
+        | CloseReason::Refused { error }
+        | CloseReason::SignInFirst { error } => error.clone(),
         CloseReason::Stopped => "The agent was stopped.".to_owned(),
     }
 }

@@ -4,6 +4,7 @@
 //! Not its duty: known agents that are not configured (`catalogue`), starting anything (`acp`).
 
 pub mod remote;
+mod ssh;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,6 +28,10 @@ const AGENT_KEYS: &[&str] = &[
     "fs_read",
     "fs_write",
     "terminal",
+    "editor",
+    "ssh",
+    "ssh_args",
+    "ssh_program",
     "url",
     "transport",
     "events_url",
@@ -81,8 +86,18 @@ pub(super) fn read_agents(
                 wire: super::wire::read_wire(reader, &place, table),
                 ..AgentSpec::default()
             }
+        } else if table.contains_key("ssh") {
+            remote::tell_strays(reader, &place, table);
+            let Some(spec) = ssh::read(reader, &place, table, &key.span()) else { continue };
+            AgentSpec {
+                name: name.to_owned(),
+                callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
+                wire: super::wire::read_wire(reader, &place, table),
+                ..spec
+            }
         } else {
             remote::tell_strays(reader, &place, table);
+            ssh::tell_strays(reader, &place, table);
             let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around)
             else {
                 continue;
@@ -98,6 +113,7 @@ pub(super) fn read_agents(
                 ..AgentSpec::default()
             }
         };
+        let spec = AgentSpec { editor: read_string(reader, &place, "editor", table), ..spec };
         if let Some(title) = read_string(reader, &place, "title", table) {
             config.agent_titles.insert(name.to_owned(), title);
         }

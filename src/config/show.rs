@@ -107,18 +107,28 @@ impl Out<'_> {
         if let Some(title) = self.config.agent_titles.get(name) {
             self.value(&format!("{place}.title"), "title", title.as_str());
         }
+        if let Some(editor) = &spec.editor {
+            self.value(&format!("{place}.editor"), "editor", editor.as_str());
+        }
         if let Some(remote) = &spec.remote {
             self.remote(&place, remote);
             self.callbacks(&place, spec.callbacks, true);
             self.wire(&place, &spec.wire);
             return;
         }
+        if let Some(ssh) = &spec.ssh {
+            self.value(&format!("{place}.ssh"), "ssh", ssh.host.as_str());
+            self.value(&format!("{place}.ssh_args"), "ssh_args", ssh.args.clone());
+            if let Some(program) = &ssh.program {
+                self.value(&format!("{place}.ssh_program"), "ssh_program", program.as_str());
+            }
+        }
         self.value(&format!("{place}.command"), "command", spec.command.as_str());
         self.value(&format!("{place}.args"), "args", spec.args.clone());
         if let Some(cwd) = &spec.cwd {
             self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
         }
-        self.callbacks(&place, spec.callbacks, false);
+        self.callbacks(&place, spec.callbacks, spec.ssh.is_some());
         self.wire(&place, &spec.wire);
         self.pairs(&place, "env", &spec.env);
     }
@@ -219,7 +229,7 @@ impl Out<'_> {
                 names.extend(coarse.map(|coarse| format!("callbacks.{coarse}")));
             }
             let origin_of = |name: &String| match self.config.origin(name) {
-                // The general switches do not reach an agent behind a URL, but for the command line's.
+                // The general switches do not reach an agent on another machine, but for the command line's.
                 Origin::File { .. } if is_remote && !name.starts_with(place) => Origin::Default,
                 origin => origin,
             };

@@ -76,6 +76,8 @@ fn a_whole_file_is_read() {
             callbacks: Callbacks { fs_read: true, fs_write: false, terminal: true },
             wire: crate::model::WireSpec::default(),
             remote: None,
+            ssh: None,
+            editor: None,
         }
     );
     assert_eq!(config.agent_titles.get("mine").map(String::as_str), Some("My agent"));

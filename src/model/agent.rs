@@ -151,6 +151,11 @@ pub enum CloseReason {
         /// What happened and what to do, in whole sentences.
         error: String,
     },
+    /// The host of the agent wants a sign-in that needs the user's terminal.
+    SignInFirst {
+        /// What happened, in whole sentences.
+        error: String,
+    },
     /// We stopped it.
     Stopped,
 }

@@ -1,12 +1,12 @@
 //! What parlor tells an agent, and what comes back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, AskId, ConfigOption, ConfigValue, ContentBlock, McpServer, ModeId, Models, Modes, RpcError,
-    SessionId, SessionKey, TurnUsage,
+    Answer, AskId, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models, Modes,
+    RpcError, SessionId, SessionKey, TurnUsage,
 };
 
 /// Something to be written to an agent.
@@ -108,12 +108,21 @@ pub enum Call {
 /// Where a session works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionPlace {
-    /// Its folder, absolute and normalised.
+    /// Its folder on this machine, absolute and normalised. Sessions are kept by it.
     pub cwd: PathBuf,
+    /// Its folder on another machine, if the agent runs there and all its paths are of that machine.
+    pub far: Option<FarPlace>,
     /// More roots; sent only to agents that take them.
     pub additional_directories: Vec<PathBuf>,
     /// MCP servers; those whose transport the agent does not take are left out by `acp`.
     pub mcp_servers: Vec<McpServer>,
+}
+
+impl SessionPlace {
+    /// The folder as the agent knows it.
+    pub fn folder(&self) -> &Path {
+        self.far.as_ref().map_or(&self.cwd, |far| &far.folder)
+    }
 }
 
 /// What a call brought.

@@ -1,8 +1,8 @@
 //! What is needed to start an agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Remote;
+use super::{FarPlace, Remote, Ssh};
 
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,16 +23,45 @@ pub struct AgentSpec {
     pub wire: WireSpec,
     /// Where it is reached instead of being started; then command, arguments, variables and folder mean nothing.
     pub remote: Option<Remote>,
+    /// The host that it is started on; then command and folder are that host's.
+    pub ssh: Option<Ssh>,
+    /// The command that opens its files, with `{path}` and `{line}`; `None`: the general one, if its files are here.
+    pub editor: Option<String>,
 }
 
 impl AgentSpec {
+    /// Whether it runs on another machine, as far as is known.
+    pub fn is_elsewhere(&self) -> bool {
+        self.remote.is_some() || self.ssh.is_some()
+    }
+
+    /// Where a session of this folder works, if that is on another machine: in the folder of the agent, else in one
+    /// of the same name.
+    pub fn far_place(&self, folder: &Path) -> Option<FarPlace> {
+        let ssh = self.ssh.as_ref()?;
+        let folder = self.cwd.as_deref().unwrap_or(folder).to_owned();
+        Some(FarPlace { host: ssh.host.clone(), folder })
+    }
+
     /// The command line for people: words that need it are quoted. For an agent behind a URL, the URL.
     pub fn command_line(&self) -> String {
         if let Some(remote) = &self.remote {
             return remote.shown_url();
         }
+        if let Some(ssh) = self.ssh.as_ref().filter(|_| self.command.is_empty()) {
+            return shell_words::join(
+                [ssh.program()]
+                    .into_iter()
+                    .chain(ssh.args.iter().map(String::as_str))
+                    .chain([ssh.host.as_str()]),
+            );
+        }
         let words = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
-        shell_words::join(words)
+        let line = shell_words::join(words);
+        match &self.ssh {
+            Some(ssh) => format!("{line} (on {} by ssh)", ssh.host),
+            None => line,
+        }
     }
 }
 

@@ -176,9 +176,9 @@ impl Doer {
         self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec))));
     }
 
-    /// How the editor is started for a place; when that cannot be told, the user is told why.
-    pub fn editor_for(&self, place: &Location) -> Option<editor::Launch> {
-        let launch = editor::Launch::of(self.editor.as_deref(), place);
+    /// How the editor, the general one or this one, is started for a place; when that cannot be told, the user is told why.
+    pub fn editor_for(&self, place: &Location, own: Option<&str>) -> Option<editor::Launch> {
+        let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
         launch
             .map_err(|why| {
                 let _ = self.services.send(ServiceEvent::Trouble(format!("No file was opened: {why}.")));
@@ -186,10 +186,10 @@ impl Doer {
             .ok()
     }
 
-    /// Runs the editor; one without a window has been left the terminal.
-    pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf) {
+    /// Runs the editor; one without a window has been left the terminal. `is_far`: the file need not be here.
+    pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf, is_far: bool) {
         self.work(move || {
-            let done = if path.exists() {
+            let done = if is_far || path.exists() {
                 launch.run(&folder)
             } else {
                 Err(format!("There is no file {}.", path.display()))

@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Instant;
 
 use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
-use crate::model::{PlanBody, PlanStatus, Role, SessionKey, ToolKind, ToolStatus};
+use crate::model::{PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, Screens};
 use super::cells::{block_lines, kind_word, title};
@@ -152,7 +151,7 @@ impl Linear {
             spinner: 0,
             diff_layout: DiffLayout::Unified,
             shows_thoughts: false,
-            folder: &session.place.cwd,
+            folder: session.place.folder(),
         }
     }
 
@@ -377,7 +376,7 @@ fn say_phase(state: &State, session: &Session, told: &mut Told, out: &mut String
         SessionPhase::Opening { .. } => told.phase.clone(),
         SessionPhase::NeedsSignIn => format!("{agent} wants a sign-in. :open-sign-in lists the ways."),
         SessionPhase::Ready => {
-            let folder = show_folder(&session.place.cwd);
+            let folder = show_folder(&session.place);
             format!("{agent} is ready in {folder}. Type a prompt and Enter. :help lists commands.")
         }
         SessionPhase::Failed(_) => {
@@ -395,8 +394,11 @@ fn say_phase(state: &State, session: &Session, told: &mut Told, out: &mut String
     }
 }
 
-fn show_folder(folder: &Path) -> String {
-    one_line(&folder.to_string_lossy())
+fn show_folder(place: &SessionPlace) -> String {
+    match &place.far {
+        Some(far) => one_line(&format!("{}:{}", far.host, far.folder.display())),
+        None => one_line(&place.cwd.to_string_lossy()),
+    }
 }
 
 /// The agent's name for people.

@@ -184,6 +184,15 @@ impl<'a> Scene<'a> {
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
     }
 
+    /// The session's folder; one on another machine with its host.
+    pub fn folder(&self) -> String {
+        let place = &self.session.place;
+        match &place.far {
+            Some(far) => text::one_line(&format!("{}:{}", far.host, far.folder.display())),
+            None => self.path(&place.cwd),
+        }
+    }
+
     /// A path with `~` for the home.
     pub fn path(&self, path: &Path) -> String {
         let short = self.home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| {

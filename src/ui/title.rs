@@ -36,7 +36,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     }
     let git = branch(scene);
     let git_cols = git.as_ref().map_or(0, line_width);
-    let folder_cols = text::width(&scene.path(&scene.session.place.cwd));
+    let folder_cols = text::width(&scene.folder());
     let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 2 } else { 0 };
     let wide_room = if area.width >= TITLE_COLS { MOST_TITLE } else { 0 };
     let title_room = room.saturating_sub(others).min(MOST_TITLE).max(wide_room);
@@ -50,7 +50,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
     let folder_room = free.saturating_sub(if git_cols > 0 { git_cols + 2 } else { 0 });
     let mut right = Line::default();
     if folder_room >= LEAST_FOLDER {
-        let path = text::truncate_path(&scene.path(&scene.session.place.cwd), folder_room);
+        let path = text::truncate_path(&scene.folder(), folder_room);
         right.push_span(scene.span(Role::Title, path));
         if let Some(git) = git {
             right.push_span(Span::raw("  "));

@@ -42,7 +42,7 @@ pub(super) fn encode_form(
             own.or_else(|| (form == 0).then(|| encode(call, can)))
         }
         Call::ResumeSession(id, place) if quirks.has(Quirk::OldResume) && form == 0 => {
-            let params = json!({"sessionId": id.as_str(), "cwd": place.cwd.to_string_lossy()});
+            let params = json!({"sessionId": id.as_str(), "cwd": place.folder().to_string_lossy()});
             Some(("unstable_resumeSession", params.to_string()))
         }
         Call::ResumeSession(..) if quirks.has(Quirk::OldResume) && form == 1 => Some(encode(call, can)),
@@ -108,25 +108,25 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
         }
         Call::LogOut => (names.logout, to_json(&schema::LogoutRequest::new())),
         Call::NewSession(place) => {
-            let request = schema::NewSessionRequest::new(lossless(&place.cwd))
+            let request = schema::NewSessionRequest::new(lossless(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_new, to_json(&request))
         }
         Call::LoadSession(id, place) => {
-            let request = schema::LoadSessionRequest::new(session(id), lossless(&place.cwd))
+            let request = schema::LoadSessionRequest::new(session(id), lossless(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_load, to_json(&request))
         }
         Call::ResumeSession(id, place) => {
-            let request = schema::ResumeSessionRequest::new(session(id), lossless(&place.cwd))
+            let request = schema::ResumeSessionRequest::new(session(id), lossless(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_resume, to_json(&request))
         }
         Call::ForkSession(id, place, _) => {
-            let request = schema::ForkSessionRequest::new(session(id), lossless(&place.cwd))
+            let request = schema::ForkSessionRequest::new(session(id), lossless(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_fork, to_json(&request))

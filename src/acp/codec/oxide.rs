@@ -41,7 +41,7 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
             if let Some(commits) = wire.auto_commits {
                 config.insert("auto_commits".to_owned(), commits.into());
             }
-            let mut params = json!({"workingDir": place.cwd.to_string_lossy()});
+            let mut params = json!({"workingDir": place.folder().to_string_lossy()});
             if !config.is_empty()
                 && let Some(params) = params.as_object_mut()
             {
@@ -50,7 +50,7 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
             Some(("session/create", params))
         }
         Call::ResumeSession(id, place) => {
-            let (id, folder) = (id.as_str(), place.cwd.to_string_lossy());
+            let (id, folder) = (id.as_str(), place.folder().to_string_lossy());
             let params = match form {
                 0 => json!({"session_id": id, "sessionId": id, "workingDir": folder}),
                 1 => json!({"session_id": id}),

@@ -105,7 +105,7 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
         }
         Call::LogOut => (names.auth_logout, "{}".to_owned()),
         Call::NewSession(place) => {
-            let request = schema::NewSessionRequest::new(path(&place.cwd))
+            let request = schema::NewSessionRequest::new(path(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_new, to_json(&request))
@@ -117,7 +117,7 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
         }
         Call::ResumeSession(id, place) => (names.session_resume, to_json(&resume(id, place, can))),
         Call::ForkSession(id, place, _) => {
-            let request = schema::ForkSessionRequest::new(session(id), path(&place.cwd))
+            let request = schema::ForkSessionRequest::new(session(id), path(place.folder()))
                 .additional_directories(directories(place, can))
                 .mcp_servers(servers(place, can));
             (names.session_fork, to_json(&request))
@@ -166,7 +166,7 @@ fn path(path: &Path) -> schema::AbsolutePath {
 }
 
 fn resume(id: &SessionId, place: &SessionPlace, can: &AgentCapabilities) -> schema::ResumeSessionRequest {
-    schema::ResumeSessionRequest::new(session(id), path(&place.cwd))
+    schema::ResumeSessionRequest::new(session(id), path(place.folder()))
         .additional_directories(directories(place, can))
         .mcp_servers(servers(place, can))
 }

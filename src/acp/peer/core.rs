@@ -209,6 +209,8 @@ impl Peer {
             LinkEnd::Io(error) => CloseReason::Lost { error },
             LinkEnd::Unreachable(error) => CloseReason::Unreachable { error },
             LinkEnd::Refused(error) => CloseReason::Refused { error },
+            LinkEnd::SignInFirst(error) => CloseReason::SignInFirst { error },
+            LinkEnd::NotStarted(error) => CloseReason::NotStarted { error, is_missing: false },
         }
     }
 

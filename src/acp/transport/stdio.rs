@@ -16,6 +16,7 @@ use std::process::{ExitStatus, Stdio as Pipe};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -24,10 +25,11 @@ use tokio::time::timeout;
 use super::process::{Group, exit_info, give_own_group};
 use super::pump::{HeaderWish, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
+use super::ssh::Line;
 use super::stderr::StderrTail;
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
-use crate::model::{AgentSpec, CloseReason, ExitInfo};
+use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 
 /// From stdout's end to the exit, or the other way round.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -43,13 +45,23 @@ const STDERR_GRACE: Duration = Duration::from_millis(250);
 pub struct Stdio {
     spec: AgentSpec,
     cwd: PathBuf,
+    line: Option<Line>,
+    /// What is written before the first frame.
+    first_lines: Vec<u8>,
 }
 
 impl Stdio {
-    /// The agent of a spec, in the spec's own folder or else in `cwd`.
+    /// The agent of a spec, in the spec's own folder or else in `cwd`; for one on another machine, ssh in `cwd`.
     pub fn new(spec: AgentSpec, cwd: PathBuf) -> Self {
+        if let Some(line) = Line::of(&spec, &cwd) {
+            let socket = spec.ssh.as_ref().and_then(|ssh| ssh.socket(|name| env::var_os(name)));
+            let run = line.run(&spec, socket.as_deref());
+            let program = spec.ssh.as_ref().map_or("ssh", Ssh::program).to_owned();
+            let spec = AgentSpec { command: program, args: run.args, env: Vec::new(), ..spec };
+            return Self { spec, cwd, line: Some(line), first_lines: run.first_lines };
+        }
         let cwd = spec.cwd.clone().unwrap_or(cwd);
-        Self { spec, cwd }
+        Self { spec, cwd, line: None, first_lines: Vec::new() }
     }
 
     /// The command, ready to be started; or why it cannot be.
@@ -70,6 +82,17 @@ impl Stdio {
         Ok(command)
     }
 
+    /// What is not found for an agent on another machine is ssh, not the agent.
+    fn without_ssh(&self, reason: CloseReason) -> CloseReason {
+        match reason {
+            CloseReason::NotStarted { is_missing: true, .. } if self.line.is_some() => {
+                let error = format!("{} was not found. Install an ssh client.", self.spec.command);
+                CloseReason::NotStarted { error, is_missing: false }
+            }
+            reason => reason,
+        }
+    }
+
     /// Why a program that is there did not start.
     fn not_started(&self, error: &io::Error) -> CloseReason {
         let name = &self.spec.command;
@@ -86,7 +109,8 @@ impl Stdio {
 
 impl Transport for Stdio {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
-        let mut child = self.command()?.spawn().map_err(|error| self.not_started(&error))?;
+        let mut command = self.command().map_err(|reason| self.without_ssh(reason))?;
+        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         let pid = child.id();
         let group = Group::of(pid);
         let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -102,7 +126,13 @@ impl Transport for Stdio {
         let wish = HeaderWish::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
-        let writer = tokio::spawn(write_frames(stdin, frames, Arc::clone(&wish)));
+        let writer = {
+            let (mut stdin, wish, first_lines) = (stdin, Arc::clone(&wish), self.first_lines);
+            tokio::spawn(async move {
+                stdin.write_all(&first_lines).await?;
+                write_frames(stdin, frames, wish).await
+            })
+        };
         let stderr_task = {
             let (tail, setup) = (tail.clone(), setup.clone());
             tokio::spawn(async move { tail.read(stderr, setup.stderr_log.as_deref(), setup.tap).await })
@@ -112,7 +142,7 @@ impl Transport for Stdio {
         let (closed_sender, closed) = oneshot::channel();
         let keeper = Keeper { child, group, signal: signal.clone(), writer: writer.abort_handle() };
         tokio::spawn(keeper.run(exit_sender, eof, closed));
-        let reader = Reader { sender, exit, signal, tail, stderr_task };
+        let reader = Reader { sender, exit, signal, tail, stderr_task, line: self.line };
         tokio::spawn(async move {
             let frames = FrameReader::new(setup.max_frame_bytes);
             let end = read_frames(stdout, frames, &reader.sender, wish, reader.last_words()).await;
@@ -211,6 +241,7 @@ struct Reader {
     signal: StopSignal,
     tail: StderrTail,
     stderr_task: JoinHandle<()>,
+    line: Option<Line>,
 }
 
 impl Reader {
@@ -235,7 +266,9 @@ impl Reader {
         let end = match (status, end) {
             (Some(status), _) => {
                 let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
-                LinkEnd::Exited { status, stderr_tail: self.tail.last_lines() }
+                let stderr_tail = self.tail.last_lines();
+                let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
+                judged.unwrap_or(LinkEnd::Exited { status, stderr_tail })
             }
             (None, ReadEnd::Broken(error)) => LinkEnd::Io(error.to_string()),
             (None, _) => LinkEnd::Eof,

@@ -119,7 +119,7 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     match &tool.input.command {
         // The head shows the same words, but in one line.
         Some(command) => out.body(command),
-        None => out.head(title(tool, &session.place.cwd)),
+        None => out.head(title(tool, session.place.folder())),
     }
     for diff in tool.diffs() {
         let text = match &diff.change {

@@ -162,7 +162,7 @@ fn add_tool(
         add(group, "Output".to_owned(), String::new(), CopySource::Output(item.id));
     }
     if let Some(change) = tool.diffs().next() {
-        let path = change.path.strip_prefix(&session.place.cwd).unwrap_or(&change.path);
+        let path = change.path.strip_prefix(session.place.folder()).unwrap_or(&change.path);
         add(group, "Change as a patch".to_owned(), path.display().to_string(), CopySource::Patch(item.id));
     }
 }
@@ -179,7 +179,7 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
         CopyJob { content: CopyContent::MarkdownAsPlain(text), ..job }
     };
     let patch = |what: &str, changes: Vec<FileDiff>| {
-        let folder = session.place.cwd.clone();
+        let folder = session.place.folder().to_owned();
         (!changes.is_empty())
             .then_some(CopyJob { what: what.to_owned(), content: CopyContent::Patch { changes, folder } })
     };

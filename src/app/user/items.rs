@@ -158,7 +158,8 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
         [] => say(state, "Mark a call that names a file first.", fx),
         [only] => open::on_open(state, Target::File(only.clone()), fx),
         _ => {
-            let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+            let folder =
+                state.active_session().map(|session| session.place.folder().to_owned()).unwrap_or_default();
             let label = |place: &Location| {
                 let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
                 let path = place.path.strip_prefix(&folder).unwrap_or(&place.path);

@@ -16,11 +16,21 @@ pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     }
 }
 
-/// A relative path counts from the session's folder.
-fn open_file(state: &State, place: Location, fx: &mut Vec<Effect>) {
-    let folder = state.active_session().map_or(&state.setup.folder, |session| &session.place.cwd);
-    let place = Location { path: folder.join(place.path), line: place.line };
-    fx.push(Effect::OpenFile { place, folder: folder.clone() });
+/// A relative path counts from the session's folder. A file of another machine is opened by the editor that is
+/// configured for it, and by no other: a file of the same name here is not the one that is meant.
+fn open_file(state: &mut State, place: Location, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());
+    if let (Some(far), None) = (&session.place.far, &editor) {
+        let text = format!(
+            "This file is on {}. Set `editor` of this agent to a command that opens files there.",
+            far.host
+        );
+        say(state, text, fx);
+        return;
+    }
+    let place = Location { path: session.place.folder().join(place.path), line: place.line };
+    fx.push(Effect::OpenFile { place, folder: session.place.cwd.clone(), editor });
 }
 
 fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {

@@ -58,7 +58,7 @@ fn row(target: Target, session: &Session) -> PickerRow {
     let (label, right) = match &target {
         Target::Url(url) => (url.clone(), "page"),
         Target::File(place) => {
-            let path = place.path.strip_prefix(&session.place.cwd).unwrap_or(&place.path).display();
+            let path = place.path.strip_prefix(session.place.folder()).unwrap_or(&place.path).display();
             (place.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
         }
     };

@@ -14,8 +14,8 @@ use crate::model::{Carrier, Remote, TokenSource};
 /// Keys that only an agent behind a URL has.
 const REMOTE_KEYS: &[&str] =
     &["transport", "events_url", "headers", "token_env", "token_file", "token_command"];
-/// Keys that only an agent on this machine has.
-const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd"];
+/// Keys that only an agent has that is started.
+const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd", "ssh", "ssh_args", "ssh_program"];
 const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
 
 /// The agent behind the table's `url`; `None` if the URL cannot be used, which is told.

@@ -105,6 +105,7 @@ impl SessionRow {
                 session: self.agent_session.as_deref().map(Into::into),
                 place: SessionPlace {
                     cwd: self.folder.clone(),
+                    far: None,
                     additional_directories: self.roots.clone(),
                     mcp_servers: Vec::new(),
                 },

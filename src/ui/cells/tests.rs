@@ -21,8 +21,7 @@ fn look(theme: &Theme) -> Look<'_> {
 }
 
 fn session() -> Session {
-    let place =
-        SessionPlace { cwd: "/home/ada".into(), additional_directories: Vec::new(), mcp_servers: Vec::new() };
+    let place = SessionPlace { cwd: "/home/ada".into(), ..SessionPlace::default() };
     Session::new(SessionKey(1), place)
 }
 

@@ -73,8 +73,12 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     facts.push(("state", phase(scene, &conn.phase)));
     let place = if conn.spec.remote.is_some() { "address" } else { "command" };
     facts.push((place, conn.spec.command_line()));
-    if let Some(cwd) = &conn.spec.cwd {
-        facts.push(("runs in", scene.path(cwd)));
+    match (&conn.spec.cwd, &scene.session.place.far) {
+        (_, Some(far)) => {
+            facts.push(("works in", text::one_line(&format!("{}:{}", far.host, far.folder.display()))))
+        }
+        (Some(cwd), None) => facts.push(("runs in", scene.path(cwd))),
+        (None, None) => {}
     }
     // Values of variables may be secrets; the names say enough.
     let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).collect();
@@ -156,6 +160,7 @@ fn phase(scene: &Scene, phase: &ConnPhase) -> String {
         ConnPhase::Closed(CloseReason::Lost { error }) => format!("lost: {error}"),
         ConnPhase::Closed(CloseReason::Unreachable { error }) => format!("not reached: {error}"),
         ConnPhase::Closed(CloseReason::Refused { error }) => format!("refused: {error}"),
+        ConnPhase::Closed(CloseReason::SignInFirst { error }) => format!("wants a sign-in: {error}"),
         ConnPhase::Closed(CloseReason::Stopped) => "stopped".to_owned(),
     }
 }

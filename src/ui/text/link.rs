@@ -31,6 +31,7 @@ struct Table {
 thread_local! {
     static TABLE: RefCell<Table> = RefCell::default();
     static ARE_SHOWN: Cell<bool> = const { Cell::new(false) };
+    static ARE_FILES_HERE: Cell<bool> = const { Cell::new(true) };
 }
 
 /// Says whether the terminal shows links, so that text need not tell where it leads to. Said once, before the
@@ -42,6 +43,11 @@ pub fn show(are_shown: bool) {
 /// Whether the terminal shows links.
 pub fn are_shown() -> bool {
     ARE_SHOWN.get()
+}
+
+/// Says, before a frame, whether the files that are named are on this machine: the terminal opens no others.
+pub fn keep_files(are_here: bool) {
+    ARE_FILES_HERE.set(are_here);
 }
 
 /// Whether the terminal is one that shows links, by what the environment tells; none of them can be asked. Inside
@@ -119,7 +125,8 @@ pub fn target(number: u32) -> Option<Target> {
 
 /// The address of a link as a terminal may be told it.
 pub fn address(number: u32) -> Option<String> {
-    target(number).and_then(|target| target.address())
+    let target = target(number)?;
+    (ARE_FILES_HERE.get() || matches!(target, Target::Url(_))).then(|| target.address())?
 }
 
 /// Lets addresses and paths in a line lead to where they say, unless they lead somewhere already.
@@ -182,6 +189,10 @@ mod tests {
         assert_eq!((target(number), target(0)), (None, None));
         let file = Target::of_link("src/./a.rs:3").expect("a path");
         assert_eq!(address(number_of(&file)).as_deref(), Some("file:///w/src/a.rs"));
+        keep_files(false);
+        assert_eq!(address(number_of(&file)), None, "the terminal has no file of another machine");
+        assert!(target(number_of(&file)).is_some() && address(other).is_none());
+        keep_files(true);
     }
 
     #[test]

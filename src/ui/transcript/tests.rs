@@ -17,11 +17,7 @@ mod lead;
 mod scroll;
 
 fn session() -> Session {
-    let place = SessionPlace {
-        cwd: "/home/ada/shop".into(),
-        additional_directories: Vec::new(),
-        mcp_servers: Vec::new(),
-    };
+    let place = SessionPlace { cwd: "/home/ada/shop".into(), ..SessionPlace::default() };
     Session::new(SessionKey(1), place)
 }
 

@@ -30,6 +30,7 @@ fn place() -> SessionPlace {
     let headers = vec![("X-Key".to_owned(), "v".to_owned())];
     SessionPlace {
         cwd: "/w".into(),
+        far: None,
         additional_directories: vec!["/more".into()],
         mcp_servers: vec![
             McpServer::Stdio {

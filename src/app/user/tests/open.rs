@@ -74,7 +74,7 @@ fn places_are_listed_from_the_marked_item_or_from_the_last_ones() {
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
     let place = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
-    assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into() }]);
+    assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into(), editor: None }]);
     rig.session().selected = Some(ItemId(2));
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.state.flash.as_deref(), Some("The marked item names no file and no page."));

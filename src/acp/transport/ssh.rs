@@ -1,0 +1,130 @@
+//! An agent on another machine, through the system's ssh.
+//!
+//! Duty: what ssh is told here, and what its end means: whether the line was lost, the host wants a sign-in, or the
+//! agent is not there. Not its duty: the command line itself (`model::Ssh`), running it (`stdio`).
+//! ssh is found on PATH and reads keys, configuration and agent as the user has them.
+
+use std::path::Path;
+
+use super::LinkEnd;
+use crate::model::{AgentSpec, ExitInfo, FarPlace, NO_FOLDER, NO_FOLDER_CODE, SSH_FAILED_CODE, Ssh, SshRun};
+
+/// A line to a host, and what is run at its end.
+#[derive(Debug)]
+pub(super) struct Line {
+    ssh: Ssh,
+    place: FarPlace,
+    command: String,
+}
+
+impl Line {
+    /// For an agent on another machine; `cwd` is the session's folder here.
+    pub(super) fn of(spec: &AgentSpec, cwd: &Path) -> Option<Self> {
+        let (ssh, place) = (spec.ssh.clone()?, spec.far_place(cwd)?);
+        Some(Self { ssh, place, command: spec.command.clone() })
+    }
+
+    /// What is run here instead of the agent. `socket`: where a line may stand open already.
+    pub(super) fn run(&self, spec: &AgentSpec, socket: Option<&Path>) -> SshRun {
+        self.ssh.run(spec, &self.place.folder, socket.filter(|socket| socket.exists()))
+    }
+
+    /// What an exit means, if it is none of the agent's own.
+    pub(super) fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
+        let host = &self.place.host;
+        let has =
+            |words: &[&str]| stderr_tail.iter().any(|line| words.iter().any(|word| line.contains(word)));
+        match status.code? {
+            NO_FOLDER_CODE if has(&[NO_FOLDER]) => Some(LinkEnd::NotStarted(format!(
+                "There is no folder {} on {host}. Set `cwd` of this agent to one that is there.",
+                self.place.folder.display()
+            ))),
+            127 if has(&["not found", "No such file"]) => Some(LinkEnd::NotStarted(format!(
+                "{host} does not find {}. Give its whole path in `command`: ssh runs no login shell there, so its \
+                 search path may be shorter than yours.",
+                self.command
+            ))),
+            126 => Some(LinkEnd::NotStarted(format!("{} cannot be run on {host}.", self.command))),
+            SSH_FAILED_CODE => Some(self.judge_ssh(stderr_tail, &has)),
+            _ => None,
+        }
+    }
+
+    fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> LinkEnd {
+        let host = &self.place.host;
+        let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
+        let said = said.unwrap_or_else(|| "ssh gave no reason".to_owned());
+        if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
+            return LinkEnd::Refused(format!(
+                "{host} has another key than the one that ssh knows. Ask who runs it whether that is right; then \
+                 remove the old one with `ssh-keygen -R`."
+            ));
+        }
+        if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
+            return LinkEnd::SignInFirst(format!("{host} does not let ssh in without asking: {said}."));
+        }
+        if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
+            return LinkEnd::Refused(format!(
+                "ssh does not take its arguments: {said}. Correct `ssh_args` of this agent, or your ssh configuration."
+            ));
+        }
+        LinkEnd::Unreachable(format!("The line to {host} was not made, or was lost: {said}."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(code: i32, stderr: &[&str]) -> Option<LinkEnd> {
+        let spec = AgentSpec {
+            command: "agent".to_owned(),
+            cwd: Some("/srv/shop".into()),
+            ssh: Some(Ssh { host: "build".to_owned(), ..Ssh::default() }),
+            ..AgentSpec::default()
+        };
+        let tail: Vec<String> = stderr.iter().map(ToString::to_string).collect();
+        Line::of(&spec, Path::new("/w"))?.judge(&ExitInfo { code: Some(code), signal: None }, &tail)
+    }
+
+    #[test]
+    fn an_end_of_the_agent_is_told_from_an_end_of_the_line() {
+        assert_eq!(judged(1, &["the agent's own trouble"]), None);
+        assert_eq!(judged(66, &["the agent's own trouble"]), None);
+        assert_eq!(judged(127, &["the agent's own trouble"]), None);
+        for (stderr, word) in [
+            ("client_loop: send disconnect: Broken pipe\r", "Broken pipe."),
+            ("ssh: Could not resolve hostname build: Name or service not known", "not known."),
+            ("Timeout, server build not responding.", "not responding."),
+        ] {
+            let Some(LinkEnd::Unreachable(text)) = judged(255, &[stderr]) else { panic!("{stderr}") };
+            assert!(text.contains("build") && text.ends_with(word), "{text}");
+        }
+        assert!(matches!(judged(255, &[]), Some(LinkEnd::Unreachable(_))));
+    }
+
+    #[test]
+    fn what_the_user_can_mend_is_told_with_how() {
+        for stderr in ["ada@build: Permission denied (publickey,password).", "Host key verification failed."]
+        {
+            assert!(matches!(judged(255, &[stderr]), Some(LinkEnd::SignInFirst(_))), "{stderr}");
+        }
+        let changed =
+            ["@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @", "Host key verification failed."];
+        assert!(
+            matches!(judged(255, &changed), Some(LinkEnd::Refused(text)) if text.contains("ssh-keygen -R"))
+        );
+        let wrong = judged(255, &["command-line: line 0: Bad configuration option: x"]);
+        assert!(matches!(wrong, Some(LinkEnd::Refused(text)) if text.contains("ssh_args")));
+        let text = match judged(66, &["parlor: there is no folder /srv/shop"]) {
+            Some(LinkEnd::NotStarted(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert!(text.contains("/srv/shop on build"), "{text}");
+        assert!(matches!(
+            judged(127, &["sh: 1: exec: agent: not found"]),
+            Some(LinkEnd::NotStarted(text)) if text.contains("whole path")
+        ));
+        assert!(matches!(judged(126, &[]), Some(LinkEnd::NotStarted(_))));
+    }
+}

@@ -1,0 +1,132 @@
+//! Sessions whose agent runs on another machine.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn far_spec() -> AgentSpec {
+    AgentSpec {
+        name: "far".into(),
+        command: "agent".into(),
+        cwd: Some("/srv/shop".into()),
+        callbacks: Callbacks::NONE,
+        ssh: Some(Ssh { host: "build".into(), ..Ssh::default() }),
+        ..AgentSpec::default()
+    }
+}
+
+fn ready() -> Desk {
+    let mut desk = Desk::with_spec(far_spec());
+    desk.handshake(all_capabilities()).open(ID);
+    desk
+}
+
+fn edit() -> SessionUpdate {
+    let change = DiffChange::Texts { old: Some("old\n".into()), new: "new\n".into() };
+    let diff = FileDiff { path: "/srv/shop/a.rs".into(), change };
+    SessionUpdate::Tool(Box::new(ToolCallPatch {
+        content: Patch::Set(vec![ToolContent::Diff(diff)]),
+        status: Patch::Set(ToolStatus::Completed),
+        ..ToolCallPatch::new("t".into())
+    }))
+}
+
+#[test]
+fn the_agent_is_told_the_folder_of_its_machine_and_the_session_is_kept_by_the_one_here() {
+    let desk = ready();
+    let place = &desk.session().place;
+    assert_eq!((place.folder(), place.cwd.as_path()), ("/srv/shop".as_ref(), "/code/shop".as_ref()));
+    let connect = desk.fx.iter().find_map(|effect| match effect {
+        Effect::Connect { cwd, .. } => Some(cwd.clone()),
+        _ => None,
+    });
+    assert_eq!(connect, Some("/code/shop".into()), "ssh itself runs here");
+    let head = desk.kept.iter().find_map(|note| match note {
+        Note::Head(head) => Some(head.clone()),
+        _ => None,
+    });
+    let head = head.expect("a head is kept");
+    assert_eq!((head.agent.as_str(), head.command.as_str()), ("far", ""), "nobody starts it here by mistake");
+    assert_eq!(head.place.cwd.as_path(), "/code/shop".as_ref() as &std::path::Path);
+}
+
+#[test]
+fn nothing_is_read_from_the_disk_here_for_files_there() {
+    let mut desk = ready();
+    desk.fx.clear();
+    desk.submit("go");
+    desk.update(edit()).end_turn(StopReason::EndTurn);
+    let reads = |effect: &Effect| matches!(effect, Effect::LocateDiffs(_) | Effect::ReadGit { .. });
+    assert!(!desk.fx.iter().any(reads), "{:?}", desk.fx);
+    let git = GitInfo { branch: "main".into(), is_dirty: false };
+    desk.service(ServiceEvent::Git(KEY, Some(git)));
+    assert_eq!(desk.session().git, None);
+}
+
+#[test]
+fn a_file_there_is_opened_by_the_editor_that_is_configured_for_it_only() {
+    let mut desk = ready();
+    let target = || Target::File(Location { path: "src/a.rs".into(), line: Some(3) });
+    desk.fx.clear();
+    desk.play(Event::Open(target()));
+    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::OpenFile { .. })));
+    assert!(
+        desk.state.flash.as_deref().is_some_and(|text| text.contains("on build")),
+        "{:?}",
+        desk.state.flash
+    );
+    let editor = Some("code --remote ssh-remote+build {path}".to_owned());
+    let mut desk = Desk::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
+    desk.handshake(all_capabilities()).open(ID);
+    desk.play(Event::Open(target()));
+    let place = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
+    assert!(desk.fx.contains(&Effect::OpenFile { place, folder: "/code/shop".into(), editor }));
+}
+
+#[test]
+fn a_lost_line_is_made_again_and_the_session_goes_on() {
+    let mut desk = ready();
+    desk.submit("go");
+    desk.fx.clear();
+    let error = "The line to build was not made, or was lost: Broken pipe.".to_owned();
+    for _ in 0..2 {
+        desk.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error: error.clone() }));
+    }
+    desk.handshake(all_capabilities())
+        .expect_sent("connect 2 after 500 ms\nconnect 3 after 2000 ms\ncall resume s");
+    assert!(matches!(
+        desk.session().transcript.items().last().map(|item| &item.body),
+        Some(ItemBody::Notice { title, .. }) if *title == error
+    ));
+}
+
+#[test]
+fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
+    let mut desk = Desk::with_spec(far_spec());
+    desk.fx.clear();
+    let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
+    desk.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(CONN));
+    desk.flow(|state, _, fx| flow::sign_in_to_host(state, CONN, fx));
+    let spec = desk.fx.iter().find_map(|effect| match effect {
+        Effect::RunLogin { spec, .. } => Some(spec.clone()),
+        _ => None,
+    });
+    let spec = spec.expect("the sign-in runs");
+    assert_eq!((spec.command.as_str(), spec.command_line().as_str()), ("", "ssh build"));
+    desk.fx.clear();
+    desk.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
+    let second = ConnId(2);
+    desk.flow(|state, _, fx| flow::sign_in_to_host(state, second, fx));
+    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is being started");
+}
+
+#[test]
+fn an_agent_of_this_machine_brings_the_session_back_here() {
+    let mut desk = ready();
+    let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
+    desk.flow(|state, now, fx| flow::start_agent(state, KEY, near, now, fx));
+    assert_eq!(desk.session().place.far, None);
+    assert_eq!(desk.session().id, None, "another agent knows nothing of the old id");
+}

@@ -1,0 +1,163 @@
+//! Reads agents on other machines that ssh leads to.
+//!
+//! Duty: `ssh` of `[agents.NAME]` and the keys that mean something else with it: command and folder are the host's.
+//! Not its duty: connecting (`acp`), the command line of ssh (`model::Ssh`).
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use toml::de::DeTable;
+
+use super::super::read::Reader;
+use super::{read_pairs, read_string};
+use crate::model::{AgentSpec, Ssh};
+
+/// The agent on the table's `ssh`; `None` if it cannot be used, which is told.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    span: &Range<usize>,
+) -> Option<AgentSpec> {
+    let host = read_string(reader, place, "ssh", table)?;
+    let at = table.get("ssh").map_or(span.clone(), toml::Spanned::span);
+    if let Some(fix) = Ssh::problem_of(&host) {
+        reader.problem(&at, format!("`{host}` is no host for ssh"), fix);
+        return None;
+    }
+    let args = table
+        .get("ssh_args")
+        .and_then(|value| reader.strings(&format!("{place}.ssh_args"), value))
+        .unwrap_or_default();
+    let (command, args_of_agent) = read_command(reader, place, table, span, &host)?;
+    Some(AgentSpec {
+        command,
+        args: args_of_agent,
+        env: read_pairs(reader, place, "env", table),
+        cwd: read_cwd(reader, place, table, &host),
+        ssh: Some(Ssh { host, args, program: read_string(reader, place, "ssh_program", table) }),
+        ..AgentSpec::default()
+    })
+}
+
+/// Tells what means nothing without `ssh`.
+pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+    for key in ["ssh_args", "ssh_program"] {
+        if let Some((found, _)) = table.get_key_value(key) {
+            let text = format!("`{key}` of `{place}` belongs to an agent on another machine");
+            reader.problem(&found.span(), text, "remove it, or write ssh = \"host\"");
+        }
+    }
+}
+
+/// Program and arguments as the host is to have them: nothing of it is looked up here.
+fn read_command(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    span: &Range<usize>,
+    host: &str,
+) -> Option<(String, Vec<String>)> {
+    let Some(value) = table.get("command") else {
+        let fix = format!("write command = \"…\", the program to start on {host}");
+        reader.problem(span, format!("`{place}` has no command"), fix);
+        return None;
+    };
+    let command = reader.string(&format!("{place}.command"), value)?;
+    let args = match table.get("args") {
+        Some(value) => reader.strings(&format!("{place}.args"), value).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if args.is_empty()
+        && command.contains(char::is_whitespace)
+        && let Ok(words) = shell_words::split(&command)
+        && let Some((first, rest)) = words.split_first()
+    {
+        let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
+        let fix = format!("write command = \"{first}\" and args = [{}]", list.join(", "));
+        reader.problem(&value.span(), format!("the command of `{place}` holds its arguments"), fix);
+        reader.taken(&format!("{place}.args"), value);
+        return Some((first.clone(), rest.to_vec()));
+    }
+    Some((command, args))
+}
+
+fn read_cwd(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>, host: &str) -> Option<PathBuf> {
+    let value = table.get("cwd")?;
+    let path = PathBuf::from(reader.string(&format!("{place}.cwd"), value)?);
+    if path.is_absolute() {
+        return Some(path);
+    }
+    let fix = format!(
+        "begin it with /: agents are told whole paths, and where a home is on {host} is not known here; without it, \
+         the agent works in the folder of the same name as here"
+    );
+    reader.problem(&value.span(), format!("`{place}.cwd` is not a whole path"), fix);
+    reader.lines.remove(&format!("{place}.cwd"));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Config, Paths, Surroundings};
+    use crate::model::Callbacks;
+
+    fn parse(text: &str) -> (Config, Vec<String>, String) {
+        let paths =
+            Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
+        let around = Surroundings { home: Some("/home/ada".into()), path: None };
+        let (config, problems) = config::read(&paths, text, &around);
+        let shown = config::show::show(&config, &paths, &problems);
+        (config, problems.iter().map(ToString::to_string).collect(), shown)
+    }
+
+    #[test]
+    fn an_agent_behind_ssh_is_read_as_the_host_is_to_have_it() {
+        let (config, problems, shown) = parse(
+            "[callbacks]\nfs = true\n[agents.far]\nssh = \"ada@build\"\nssh_args = [\"-J\", \"gate\"]\n\
+             ssh_program = \"/opt/bin/ssh\"\ncommand = \"./agent\"\nargs = [\"--acp\"]\ncwd = \"/srv/shop\"\nenv = { KEY = \"k\" }\nterminal = true\n\
+             editor = \"code --remote ssh-remote+build {path}\"\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let expected = AgentSpec {
+            name: "far".to_owned(),
+            command: "./agent".to_owned(),
+            args: vec!["--acp".to_owned()],
+            env: vec![("KEY".to_owned(), "k".to_owned())],
+            cwd: Some("/srv/shop".into()),
+            ssh: Some(Ssh {
+                host: "ada@build".to_owned(),
+                args: vec!["-J".to_owned(), "gate".to_owned()],
+                program: Some("/opt/bin/ssh".to_owned()),
+            }),
+            editor: Some("code --remote ssh-remote+build {path}".to_owned()),
+            callbacks: Callbacks { terminal: true, ..Callbacks::NONE },
+            ..AgentSpec::default()
+        };
+        assert_eq!(config.agents.get("far"), Some(&expected));
+        assert_eq!(expected.command_line(), "./agent --acp (on ada@build by ssh)");
+        for line in ["ssh = \"ada@build\"", "ssh_args = [\"-J\", \"gate\"]", "fs_read = false", "editor = "] {
+            assert!(shown.contains(line), "{line} in {shown}");
+        }
+        // What is shown can be read again.
+        assert_eq!(parse(&shown).1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_what_can() {
+        for (text, words) in [
+            ("[agents.x]\nssh = \"-oProxyCommand=x\"\ncommand = \"a\"\n", "no host for ssh"),
+            ("[agents.x]\nssh = \"build\"\n", "has no command"),
+            ("[agents.x]\nssh = \"build\"\ncommand = \"a\"\ncwd = \"~/shop\"\n", "is not a whole path"),
+            ("[agents.x]\nssh = \"build\"\ncommand = \"a --acp\"\n", "args = [\"--acp\"]"),
+            ("[agents.x]\ncommand = \"a\"\nssh_args = [\"-4\"]\n", "write ssh = \"host\""),
+            ("[agents.x]\nurl = \"https://a.org\"\nssh = \"build\"\n", "remove `ssh`"),
+        ] {
+            let (_, problems, _) = parse(text);
+            assert!(problems.iter().any(|problem| problem.contains(words)), "{words}: {problems:?}");
+        }
+        let (config, _, _) = parse("[agents.x]\nssh = \"build\"\ncommand = \"a --acp\"\n");
+        assert_eq!(config.agents.get("x").map(|spec| spec.args.clone()), Some(vec!["--acp".to_owned()]));
+    }
+}

@@ -1,0 +1,279 @@
+//! Agents on a host that ssh leads to.
+//!
+//! Duty: the command lines for the system's `ssh`: to run an agent there, to run it with a terminal, to sign in.
+//! Not its duty: running them (`acp`, `services`), what the end of one means (`acp`).
+//! Invariants: nothing of the agent's command, folder or variables is read by a shell as anything but itself; a host
+//! is never read as an option. Values of variables go through the agent's input where that can be, because a
+//! command line can be read by all who share a machine.
+
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use super::AgentSpec;
+
+/// What the far shell says when the folder is not there; the folder's name follows.
+pub const NO_FOLDER: &str = "parlor: there is no folder ";
+/// And what it ends with then.
+pub const NO_FOLDER_CODE: i32 = 66;
+/// What `ssh` itself ends with when it fails. Source: ssh(1), EXIT STATUS.
+pub const SSH_FAILED_CODE: i32 = 255;
+
+/// A host that ssh leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ssh {
+    /// As ssh takes it: a name of the user's configuration, `user@host`, or `ssh://user@host:port`.
+    pub host: String,
+    /// More arguments for ssh, before the host.
+    pub args: Vec<String>,
+    /// The ssh to use; `None`: the one on the search path.
+    pub program: Option<String>,
+}
+
+/// The folder of a session on another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarPlace {
+    /// The host, as the user wrote it.
+    pub host: String,
+    /// The folder there, absolute.
+    pub folder: PathBuf,
+}
+
+/// How an agent is run through ssh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshRun {
+    /// Arguments of ssh.
+    pub args: Vec<String>,
+    /// What its input begins with: the values of variables, a line each.
+    pub first_lines: Vec<u8>,
+}
+
+impl Ssh {
+    /// The program to run.
+    pub fn program(&self) -> &str {
+        self.program.as_deref().unwrap_or("ssh")
+    }
+
+    /// Runs the agent of this spec in a folder of the host, with its pipes and without a terminal. Nothing is asked:
+    /// who would answer has the screen. `socket`: a line to the host that is open already.
+    pub fn run(&self, spec: &AgentSpec, folder: &Path, socket: Option<&Path>) -> SshRun {
+        let mut args = words(&["-T", "-o", "BatchMode=yes"]);
+        // A line that is gone without a word, as after a laptop's sleep, is noticed within a minute.
+        if !self.args.iter().any(|word| word.contains("ServerAlive")) {
+            args.extend(words(&["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]));
+        }
+        if !self.args.iter().any(|word| word.contains("ConnectTimeout")) {
+            args.extend(words(&["-o", "ConnectTimeout=20"]));
+        }
+        if let Some(socket) = socket {
+            args.extend(words(&["-o", "ControlMaster=no", "-o"]));
+            args.push(format!("ControlPath={}", socket.display()));
+        }
+        let (by_line, by_word): (Vec<_>, Vec<_>) =
+            spec.env.iter().cloned().partition(|(name, value)| is_shell_name(name) && !value.contains('\n'));
+        let reads = by_line.iter().map(|(name, _)| format!("IFS= read -r {name} && export {name}"));
+        let script = reads.chain([start(spec, folder, &by_word)]).collect::<Vec<_>>().join("\n");
+        args.extend(self.at_host(&script));
+        let first_lines = by_line.iter().flat_map(|(_, value)| [value.as_bytes(), b"\n"].concat()).collect();
+        SshRun { args, first_lines }
+    }
+
+    /// Runs the program of this spec with the user's terminal.
+    pub fn run_in_terminal(&self, spec: &AgentSpec, folder: &Path) -> Vec<String> {
+        let mut args = words(&["-t"]);
+        args.extend(self.at_host(&start(spec, folder, &spec.env)));
+        args
+    }
+
+    /// Signs in with the user's terminal and leaves the line open for [`Self::run`], where a place for its socket is
+    /// known; without one, what is learned (a host's key, an unlocked key) still helps.
+    pub fn sign_in(&self, socket: Option<&Path>) -> Vec<String> {
+        let mut args = Vec::new();
+        if let Some(socket) = socket {
+            args.extend(words(&["-o", "ControlMaster=auto", "-o", "ControlPersist=10m", "-o"]));
+            args.push(format!("ControlPath={}", socket.display()));
+        }
+        args.extend(self.at_host("true"));
+        args
+    }
+
+    /// Where the socket of an open line lies, in a folder that only the user can read. `variable` reads the
+    /// environment.
+    pub fn socket(&self, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        (&self.host, &self.args).hash(&mut hasher);
+        let folder = variable("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".ssh")))?;
+        Some(folder.join(format!("parlor-{:016x}", hasher.finish())))
+    }
+
+    fn at_host(&self, script: &str) -> Vec<String> {
+        // The login shell of the user may be any: it is asked for no more than quotes.
+        let line = format!("exec sh -c {}", quote(script));
+        self.args.iter().cloned().chain(["--".to_owned(), self.host.clone(), line]).collect()
+    }
+
+    /// What is wrong with a host; `None`: nothing.
+    pub fn problem_of(host: &str) -> Option<&'static str> {
+        let bare = host.strip_prefix("ssh://").unwrap_or(host);
+        let name = bare.rsplit_once('@').map_or(bare, |(_, name)| name);
+        if name.is_empty() {
+            return Some("write the host's name");
+        }
+        if host.starts_with('-') || name.starts_with('-') {
+            return Some("begin it with a letter; options belong into ssh_args");
+        }
+        if host.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+            return Some("write the host alone; options belong into ssh_args");
+        }
+        let has_port = name.rsplit_once(':').is_some_and(|(before, port)| {
+            !before.contains(':') && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        (has_port && bare.len() == host.len())
+            .then_some("write ssh://host:port, or ssh_args = [\"-p\", \"…\"]")
+    }
+}
+
+/// What starts a program in a folder, for a POSIX shell.
+fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
+    let folder = folder.to_string_lossy();
+    let mut line = format!(
+        "cd -- {} || {{ echo {} >&2; exit {NO_FOLDER_CODE}; }}\nexec",
+        quote(&folder),
+        quote(&format!("{NO_FOLDER}{folder}"))
+    );
+    if !env.is_empty() {
+        line.push_str(" env --");
+        for (name, value) in env {
+            line.push(' ');
+            line.push_str(&quote(&format!("{name}={value}")));
+        }
+    }
+    line.push(' ');
+    match spec.command.strip_prefix("~/") {
+        Some(rest) => line.push_str(&format!("\"$HOME\"/{}", quote(rest))),
+        None => line.push_str(&quote(&spec.command)),
+    }
+    for arg in &spec.args {
+        line.push(' ');
+        line.push_str(&quote(arg));
+    }
+    line
+}
+
+/// A word that every shell reads as itself.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Whether a shell can have a variable of this name.
+fn is_shell_name(name: &str) -> bool {
+    let mut letters = name.bytes();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn ssh() -> Ssh {
+        Ssh { host: "ada@build".to_owned(), args: words(&["-p", "2222"]), program: None }
+    }
+
+    /// What the far shell would make of the last argument, with this input.
+    fn played(args: &[String], input: &[u8]) -> (String, String, Option<i32>) {
+        let line = args.last().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", line])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        let done = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(done.stdout), text(done.stderr), done.status.code())
+    }
+
+    #[test]
+    fn words_folders_and_variables_reach_the_program_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("it's \"$HOME\" `x` \\ é");
+        std::fs::create_dir(&odd).unwrap();
+        let spec = AgentSpec {
+            command: "sh".to_owned(),
+            args: words(&[
+                "-c",
+                "pwd; printf '%s|' \"$@\"; printf '%s|' \"$A\" \"$B\"; cat",
+                "0",
+                "'; exit 9",
+                "$(id)",
+                "",
+            ]),
+            env: vec![("A".to_owned(), "a 'b' $c".to_owned()), ("B".to_owned(), "two\nlines".to_owned())],
+            ..AgentSpec::default()
+        };
+        let run = ssh().run(&spec, &odd, None);
+        assert_eq!(run.first_lines, b"a 'b' $c\n");
+        assert!(!run.args.iter().any(|arg| arg.contains("a 'b' $c")), "{:?}", run.args);
+        let input = [run.first_lines.as_slice(), b"{\"id\":1}\n"].concat();
+        let (told, _, code) = played(&run.args, &input);
+        assert_eq!(code, Some(0));
+        assert_eq!(
+            told,
+            format!("{}\n'; exit 9|$(id)||a 'b' $c|two\nlines|{{\"id\":1}}\n", odd.display()),
+            "the rest of the input is the agent's"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let spec = AgentSpec { command: "true".to_owned(), ..AgentSpec::default() };
+        let (_, error, code) = played(&ssh().run(&spec, Path::new("/no such'folder"), None).args, b"");
+        assert_eq!(code, Some(NO_FOLDER_CODE));
+        assert!(error.contains("parlor: there is no folder /no such'folder"), "{error}");
+    }
+
+    #[test]
+    fn the_home_of_the_host_is_meant_and_the_host_is_no_option() {
+        let spec = AgentSpec { command: "~/bin/my agent".to_owned(), ..AgentSpec::default() };
+        let args = ssh().run(&spec, Path::new("/w"), Some(Path::new("/run/s"))).args;
+        let (last, head) = args.split_last().unwrap();
+        assert!(last.contains(r#""$HOME"/'\''bin/my agent'\''"#), "{last}");
+        assert!(head.ends_with(&words(&["-p", "2222", "--", "ada@build"])), "{head:?}");
+        assert!(head.contains(&"ControlPath=/run/s".to_owned()));
+        assert_eq!(head.iter().filter(|word| word.starts_with("ServerAlive")).count(), 2);
+        let own = Ssh { args: words(&["-o", "ServerAliveInterval=5"]), ..ssh() };
+        let args = own.run(&spec, Path::new("/w"), None).args;
+        assert_eq!(args.iter().filter(|word| word.starts_with("ServerAlive")).count(), 1);
+    }
+
+    #[test]
+    fn a_terminal_is_asked_for_only_where_there_is_one() {
+        let spec = AgentSpec { command: "agent".to_owned(), args: words(&["login"]), ..AgentSpec::default() };
+        let args = ssh().run_in_terminal(&spec, Path::new("/w"));
+        assert_eq!(args.first().map(String::as_str), Some("-t"));
+        assert!(args.last().is_some_and(|line| line.contains("login")));
+        let args = ssh().sign_in(Some(Path::new("/run/s")));
+        assert!(args.contains(&"ControlPersist=10m".to_owned()) && !args.contains(&"-T".to_owned()));
+    }
+
+    #[test]
+    fn hosts_that_ssh_would_misread_are_refused() {
+        for host in ["build", "ada@build", "ssh://ada@build:22", "10.0.0.1", "fe80::1"] {
+            assert_eq!(Ssh::problem_of(host), None, "{host}");
+        }
+        for host in ["", "-oProxyCommand=x", "ada@-x", "a b", "build:22", "ada@", "ssh://"] {
+            assert!(Ssh::problem_of(host).is_some(), "{host}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Agents on another machine, through an ssh that leads back to this one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use parlor::app::{ChoiceOutcome, ConnPhase, Modal, SessionPhase, State};
+use parlor::model::{AgentSpec, Callbacks, CloseReason, Ssh};
+
+use super::habits::scripted_agent;
+use super::rig::{Rig, agent};
+
+/// Runs the line here. What kind of host it is says its name; the file `cut` beside it cuts the line.
+const FAKE_SSH: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+printf '%s\n' "$*" >> "$here/asked"
+while [ "$1" != -- ]; do shift; done
+host=$2
+line=$3
+case "$host" in
+away) echo "ssh: connect to host away port 22: Connection refused" >&2; exit 255 ;;
+locked) [ -e "$here/key" ] || { echo "ada@locked: Permission denied (publickey,password)." >&2; exit 255; } ;;
+esac
+exec 3<&0
+sh -c "$line" <&3 &
+agent=$!
+exec 3<&-
+while kill -0 $agent 2>/dev/null; do
+    if [ -e "$here/cut" ]; then
+        rm "$here/cut"
+        kill $agent
+        echo "client_loop: send disconnect: Broken pipe" >&2
+        exit 255
+    fi
+    sleep 0.05
+done
+wait $agent
+"#;
+
+struct Host {
+    folder: tempfile::TempDir,
+}
+
+impl Host {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("ssh");
+        fs::write(&program, FAKE_SSH).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(folder.path().join("far it's")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// An agent that plays a script, which lies in its folder on the host.
+    fn spec(&self, name: &str, script: &str) -> AgentSpec {
+        let far = self.path().join("far it's");
+        fs::write(far.join("script"), script).unwrap();
+        AgentSpec {
+            cwd: Some(far),
+            callbacks: Callbacks::NONE,
+            ssh: Some(Ssh {
+                host: name.to_owned(),
+                args: vec!["-4".to_owned()],
+                program: Some(self.path().join("ssh").to_string_lossy().into_owned()),
+            }),
+            ..agent(scripted_agent(), &["script"])
+        }
+    }
+
+    fn start(&self, name: &str, script: &str) -> Rig {
+        Rig::start(self.path(), self.spec(name, script))
+    }
+}
+
+const HELLO: &str = r#"> "initialize"
+< {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}}
+"#;
+const NEW: &str = r#"> "session/new"
+< {"jsonrpc":"2.0","id":$id,"result":{"sessionId":"s"}}
+"#;
+const SAY: &str = r#"> "session/prompt"
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"from afar"}}}}
+"#;
+const END: &str = r#"< {"jsonrpc":"2.0","id":$id,"result":{"stopReason":"end_turn"}}
+"#;
+
+fn closed(state: &State) -> Option<&CloseReason> {
+    match &state.conn_of(state.active)?.phase {
+        ConnPhase::Closed(reason) => Some(reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_agent_runs_in_its_folder_on_the_host_and_is_told_that_folder() {
+    let host = Host::new();
+    // The script asks for the folder's name: quotes and blanks came through.
+    let new = NEW.replace("> \"session/new\"", "? far it's");
+    let mut rig = host.start("build", &format!("{HELLO}{new}{SAY}{END}"));
+    rig.wait_ready();
+    rig.ask("hello");
+    assert!(rig.text().contains("agent: from afar"), "{}", rig.text());
+    let asked = fs::read_to_string(host.path().join("asked")).unwrap();
+    assert!(asked.contains("-T -o BatchMode=yes") && asked.contains("-4 -- build exec sh -c"), "{asked}");
+}
+
+#[test]
+fn a_line_that_drops_in_a_turn_is_made_again_and_the_session_resumed() {
+    let host = Host::new();
+    let resume = "> \"session/resume\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";
+    let script = format!("{HELLO}. 1\n{NEW}{SAY}. 2\n{resume}{SAY}{END}");
+    let mut rig = host.start("build", &script);
+    rig.wait_ready();
+    rig.prompt("hello");
+    rig.wait_text("from afar");
+    fs::write(host.path().join("cut"), "").unwrap();
+    rig.wait_text("died: The line to build was not made, or was lost");
+    rig.wait_ready();
+    rig.ask("again");
+    let text = rig.text();
+    assert!(text.contains("Broken pipe"), "{text}");
+    assert_eq!(text.matches("agent: from afar").count(), 2, "{text}");
+}
+
+#[test]
+fn what_keeps_an_agent_from_starting_there_is_told_with_what_to_do() {
+    let host = Host::new();
+    let mut rig = host.start("away", "");
+    rig.wait("the end", |state| closed(state).is_some());
+    assert!(
+        matches!(closed(&rig.state), Some(CloseReason::Unreachable { error }) if error.contains("Connection refused"))
+    );
+    let mut no_folder = host.spec("build", "");
+    no_folder.cwd = Some("/no/such/folder".into());
+    let mut no_program = host.spec("build", "");
+    no_program.command = "no-such-agent".to_owned();
+    let mut no_ssh = host.spec("build", "");
+    no_ssh.ssh = Some(Ssh { program: Some("no-such-ssh".to_owned()), ..no_ssh.ssh.clone().unwrap() });
+    for (spec, words) in [
+        (no_folder, "There is no folder /no/such/folder on build. Set `cwd`"),
+        (no_program, "Give its whole path in `command`"),
+        (no_ssh, "no-such-ssh was not found. Install an ssh client."),
+    ] {
+        let mut rig = Rig::start(host.path(), spec);
+        rig.wait("the end", |state| closed(state).is_some());
+        let Some(CloseReason::NotStarted { error, .. }) = closed(&rig.state) else {
+            panic!("{words}: {:?}", closed(&rig.state))
+        };
+        assert!(error.contains(words), "{error}");
+        assert!(matches!(&rig.session().phase, SessionPhase::Ended { .. }));
+    }
+}
+
+#[test]
+fn a_host_that_asks_for_a_sign_in_offers_the_terminal() {
+    let host = Host::new();
+    let mut rig = host.start("locked", &format!("{HELLO}{NEW}"));
+    rig.wait("the question", |state| !state.modals.is_empty());
+    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("{:?}", rig.state.modals) };
+    assert_eq!(dialog.title, "Sign in to locked");
+    assert!(matches!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(_)));
+    assert!(dialog.body[0].contains("Permission denied"), "{:?}", dialog.body);
+}
