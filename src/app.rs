@@ -31,6 +31,7 @@ pub mod repeats;
 mod replies;
 mod restore;
 pub mod search;
+mod servers;
 pub mod session;
 mod sessions;
 pub mod state;
@@ -47,6 +48,7 @@ pub use effect::*;
 pub use keep::Keeping;
 pub use modal::*;
 pub use restore::{play, restore};
+pub use servers::ServersAnswer;
 pub use session::*;
 pub use sessions::Sessions;
 pub use state::*;
@@ -126,6 +128,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     if state.active != front_before && !is_wish {
         user::show_draft(state, &mut fx);
     }
+    servers::settle(state, now, &mut fx);
     user::settle(state, now);
     user::settle_search(state, &mut fx);
     keep::flush(state, &mut fx);

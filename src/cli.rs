@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod choose;
 pub mod resume;
+mod servers;
 pub mod sessions;
 pub mod start;
 
@@ -78,6 +79,11 @@ pub struct Cli {
     /// With --connect: send the token that this file holds
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub token_file: Option<PathBuf>,
+
+    /// Let the agent work in this folder, too; may be written several times
+    #[arg(long, value_name = "DIR")]
+    pub add_dir: Vec<PathBuf>,
+
     /// Go on with the last session of the folder
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "new"])]
     pub continue_last: bool,
@@ -193,6 +199,8 @@ pub struct Session {
     pub wish: resume::Wish,
     /// Whether the folder's last session is worth a word.
     pub tells_last: bool,
+    /// More folders to work in.
+    pub more_folders: Vec<PathBuf>,
     /// Known agents that are on this machine, with their names for people, callbacks decided.
     pub found: Vec<(AgentSpec, String)>,
     /// The built-in agent.
@@ -277,9 +285,11 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             }
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
             let folder = choose::session_folder(cli)?;
+            let more_folders = choose::more_folders(cli, &config, &folder)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
             Ok(Next::Session(Box::new(Session {
                 folder,
+                more_folders,
                 agent,
                 is_agent_named: cli.names_agent(),
                 wish: cli.wish(),

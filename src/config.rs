@@ -10,6 +10,7 @@ pub mod catalogue;
 mod fold;
 pub mod import;
 pub mod keymap;
+pub mod mcp_file;
 pub mod nearest;
 pub mod paths;
 mod read;
@@ -28,8 +29,18 @@ use self::read::Reader;
 use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer};
 
 /// Keys at the top of the file.
-const TOP_KEYS: &[&str] =
-    &["agent", "theme", "agents", "mcp_servers", "callbacks", "ui", "fold", "keys", "editor"];
+const TOP_KEYS: &[&str] = &[
+    "agent",
+    "theme",
+    "agents",
+    "mcp_servers",
+    "callbacks",
+    "ui",
+    "fold",
+    "keys",
+    "editor",
+    "additional_directories",
+];
 
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +54,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
+    /// More folders that agents may work in; absolute, and there when the file was read.
+    pub additional_directories: Vec<PathBuf>,
     /// A theme's name, or `auto`: dark or light as the terminal is.
     pub theme: String,
     /// The command that opens a file, with `{path}` and `{line}`; `None`: `$VISUAL`, then `$EDITOR`.
@@ -78,6 +91,7 @@ impl Default for Config {
             agent_titles: BTreeMap::new(),
             default_agent: None,
             mcp_servers: Vec::new(),
+            additional_directories: Vec::new(),
             theme: "auto".to_owned(),
             editor: None,
             callbacks: Callbacks::default(),
@@ -222,6 +236,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         && let Some(command) = reader.string("editor", value)
     {
         config.editor = Some(command);
+    }
+    if let Some(value) = table.get("additional_directories") {
+        config.additional_directories = agents::read_folders(&mut reader, value, around);
     }
     if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
         reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);

@@ -7,6 +7,7 @@
 //! only by `process` (to read their output, or to feed them), `terminals` (for the agent), `login` and `editor`
 //! (for the user).
 
+pub mod answers;
 pub mod clipboard;
 pub mod editor;
 pub mod folder;

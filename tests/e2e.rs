@@ -8,6 +8,7 @@ mod e2e {
     mod plain;
     pub mod screen;
     mod search;
+    mod servers;
     mod session;
     mod sign_in;
     mod signals;

@@ -230,16 +230,40 @@ pub(super) fn on_ready(
         session.ledger.doubt = Some(Doubt::Hinted);
     }
     for key in keys {
-        tell_servers_left_out(state, key);
+        tell_folders_left_out(state, key);
         open::open(state, key, now, fx);
     }
 }
 
+/// More folders are wished for, and the agent works in one only. Source: ACP v1 session-setup,
+/// `additionalDirectories`.
+fn tell_folders_left_out(state: &mut State, key: SessionKey) {
+    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
+    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
+        return;
+    };
+    let folders = &session.place.additional_directories;
+    let is_far = session.place.far.is_some();
+    if folders.is_empty() || (can.additional_directories && !is_far) {
+        return;
+    }
+    let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let detail = if is_far {
+        "They are on this machine, and the agent is not."
+    } else {
+        "This agent works in one folder only. It may still ask for files of the others."
+    };
+    let title = format!("Folders left out: {}", names.join(", "));
+    call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
+}
+
 /// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
 /// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
-fn tell_servers_left_out(state: &mut State, key: SessionKey) {
+pub(super) fn tell_servers_left_out(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let agent = state.conn_of(key).map(|conn| conn.spec.command_line()).unwrap_or_default();
+    let all_told: Vec<(String, String)> =
+        state.sessions.values().filter_map(|session| session.ledger.left_out.clone()).collect();
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
         return;
     };
@@ -255,7 +279,7 @@ fn tell_servers_left_out(state: &mut State, key: SessionKey) {
         .collect();
     let title = format!("MCP servers left out: {}", left_out.join(", "));
     let told = (agent, title.clone());
-    if !left_out.is_empty() && session.ledger.left_out.as_ref() != Some(&told) {
+    if !left_out.is_empty() && !all_told.contains(&told) {
         session.ledger.left_out = Some(told);
         let detail = "This agent does not take servers of that type. It goes on without their tools.";
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));

@@ -66,6 +66,15 @@ pub enum Effect {
         /// What happened, in order.
         notes: Vec<Note>,
     },
+    /// Keep what the user said about the servers that a folder names.
+    KeepServersAnswer {
+        /// Where.
+        place: PathBuf,
+        /// Whether they may be used.
+        allows: bool,
+        /// The file that names them.
+        about: PathBuf,
+    },
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {
         /// For this folder.

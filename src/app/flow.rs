@@ -13,8 +13,9 @@ pub use super::choices::{set_mode, set_model, set_option, set_title};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, sign_in_to_host, start_agent};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
+pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};
-pub use super::turn::{cancel_turn, submit};
+pub use super::turn::{cancel_turn, send_again, submit};
 
 /// An answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]

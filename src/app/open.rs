@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    keep, tabs, turn, updates, user, words,
+    conn, keep, servers, tabs, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -58,7 +58,13 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     }
     let listed = state.listed.iter().find(|info| info.id == id).cloned();
     let folder = folder_of(state, root);
-    let listed = listed.unwrap_or(SessionInfo { id, cwd: folder.clone(), title: None, updated_at: None });
+    let listed = listed.unwrap_or(SessionInfo {
+        id,
+        cwd: folder.clone(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    });
     let key = add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, listed);
@@ -72,6 +78,8 @@ pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
     session.id = Some(info.id);
     session.title = info.title;
     session.ledger.wants_history = true;
+    // ACP v1 session-setup: a session that is loaded is to have all its folders again.
+    session.place.additional_directories.extend(info.additional_directories);
     match &mut session.place.far {
         _ if !info.cwd.is_absolute() => {}
         Some(far) => far.folder = info.cwd,
@@ -219,6 +227,10 @@ pub(super) fn open_if_ready(
 /// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
 /// resume; a session from the list is loaded, because only a load brings its history.
 pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if servers::must_wait(state, key, now) {
+        return;
+    }
+    conn::tell_servers_left_out(state, key);
     let Some(session) = state.sessions.get(&key) else {
         return;
     };

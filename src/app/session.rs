@@ -62,6 +62,8 @@ pub struct Session {
     pub asks: VecDeque<OpenAsk>,
     /// Prompts that wait for the turn's end, oldest first.
     pub queue: VecDeque<String>,
+    /// The prompt of the last turn, if that failed in a way that may pass: it can be sent again.
+    pub failed_prompt: Option<String>,
     /// What stands in the composer.
     pub draft: String,
     /// Prompts of this folder, oldest first.
@@ -117,6 +119,7 @@ impl Session {
             turn_usage: None,
             asks: VecDeque::new(),
             queue: VecDeque::new(),
+            failed_prompt: None,
             draft: String::new(),
             history: Vec::new(),
             history_index: None,
@@ -218,6 +221,8 @@ pub struct Ledger {
     pub wanted: BTreeMap<u64, Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.
     pub left_out: Option<(String, String)>,
+    /// Whether it is opened as soon as the user has answered for the folder's servers.
+    pub waits_for_servers: bool,
 }
 
 /// Why an agent may not hold a session whose id is known.

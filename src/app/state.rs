@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, KeptSession,
-    McpServer, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, FolderServers,
+    KeptSession, McpServer, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity,
+    TerminalId,
 };
 
 use super::{
@@ -91,6 +92,7 @@ impl State {
             call::flash(&mut state, hint, &mut fx);
         }
         state.tell_problems(key);
+        state.take_known_servers(key);
         let folder = state.setup.folder.clone();
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
@@ -107,6 +109,11 @@ impl State {
         let Some(session) = self.sessions.get_mut(&key) else { return };
         restore::restore(session, kept, now);
         session.place.cwd = folder;
+        for more in &self.setup.additional_directories {
+            if !session.place.additional_directories.contains(more) {
+                session.place.additional_directories.push(more.clone());
+            }
+        }
         if !session.draft.is_empty() {
             fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
         }
@@ -181,6 +188,8 @@ pub struct Setup {
     pub last_agent: Option<String>,
     /// MCP servers to pass on.
     pub mcp_servers: Vec<McpServer>,
+    /// MCP servers that the folder names, as long as nobody said whether they may be used.
+    pub folder_servers: Option<FolderServers>,
     /// Names of the themes.
     pub themes: Vec<String>,
     /// The theme in force.

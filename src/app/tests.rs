@@ -12,6 +12,7 @@ mod keep;
 mod life;
 mod messages;
 mod once;
+mod servers;
 mod sessions;
 mod support;
 mod tabs;

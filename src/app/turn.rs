@@ -100,6 +100,23 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
 }
 
+/// Sends the prompt again whose turn failed; an agent that has ended is started for it.
+pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.turn.is_running()) else {
+        return;
+    };
+    let Some(text) = session.failed_prompt.take() else { return };
+    if session.can_prompt() {
+        begin(state, key, text, false, now, fx);
+        return;
+    }
+    session.ledger.unsent = Some(text);
+    match session.phase {
+        SessionPhase::Ended { .. } | SessionPhase::Failed(_) => conn::restart_agent(state, key, now, fx),
+        _ => call::flash(state, "The prompt is sent again when the agent is ready.", fx),
+    }
+}
+
 /// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
 /// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
 pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -182,6 +199,7 @@ fn begin(
         );
     }
     session.turn = Turn::Running { since: now, last_news: now };
+    session.failed_prompt = None;
     session.has_background_news = false;
     session.ledger.echo = Some((text.clone(), 0));
     session.ledger.prompt = Some((number, text));
@@ -307,6 +325,9 @@ pub(super) fn on_reply(
         }
         Err(error) => {
             let was_sent = !matches!(error, CallError::NotSent { .. });
+            if let Some(session) = state.sessions.get_mut(&key).filter(|_| words::may_pass(&error)) {
+                session.failed_prompt = Some(text.clone());
+            }
             end(state, key, Ending::Failed(words::error_text(&error)), now, fx);
             if !was_sent {
                 give_back(state, key, text, fx);
@@ -360,7 +381,10 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     if session.plan_fold == Some(false) && session.is_plan_done() {
         session.plan_fold = None;
     }
-    session.ledger.prompt = None;
+    let prompt = session.ledger.prompt.take();
+    if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
+        session.failed_prompt = prompt.map(|(_, text)| text);
+    }
     session.ledger.echo = None;
     let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));

@@ -31,6 +31,54 @@ pub fn agent_error_text(error: &RpcError) -> String {
     }
 }
 
+/// Whether the same call may succeed a little later: the service behind the agent is busy or was not reached.
+pub fn may_pass(error: &CallError) -> bool {
+    const WORDS: [&str; 30] = [
+        "rate limit",
+        "rate_limit",
+        "ratelimit",
+        "too many requests",
+        "overload",
+        "at capacity",
+        "capacity exceeded",
+        "temporarily",
+        "try again",
+        "retry later",
+        "unavailable",
+        "service busy",
+        "timed out",
+        "timeout",
+        "deadline exceeded",
+        "econnreset",
+        "econnrefused",
+        "enotfound",
+        "eai_again",
+        "connection reset",
+        "connection refused",
+        "connection error",
+        "connection closed",
+        "network error",
+        "network is unreachable",
+        "fetch failed",
+        "socket hang up",
+        "bad gateway",
+        "internal server error",
+        "stream error",
+    ];
+    match error {
+        CallError::Agent(error) => {
+            let data = error.data.as_ref().map(|data| data.0.to_lowercase()).unwrap_or_default();
+            let text = format!("{} {data}", error.message.to_lowercase());
+            let has_status = text
+                .split(|letter: char| !letter.is_ascii_alphanumeric())
+                .any(|word| matches!(word, "429" | "500" | "502" | "503" | "504" | "529"));
+            has_status || WORDS.iter().any(|word| text.contains(word))
+        }
+        CallError::TimedOut(_) | CallError::Lost => true,
+        CallError::Malformed { .. } | CallError::NotSent { .. } => false,
+    }
+}
+
 /// Whether the agent wants a sign-in first. `-32000` is also used for unknown sessions and for too many of
 /// them, so the code counts only with methods to sign in by, or with words that say so.
 pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {

@@ -111,6 +111,28 @@ pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// More folders to work in, those of the configuration first, each once. Fails if one of the command line is none.
+pub fn more_folders(cli: &Cli, config: &Config, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    // Those of the configuration were looked at when it was read.
+    let configured =
+        config.additional_directories.iter().map(|path| path.canonicalize().unwrap_or(path.clone()));
+    let named = cli.add_dir.iter().map(|path| match path.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => bail!("{} is a file; name a folder behind --add-dir", path.display()),
+        Err(error) => {
+            bail!("cannot work in {}: {error}; name a folder that exists behind --add-dir", path.display())
+        }
+    });
+    for path in configured.map(Ok).chain(named) {
+        let path = path?;
+        if path != folder && !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
 /// A configured agent, a known one that is here, or the demo; in this order.
 fn by_name(
     name: &str,

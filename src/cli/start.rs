@@ -1,5 +1,6 @@
 //! A session in the terminal: puts together what the runtime needs, then runs it.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -7,6 +8,7 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
+use crate::model::FolderServers;
 use crate::runtime::{self, Calls, Launch};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
@@ -14,7 +16,7 @@ use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::resume::{self, Wish};
-use super::{Session, sessions};
+use super::{Session, servers, sessions};
 
 /// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
 pub fn run(session: Session) -> anyhow::Result<()> {
@@ -48,7 +50,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
-    let Session { mut folder, mut agent, is_agent_named, paths, config, .. } = session;
+    let Session { mut folder, more_folders, mut agent, is_agent_named, paths, config, .. } = session;
     let mut reopen = None;
     if let Some(found) = found {
         if !is_agent_named {
@@ -58,6 +60,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         problems.extend(found.notes);
         reopen = Some(Box::new(found.kept));
     }
+    // A terminal that cannot place its cursor can show lines only.
+    let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let theme = theme_name(&config.theme, colors).to_owned();
     problems.extend(themes.load(&theme, colors).1);
     let does_follow = config.theme == "auto" && ThemeSet::default_name(colors) == "dark";
@@ -66,6 +71,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         start_with: agent,
         last_agent,
         mcp_servers: config.mcp_servers.clone(),
+        folder_servers,
+        additional_directories: more_folders,
         themes: themes.names(),
         theme,
         folds: config.folds,
@@ -77,8 +84,6 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder,
         ..Setup::default()
     };
-    // A terminal that cannot place its cursor can show lines only.
-    let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
     let launch = Launch {
         setup,
         copies_on_select: config.copy_on_select,
@@ -97,6 +102,27 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         log_dir: paths.log_dir,
     };
     if is_plain { runtime::linear::run(launch) } else { runtime::run(launch) }
+}
+
+/// The MCP servers that the folder names. Where nobody can be asked, they are left out.
+fn servers_of(
+    folder: &Path,
+    data_dir: &Path,
+    is_plain: bool,
+    problems: &mut Vec<String>,
+) -> Option<FolderServers> {
+    let found = servers::find(folder, data_dir).unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    })?;
+    if found.answer.is_none() && !found.servers.is_empty() && is_plain && !std::io::stdin().is_terminal() {
+        problems.push(format!(
+            "The servers of {} are left out, because nobody can be asked here. Start parlor in a terminal once.",
+            found.file.display()
+        ));
+        return None;
+    }
+    Some(found)
 }
 
 /// The editor that the user set for all programs.

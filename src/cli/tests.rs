@@ -270,3 +270,25 @@ fn an_agent_behind_a_url_gets_nothing_of_this_machine() {
 fn the_words_for_transports_are_those_of_the_model() {
     assert_eq!(CARRIERS, Carrier::ALL.map(Carrier::word));
 }
+
+#[test]
+fn more_folders_come_from_the_configuration_and_the_command_line() {
+    let place = Place::new("");
+    let (lib, docs) = (place.folder.path().join("lib"), place.folder.path().join("docs"));
+    for folder in [&lib, &docs] {
+        fs::create_dir(folder).unwrap();
+    }
+    let (lib, docs) = (lib.canonicalize().unwrap(), docs.canonicalize().unwrap());
+    let config = format!("additional_directories = [\"{}\", \"/no/such\"]\n", lib.display());
+    fs::write(place.folder.path().join("config.toml"), config).unwrap();
+    let session = place.session(&["--add-dir", docs.to_str().unwrap(), "--add-dir", lib.to_str().unwrap()]);
+    assert_eq!(session.more_folders, [lib.clone(), docs.clone()]);
+    assert!(session.problems.iter().any(|problem| problem.text.contains("/no/such, which is no folder")));
+    let shown = place.run(&["config"]).1;
+    assert!(shown.contains("additional_directories = [") && shown.contains("config.toml:1"), "{shown}");
+    // The session's own folder is no other one.
+    assert_eq!(place.session(&[lib.to_str().unwrap()]).more_folders, Vec::<PathBuf>::new());
+    assert!(place.error(&["--add-dir", "/no/such"]).contains("name a folder that exists behind --add-dir"));
+    let file = place.folder.path().join("config.toml");
+    assert!(place.error(&["--add-dir", file.to_str().unwrap()]).contains("is a file"));
+}

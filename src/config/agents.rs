@@ -121,6 +121,29 @@ pub(super) fn read_agents(
     }
 }
 
+/// `additional_directories`. One that is not there is told and left out.
+pub(super) fn read_folders(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    around: &Surroundings,
+) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for text in reader.strings("additional_directories", value).unwrap_or_default() {
+        let path = expand_home(&text, around);
+        if path.is_absolute() && path.is_dir() {
+            folders.push(path);
+        } else {
+            let fix = "name a folder that exists, beginning with / or ~/, or remove it";
+            reader.problem(
+                &value.span(),
+                format!("`additional_directories` names {text}, which is no folder"),
+                fix,
+            );
+        }
+    }
+    folders
+}
+
 /// All `[[mcp_servers]]`. A server that cannot be used is told and left out.
 pub(super) fn read_mcp_servers(
     reader: &mut Reader<'_>,

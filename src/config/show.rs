@@ -35,6 +35,11 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         Some(editor) => out.value("editor", "editor", editor.as_str()),
         None => out.line("# editor is not set: $VISUAL opens files, or $EDITOR"),
     }
+    if !config.additional_directories.is_empty() {
+        let folders: Vec<String> =
+            config.additional_directories.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        out.value("additional_directories", "additional_directories", folders);
+    }
     out.head("[callbacks]");
     out.callbacks("callbacks", config.callbacks, false);
     out.head("[ui]");

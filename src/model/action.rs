@@ -223,10 +223,33 @@ pub enum Action {
     Yes,
     /// In a dialog that asks yes or no: no.
     No,
+    /// Sends the prompt again whose turn failed.
+    SendAgain,
     /// Repaints everything.
     Redraw,
     /// Stops parlor as a job of the shell.
     Suspend,
+}
+
+impl Action {
+    /// Whether it counts from what is on the screen, and so means nothing while nothing is there.
+    pub fn counts_from_screen(self) -> bool {
+        matches!(
+            self,
+            Self::OpenSearch
+                | Self::OpenOutline
+                | Self::OpenPlaces
+                | Self::Browse
+                | Self::PreviousPrompt
+                | Self::NextPrompt
+                | Self::PreviousCall
+                | Self::NextCall
+                | Self::PreviousFailure
+                | Self::NextFailure
+                | Self::SelectPrevious
+                | Self::SelectNext
+        )
+    }
 }
 
 /// A change to a single line of text in a dialog (a filter, a field).

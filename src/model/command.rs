@@ -178,6 +178,8 @@ pub struct SessionInfo {
     pub title: Option<String>,
     /// Last change, ISO 8601.
     pub updated_at: Option<String>,
+    /// Its more roots.
+    pub additional_directories: Vec<PathBuf>,
 }
 
 /// Why a turn ended. Source: ACP v1 prompt-turn, `StopReason`.

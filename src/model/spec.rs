@@ -146,6 +146,34 @@ impl Default for Callbacks {
     }
 }
 
+/// The MCP servers that the session's folder names in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderServers {
+    /// The file.
+    pub file: PathBuf,
+    /// The folder.
+    pub folder: PathBuf,
+    /// Those that can be used.
+    pub servers: Vec<McpServer>,
+    /// A line for each of them, to be judged by: its name, and what is run or reached.
+    pub lines: Vec<String>,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
+    /// What was said about this very text before.
+    pub answer: Option<bool>,
+    /// Where that is kept.
+    pub answer_file: PathBuf,
+}
+
+impl McpServer {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Stdio { name, .. } | Self::Http { name, .. } | Self::Sse { name, .. } => name,
+        }
+    }
+}
+
 /// An MCP server that the agent is to use. Source: ACP v1 session-setup, `McpServer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpServer {

@@ -10,6 +10,7 @@ use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{AgentSpec, ConnId, CopyContent, CopyJob, Location, ServiceEvent, SessionKey};
+use crate::services::answers;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
 use crate::services::folder;
@@ -120,6 +121,9 @@ impl Doer {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.keep(session, notes);
                 }
+            }
+            Effect::KeepServersAnswer { place, allows, about } => {
+                self.work(move || answers::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));

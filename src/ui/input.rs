@@ -148,22 +148,8 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
 
 /// A wish, after what is on the screen where it counts from there.
 fn acted(action: Action, view: &ViewState) -> Vec<Event> {
-    let counts_from_screen = matches!(
-        action,
-        Action::OpenSearch
-            | Action::OpenOutline
-            | Action::OpenPlaces
-            | Action::OpenPalette
-            | Action::Browse
-            | Action::PreviousPrompt
-            | Action::NextPrompt
-            | Action::PreviousCall
-            | Action::NextCall
-            | Action::PreviousFailure
-            | Action::NextFailure
-            | Action::SelectPrevious
-            | Action::SelectNext
-    );
+    // The palette leads to all of them.
+    let counts_from_screen = action.counts_from_screen() || action == Action::OpenPalette;
     let seen = view.transcript().and_then(TranscriptView::visible).filter(|_| counts_from_screen);
     seen.map(|(first, last)| Event::Reading(first, last)).into_iter().chain([Event::Act(action)]).collect()
 }

@@ -197,6 +197,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
             hinted(line, Context::Main, Action::RestartAgent, "starts it again")
         }
+        SessionPhase::Ready if scene.session.failed_prompt.is_some() => {
+            let line = say(glyphs.warn, Role::Warning, "the last prompt failed".to_owned());
+            hinted(line, Context::Main, Action::SendAgain, "sends it again")
+        }
         SessionPhase::Ready if scene.session.has_background_news => {
             Line::from(scene.span(Role::Status, "ready, with news from the background"))
         }

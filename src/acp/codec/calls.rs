@@ -190,7 +190,8 @@ fn lossless(path: &Path) -> PathBuf {
 
 /// ACP v1 session-setup: `additionalDirectories` only with its capability.
 fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<PathBuf> {
-    if can.additional_directories {
+    // Folders of this machine are none of another one.
+    if can.additional_directories && place.far.is_none() {
         place.additional_directories.iter().map(|path| lossless(path)).collect()
     } else {
         Vec::new()

@@ -117,6 +117,7 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
             cwd: session.cwd,
             title: session.title.filter(|title| !title.is_empty()),
             updated_at: session.updated_at,
+            additional_directories: session.additional_directories,
         })
         .collect();
     let next_cursor = take_text(result, &["nextCursor", "next_cursor"]).filter(|cursor| !cursor.is_empty());

@@ -172,7 +172,11 @@ fn resume(id: &SessionId, place: &SessionPlace, can: &AgentCapabilities) -> sche
 }
 
 fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::AbsolutePath> {
-    let folders = if can.additional_directories { place.additional_directories.as_slice() } else { &[] };
+    let folders = if can.additional_directories && place.far.is_none() {
+        place.additional_directories.as_slice()
+    } else {
+        &[]
+    };
     folders.iter().map(|folder| path(folder)).collect()
 }
 

@@ -5,7 +5,13 @@ use crate::app::*;
 use crate::model::*;
 
 fn listed(id: &str) -> SessionInfo {
-    SessionInfo { id: id.into(), cwd: "/code/shop".into(), title: None, updated_at: None }
+    SessionInfo {
+        id: id.into(),
+        cwd: "/code/shop".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    }
 }
 
 #[test]

@@ -70,8 +70,13 @@ fn a_call_that_takes_too_long_is_called_off() {
 
 #[test]
 fn a_list_is_read_to_its_end() {
-    let info =
-        |id: &str| SessionInfo { id: id.into(), cwd: "/code/shop".into(), title: None, updated_at: None };
+    let info = |id: &str| SessionInfo {
+        id: id.into(),
+        cwd: "/code/shop".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    };
     let page = |ids: &[&str], next: Option<&str>| {
         Ok(Reply::Sessions {
             sessions: ids.iter().map(|id| info(id)).collect(),
@@ -112,6 +117,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
         cwd: "/code/lib".into(),
         title: Some("Skew".into()),
         updated_at: None,
+        additional_directories: Vec::new(),
     }];
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.expect_sent("call load old");
@@ -140,7 +146,13 @@ fn each_folder_has_its_own_history_of_prompts() {
     assert_eq!(loads(&desk.fx), [(1, "/code/shop".to_owned())]);
     desk.handshake(all_capabilities()).open(ID);
     desk.service(ServiceEvent::History(KEY, vec!["here".into()]));
-    let old = SessionInfo { id: "old".into(), cwd: "/code/lib".into(), title: None, updated_at: None };
+    let old = SessionInfo {
+        id: "old".into(),
+        cwd: "/code/lib".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    };
     desk.state.listed = vec![old];
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));

@@ -88,6 +88,7 @@ fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
         cwd: "/code/lib".into(),
         title: Some("Skew".into()),
         updated_at: None,
+        additional_directories: Vec::new(),
     };
     let listed =
         || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };

@@ -329,3 +329,60 @@ fn a_session_that_is_gone_is_opened_anew_and_the_prompt_comes_back() {
         "#,
     );
 }
+
+#[test]
+fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
+    let mut desk = Desk::running();
+    desk.fail(-32603, "429 Too Many Requests");
+    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"));
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
+    desk.update(says("at last")).end_turn(StopReason::EndTurn);
+    desk.expect(
+        r#"
+        ready · idle
+        user* "go"
+        end failed: 429 Too Many Requests
+        agent "at last"
+        "#,
+    );
+    assert_eq!(desk.session().failed_prompt, None);
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("");
+}
+
+#[test]
+fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
+    let mut desk = Desk::running();
+    desk.crash().expect_sent("connect 2 after 500 ms");
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("");
+    desk.handshake(all_capabilities()).reply(Ok(Reply::Done));
+    desk.expect_sent("call resume s\ncall prompt \"go\"");
+    // An agent that is not started by itself any more is started for it.
+    for _ in 0..3 {
+        desk.wait(1).crash();
+    }
+    desk.fx.clear();
+    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"));
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("connect 5 after 0 ms");
+    desk.handshake(all_capabilities())
+        .reply(Ok(Reply::Done))
+        .expect_sent("call resume s\ncall prompt \"go\"");
+}
+
+#[test]
+fn what_would_fail_again_is_not_offered() {
+    for (code, message) in
+        [(-32602, "unknown model gpt-0"), (-32000, "no credits left"), (-32603, "bad tool call 4290")]
+    {
+        let mut desk = Desk::running();
+        desk.fail(code, message);
+        assert_eq!(desk.session().failed_prompt, None, "{message}");
+    }
+    for message in
+        ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
+    {
+        assert!(words::may_pass(&CallError::Agent(RpcError::new(-32603, message))), "{message}");
+    }
+    let mut desk = Desk::running();
+    desk.cancel().fail(-32603, "overloaded");
+    assert_eq!(desk.session().failed_prompt, None, "the user did not want it");
+}

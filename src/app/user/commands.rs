@@ -14,50 +14,6 @@ use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
 use super::{dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions, tabs};
 
-/// Whether the action means something apart from a dialog, so that the palette may offer it.
-pub fn is_command(action: Action) -> bool {
-    !matches!(
-        action,
-        Action::NewLine
-            | Action::Escape
-            | Action::ClearOrQuit
-            | Action::Complete
-            | Action::NextHit
-            | Action::PreviousHit
-            | Action::ToggleRegex
-            | Action::Scroll(_)
-            | Action::ToggleItem(_)
-            | Action::Up
-            | Action::Down
-            | Action::Left
-            | Action::Right
-            | Action::PageUp
-            | Action::PageDown
-            | Action::First
-            | Action::Last
-            | Action::Accept
-            | Action::Choose(_)
-            | Action::ShowTab(_)
-            | Action::ToggleChoice
-            | Action::NextField
-            | Action::PreviousField
-            | Action::Decline
-            | Action::FullScreen
-            | Action::Remove
-            | Action::Edit
-            | Action::MoveUp
-            | Action::MoveDown
-            | Action::NextHunk
-            | Action::PreviousHunk
-            | Action::Filter
-            | Action::Mark(_)
-            | Action::CopySelection
-            | Action::ClearSelection
-            | Action::Yes
-            | Action::No
-    )
-}
-
 /// Whether the action only opens a list or another session, so that it may be wished while a request of the
 /// agent waits: nothing that scrolls, types, answers or changes the agent.
 pub fn leads_elsewhere(action: Action) -> bool {
@@ -116,6 +72,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::SignOut => unless(can.can_log_out, "The agent offers no way to sign out."),
         Action::OpenQueue => unless(!session.queue.is_empty(), "No prompt waits."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent has been started."),
+        Action::SendAgain => unless(session.failed_prompt.is_some(), "No prompt has failed."),
         Action::RestartAgent => unless(
             session.conn.is_some() && session.phase != SessionPhase::NoAgent,
             "No agent has been started.",
@@ -133,19 +90,12 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::CopyOutput
         | Action::CopyPatch
         | Action::CopyTurnPatch
-        | Action::OpenSearch
-        | Action::OpenOutline
-        | Action::OpenPlaces
-        | Action::Browse
-        | Action::PreviousPrompt
-        | Action::NextPrompt
-        | Action::PreviousCall
-        | Action::NextCall
-        | Action::PreviousFailure
-        | Action::NextFailure
-        | Action::ToggleAllFolds
-        | Action::SelectPrevious
-        | Action::SelectNext => unless(!session.transcript.items().is_empty(), "There is nothing here yet."),
+        | Action::ToggleAllFolds => {
+            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
+        }
+        _ if action.counts_from_screen() => {
+            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
+        }
         Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
         Action::HistoryPrevious | Action::HistoryNext => {
             unless(!session.history.is_empty(), "This folder has no prompts yet.")
@@ -247,6 +197,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::NewSession => flow::new_session(state, now, fx),
         Action::ForkSession => flow::fork_session(state, key, now, fx),
         Action::RenameSession => line_dialog::open_title(state, key),
+        Action::SendAgain => flow::send_again(state, key, now, fx),
         Action::RestartAgent => flow::restart_agent(state, key, now, fx),
         Action::ForceStop => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {

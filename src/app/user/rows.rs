@@ -34,7 +34,6 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
     offered.sort_by_key(|(action, ..)| palette_rank(*action));
     offered
         .into_iter()
-        .filter(|(action, ..)| *action != Action::OpenPalette && commands::is_command(*action))
         .filter(|(action, ..)| commands::obstacle(state, *action).is_none())
         .map(|(action, label, keys)| PickerRow {
             value: PickerValue::Action(*action),

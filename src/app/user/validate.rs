@@ -1,10 +1,15 @@
 //! What a form's field may hold. Source: ACP v1 elicitation, the restricted JSON schema of forms.
 //!
-//! A `pattern` is shown, and left to the agent to check: its syntax is that of another language, and a pattern
-//! made to be slow must not stop the program.
+//! A `pattern` is checked where it can be read here, in linear time whatever it is. Its syntax is that of another
+//! language: what cannot be read is shown, and left to the agent to check.
+
+use regex::{Regex, RegexBuilder};
 
 use crate::app::FieldState;
 use crate::model::{FieldKind, FieldValue, FormField};
+
+/// Larger patterns, once compiled, are left to the agent.
+const MOST_PATTERN_BYTES: usize = 1 << 18;
 
 /// The value of a field; `None` if it is left out; the problem in one sentence if it cannot be sent.
 pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
@@ -18,9 +23,14 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
                 Ok(None)
             }
         }
-        FieldKind::Text { min_chars, max_chars, format, .. } => {
+        FieldKind::Text { min_chars, max_chars, format, pattern, .. } => {
             check_length(typed, *min_chars, *max_chars)?;
             check_format(typed, format.as_deref())?;
+            if let (Some(source), Some(pattern)) = (pattern, pattern.as_deref().and_then(readable))
+                && !pattern.is_match(typed)
+            {
+                return Err(format!("This must match {source}."));
+            }
             Ok(Some(FieldValue::Text(typed.to_owned())))
         }
         FieldKind::Number { is_integer, minimum, maximum, .. } => {
@@ -62,9 +72,10 @@ pub fn field_hint(field: &FormField) -> Option<String> {
         FieldKind::Text { min_chars, max_chars, pattern, format, .. } => {
             parts.extend(range("characters", *min_chars, *max_chars));
             parts.extend(format.as_deref().and_then(format_example).map(str::to_owned));
-            parts.extend(
-                pattern.as_ref().map(|pattern| format!("must match {pattern} (the agent checks it)")),
-            );
+            parts.extend(pattern.as_ref().map(|pattern| match readable(pattern) {
+                Some(_) => format!("must match {pattern}"),
+                None => format!("must match {pattern} (the agent checks it)"),
+            }));
         }
         FieldKind::Number { is_integer, minimum, maximum, .. } => {
             parts.push(if *is_integer { "a whole number".to_owned() } else { "a number".to_owned() });
@@ -76,6 +87,11 @@ pub fn field_hint(field: &FormField) -> Option<String> {
         FieldKind::Choice { .. } | FieldKind::Boolean { .. } => {}
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A pattern that means the same here as in the schema's language. Source: JSON Schema, `pattern`: not anchored.
+fn readable(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern).size_limit(MOST_PATTERN_BYTES).build().ok()
 }
 
 /// What the field holds, for the review.

@@ -112,6 +112,7 @@ actions! {
     OpenConnection, "open-connection", true, "Show facts about the connection";
     OpenSignIn, "open-sign-in", true, "Sign in to the agent";
     SignOut, "sign-out", true, "Sign out of the agent";
+    SendAgain, "send-again", true, "Send the failed prompt again";
     RestartAgent, "restart-agent", true, "Restart the agent and go on";
     ForceStop, "force-stop", true, "Force the agent to stop";
 

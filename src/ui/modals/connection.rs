@@ -91,6 +91,14 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     if let Some(id) = &scene.session.id {
         facts.push(("session", id.to_string()));
     }
+    let place = &scene.session.place;
+    for (index, folder) in place.additional_directories.iter().enumerate() {
+        facts.push((if index == 0 { "more folders" } else { "" }, scene.path(folder)));
+    }
+    let servers: Vec<String> = place.mcp_servers.iter().map(|server| text::one_line(server.name())).collect();
+    if !servers.is_empty() {
+        facts.push(("MCP servers", servers.join(", ")));
+    }
     let calls = conn.open_calls.len();
     if calls > 0 {
         facts.push(("open calls", calls.to_string()));

@@ -294,6 +294,6 @@ fn hints_say_what_is_wanted() {
         format: None,
         default: None,
     };
-    let wanted = "exactly 2 characters, must match ^[a-z]+$ (the agent checks it)";
+    let wanted = "exactly 2 characters, must match ^[a-z]+$";
     assert_eq!(hint(kind).as_deref(), Some(wanted));
 }

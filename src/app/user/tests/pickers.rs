@@ -46,6 +46,7 @@ fn session(id: &str, title: Option<&str>) -> SessionInfo {
         cwd: "/home/u/shop".into(),
         title: title.map(str::to_owned),
         updated_at: Some("2026-11-20T14:03:22Z".to_owned()),
+        additional_directories: Vec::new(),
     }
 }
 

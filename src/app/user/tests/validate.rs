@@ -3,7 +3,7 @@
 use crate::app::FieldState;
 use crate::app::LineInput;
 use crate::app::user::testkit::field;
-use crate::app::user::validate::check;
+use crate::app::user::validate::{check, field_hint};
 use crate::model::{FieldKind, FieldValue};
 
 fn typed(kind: FieldKind, text: &str) -> Result<Option<FieldValue>, String> {
@@ -116,4 +116,27 @@ fn what_is_optional_may_be_left_out() {
     assert_eq!(needed, Ok(Some(FieldValue::Bool(false))));
     let nothing_to_choose = FieldKind::Choice { choices: Vec::new(), default: Some("gone".to_owned()) };
     assert_eq!(check(&FieldState::new(&field("x", true, nothing_to_choose))), Err("Choose one.".to_owned()));
+}
+
+#[test]
+fn a_pattern_is_checked_where_it_can_be_read() {
+    let kind = |pattern: &str| FieldKind::Text {
+        min_chars: None,
+        max_chars: None,
+        pattern: Some(pattern.to_owned()),
+        format: None,
+        default: None,
+    };
+    let fine = |value: &str| Ok(Some(FieldValue::Text(value.to_owned())));
+    assert_eq!(typed(kind("^v[0-9]+$"), "v12"), fine("v12"));
+    assert_eq!(typed(kind("^v[0-9]+$"), "x"), Err("This must match ^v[0-9]+$.".to_owned()));
+    assert_eq!(typed(kind("b"), "abc"), fine("abc"), "a pattern is not anchored");
+    // Another language's syntax, and one that would grow too large, are the agent's to check.
+    assert_eq!(typed(kind("^(?=a)"), "b"), fine("b"));
+    assert_eq!(typed(kind("(a{1000}){1000}"), "b"), fine("b"));
+    let hint = |pattern| field_hint(&field("x", true, kind(pattern))).unwrap();
+    assert_eq!(
+        (hint("a+"), hint("(?=a)")),
+        ("must match a+".to_owned(), "must match (?=a) (the agent checks it)".to_owned())
+    );
 }

@@ -1,0 +1,169 @@
+//! MCP servers and more folders that a session is opened with.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn server(name: &str) -> McpServer {
+    McpServer::Stdio { name: name.into(), command: "/bin/mcp".into(), args: Vec::new(), env: Vec::new() }
+}
+
+fn found() -> FolderServers {
+    FolderServers {
+        file: "/code/shop/.mcp.json".into(),
+        folder: "/code/shop".into(),
+        servers: vec![server("files"), server("mine")],
+        lines: vec!["files: runs /bin/mcp".into(), "mine: runs /bin/mcp".into()],
+        notes: vec!["odd is left out: it has no command.".into()],
+        answer: None,
+        answer_file: "/data/mcp/00".into(),
+    }
+}
+
+fn desk(found: FolderServers, spec: AgentSpec) -> Desk {
+    let now = Instant::now();
+    let setup = Setup {
+        folder: PathBuf::from("/code/shop"),
+        start_with: Some(spec),
+        mcp_servers: vec![server("mine")],
+        folder_servers: Some(found),
+        ..Setup::default()
+    };
+    let (state, fx) = State::new(setup, now);
+    Desk { state, now, fx, kept: Vec::new() }
+}
+
+fn spec() -> AgentSpec {
+    AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
+}
+
+fn names(desk: &Desk) -> Vec<&str> {
+    desk.session().place.mcp_servers.iter().map(McpServer::name).collect()
+}
+
+fn answer(desk: &mut Desk, answer: ServersAnswer) {
+    desk.state.modals.pop();
+    desk.flow(|state, now, fx| flow::answer_servers(state, answer, now, fx));
+}
+
+fn kept_answer(desk: &Desk) -> Option<bool> {
+    desk.fx.iter().find_map(|effect| match effect {
+        Effect::KeepServersAnswer { allows, .. } => Some(*allows),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_session_waits_for_the_answer_and_then_has_the_servers() {
+    let mut desk = desk(found(), spec());
+    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    let body = dialog.body.join("\n");
+    assert!(
+        body.contains(".mcp.json") && body.contains("files: runs /bin/mcp") && body.contains("odd is"),
+        "{body}"
+    );
+    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::AnswerServers(ServersAnswer::NotNow), "the default");
+    answer(&mut desk, ServersAnswer::Use);
+    assert_eq!(kept_answer(&desk), Some(true));
+    desk.expect_sent("call new");
+    assert_eq!(names(&desk), ["mine", "files"], "the configured one wins");
+    assert_eq!(desk.state.setup.mcp_servers.len(), 2, "also for the next session");
+    let told = desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
+            if detail.contains("odd is left out") && detail.contains("mine is left out"))
+    });
+    assert!(told);
+}
+
+#[test]
+fn a_refusal_is_kept_and_a_closed_question_is_not() {
+    let mut desk = desk(found(), spec());
+    desk.handshake(all_capabilities());
+    answer(&mut desk, ServersAnswer::LeaveOut);
+    assert_eq!((kept_answer(&desk), names(&desk)), (Some(false), vec!["mine"]));
+    desk.expect_sent("connect 1 after 0 ms\ncall new");
+
+    let mut desk = self::desk(found(), spec());
+    desk.handshake(all_capabilities());
+    desk.state.modals.clear();
+    desk.play(Event::Input);
+    assert_eq!((kept_answer(&desk), names(&desk)), (None, vec!["mine"]));
+    desk.expect_sent("connect 1 after 0 ms\ncall new");
+}
+
+#[test]
+fn what_was_answered_before_is_not_asked_again() {
+    for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
+        let mut desk = desk(FolderServers { answer: Some(known), ..found() }, spec());
+        desk.handshake(all_capabilities());
+        assert_eq!((desk.state.modals.len(), names(&desk)), (0, expected));
+        desk.expect_sent("connect 1 after 0 ms\ncall new");
+    }
+}
+
+#[test]
+fn an_agent_that_dies_before_the_answer_opens_after_it() {
+    let mut desk = desk(found(), spec());
+    desk.handshake(all_capabilities()).crash();
+    answer(&mut desk, ServersAnswer::Use);
+    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
+}
+
+#[test]
+fn an_agent_on_another_machine_gets_none_of_this_folder() {
+    let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
+    let mut desk = desk(found(), AgentSpec { ssh, ..spec() });
+    desk.handshake(all_capabilities());
+    assert_eq!(desk.state.modals, []);
+    desk.expect_sent("connect 1 after 0 ms\ncall new");
+}
+
+#[test]
+fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
+    let more = |caps| {
+        let now = Instant::now();
+        let setup = Setup {
+            folder: PathBuf::from("/code/shop"),
+            start_with: Some(spec()),
+            additional_directories: vec!["/code/lib".into()],
+            ..Setup::default()
+        };
+        let (state, fx) = State::new(setup, now);
+        let mut desk = Desk { state, now, fx, kept: Vec::new() };
+        desk.handshake(caps);
+        desk.session().transcript.items().len()
+    };
+    assert_eq!(more(AgentCapabilities { additional_directories: true, ..all_capabilities() }), 0);
+    assert_eq!(more(AgentCapabilities { additional_directories: false, ..all_capabilities() }), 1);
+}
+
+#[test]
+fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
+    let now = Instant::now();
+    let kept = KeptSession {
+        head: SessionHead {
+            session: Some("old".into()),
+            place: SessionPlace {
+                cwd: "/code/shop".into(),
+                additional_directories: vec!["/code/lib".into()],
+                ..SessionPlace::default()
+            },
+            ..SessionHead::default()
+        },
+        ..KeptSession::default()
+    };
+    let setup = Setup {
+        folder: PathBuf::from("/code/shop"),
+        start_with: Some(spec()),
+        reopen: Some(Box::new(kept)),
+        additional_directories: vec!["/code/new".into(), "/code/lib".into()],
+        ..Setup::default()
+    };
+    let (state, _) = State::new(setup, now);
+    let place = &state.sessions[&state.active].place;
+    assert_eq!(place.additional_directories, [PathBuf::from("/code/lib"), PathBuf::from("/code/new")]);
+}

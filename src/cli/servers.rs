@@ -1,0 +1,76 @@
+//! The MCP servers that the session's folder names in its own file.
+//!
+//! Duty: reads the file, and what the user said about it before. Not its duty: asking (`app::servers`).
+
+use std::path::Path;
+
+use crate::config::{self, mcp_file};
+use crate::model::FolderServers;
+use crate::services::answers;
+
+/// Larger files are no lists of servers.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// What the folder names; `None` if it names nothing. `Err` says what is wrong with its file.
+pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, String> {
+    let file = folder.join(mcp_file::NAME);
+    let wrong = |why: &str| format!("The servers of {} are left out: {why}.", file.display());
+    match std::fs::metadata(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(&error.to_string())),
+        Ok(facts) if !facts.is_file() => return Err(wrong("it is no file")),
+        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err(wrong("it has more than 1 MiB")),
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(&file).map_err(|error| wrong(&error.to_string()))?;
+    let variable = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
+    let program = |name: &str| which::which_in(name, config::environment("PATH"), folder).ok();
+    let found = mcp_file::read(&text, folder, &variable, &program).map_err(|why| wrong(&why))?;
+    if found.servers.is_empty() && found.notes.is_empty() {
+        return Ok(None);
+    }
+    let answer_file = answers::place(data_dir, folder, &text);
+    Ok(Some(FolderServers {
+        answer: answers::read(&answer_file),
+        answer_file,
+        file,
+        folder: folder.to_owned(),
+        servers: found.servers,
+        lines: found.lines,
+        notes: found.notes,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_such_a_file_has_no_servers_and_a_wrong_one_is_told() {
+        let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let find = || find(folder.path(), data.path());
+        assert_eq!(find(), Ok(None));
+        let file = folder.path().join(".mcp.json");
+        std::fs::create_dir(&file).unwrap();
+        assert!(find().is_err_and(|error| error.contains("no file")));
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::write(&file, "{").unwrap();
+        assert!(find().is_err_and(|error| error.contains("no JSON")));
+        std::fs::write(&file, "{\"mcpServers\": {}}").unwrap();
+        assert_eq!(find(), Ok(None));
+    }
+
+    #[test]
+    fn what_was_answered_holds_until_the_file_changes() {
+        let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = folder.path().join(".mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "true"]}}}"#).unwrap();
+        let first = find(folder.path(), data.path()).unwrap().unwrap();
+        assert_eq!((first.answer, first.lines), (None, vec!["a: runs sh -c true".to_owned()]));
+        answers::keep(&first.answer_file, true, &first.file).unwrap();
+        assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, Some(true));
+        std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "false"]}}}"#)
+            .unwrap();
+        assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, None);
+    }
+}

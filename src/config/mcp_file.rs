@@ -1,0 +1,257 @@
+//! Reads the MCP servers that a folder's own `.mcp.json` names.
+//!
+//! Duty: the file's text as servers and as lines for the question whether they may be used.
+//! Not its duty: reading the file and asking (`cli::servers`, `app`).
+//! The form is the one that other clients take: `{"mcpServers": {NAME: {command, args, env} | {type, url, headers}}}`,
+//! with `${NAME}` and `${NAME:-else}` for variables of the environment. What is shown has them unfilled, because they
+//! may be secrets. Invariant: a server that cannot be used is named with the reason, and the others stay.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::model::McpServer;
+
+/// The file's name, in the session's folder.
+pub const NAME: &str = ".mcp.json";
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// The servers that can be used.
+    pub servers: Vec<McpServer>,
+    /// A line for each of them: its name, and what is run or reached.
+    pub lines: Vec<String>,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Reads the text of a file in this folder. `variable` reads the environment; `find` finds a program.
+///
+/// Fails with the reason if the text is no such file at all.
+pub fn read(
+    text: &str,
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+    find: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Result<Found, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+    let servers = value.get("mcpServers").or_else(|| value.get("servers")).unwrap_or(&value);
+    let Value::Object(servers) = servers else {
+        return Err("it holds no object `mcpServers`".to_owned());
+    };
+    let mut found = Found::default();
+    for (name, value) in servers {
+        match read_server(name, value, folder, variable, find) {
+            Ok((server, line)) => {
+                found.servers.push(server);
+                found.lines.push(line);
+            }
+            Err(why) => found.notes.push(format!("{name} is left out: {why}.")),
+        }
+    }
+    Ok(found)
+}
+
+fn read_server(
+    name: &str,
+    value: &Value,
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+    find: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Result<(McpServer, String), String> {
+    let Value::Object(table) = value else { return Err("it is no object".to_owned()) };
+    if table.get("disabled") == Some(&Value::Bool(true)) {
+        return Err("it is disabled there".to_owned());
+    }
+    let text = |key: &str| table.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let kind = match (text("type"), text("url")) {
+        (Some(kind), _) => kind,
+        (None, Some(_)) => "http",
+        (None, None) => "stdio",
+    };
+    let name = name.to_owned();
+    match kind {
+        "stdio" => {
+            let command = text("command").ok_or("it has no command")?;
+            let args = match table.get("args") {
+                None => Vec::new(),
+                Some(args) => words(args).ok_or("its `args` are no list of texts")?,
+            };
+            let env = pairs(table, "env")?;
+            let shown = shell_words::join(std::iter::once(command).chain(args.iter().map(String::as_str)));
+            let line = format!("{name}: runs {shown}{}", named(&env, "with"));
+            let filled = fill(command, variable)?;
+            let program = find(&filled).ok_or_else(|| format!("the program {command} was not found"))?;
+            let args = args.iter().map(|arg| fill(arg, variable)).collect::<Result<_, _>>()?;
+            // A program of the folder is found from wherever the agent starts it.
+            let command = folder.join(program);
+            Ok((McpServer::Stdio { name, command, args, env: fill_pairs(env, variable)? }, line))
+        }
+        "http" | "streamable-http" | "sse" => {
+            let url = text("url").ok_or("it has no url")?;
+            let headers = pairs(table, "headers")?;
+            let line = format!("{name}: reaches {url} ({kind}){}", named(&headers, "with the headers"));
+            let url = fill(url, variable)?;
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                return Err("its address does not begin with https:// or http://".to_owned());
+            }
+            let headers = fill_pairs(headers, variable)?;
+            let server = if kind == "sse" {
+                McpServer::Sse { name, url, headers }
+            } else {
+                McpServer::Http { name, url, headers }
+            };
+            Ok((server, line))
+        }
+        other => Err(format!("its type `{other}` is not stdio, http or sse")),
+    }
+}
+
+fn words(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+fn pairs(table: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>, String> {
+    let Some(value) = table.get(key) else { return Ok(Vec::new()) };
+    let wrong = || format!("its `{key}` are no texts by name");
+    let rows = value.as_object().ok_or_else(wrong)?;
+    rows.iter()
+        .map(|(name, value)| Ok((name.clone(), value.as_str().map(str::to_owned).ok_or_else(wrong)?)))
+        .collect()
+}
+
+/// The names alone: values may be secrets.
+fn named(pairs: &[(String, String)], word: &str) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
+    format!(" {word} {}", names.join(", "))
+}
+
+fn fill_pairs(
+    pairs: Vec<(String, String)>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<(String, String)>, String> {
+    pairs.into_iter().map(|(name, value)| Ok((name, fill(&value, variable)?))).collect()
+}
+
+/// Fills variables in. What they hold is not looked at again.
+fn fill(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, tail)) = rest.split_once("${") {
+        out.push_str(before);
+        let Some((inner, after)) = tail.split_once('}') else {
+            out.push_str("${");
+            rest = tail;
+            continue;
+        };
+        let (name, otherwise) = match inner.split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (inner, None),
+        };
+        match (variable(name).filter(|value| !value.is_empty()), otherwise) {
+            (Some(value), _) => out.push_str(&value),
+            (None, Some(otherwise)) => out.push_str(otherwise),
+            (None, None) => return Err(format!("the variable {name} is not set")),
+        }
+        rest = after;
+    }
+    Ok(out + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Found, String> {
+        let variable = |name: &str| (name == "KEY").then(|| "${KEY} hunter2".to_owned());
+        let find = |name: &str| match name {
+            "npx" => Some("/usr/bin/npx".into()),
+            "./tool" => Some("tool".into()),
+            _ => None,
+        };
+        read(text, Path::new("/code/shop"), &variable, &find)
+    }
+
+    #[test]
+    fn all_three_kinds_are_read_and_shown_without_secrets() {
+        let found = parse(
+            r#"{"mcpServers": {
+                "files": {"command": "npx", "args": ["-y", "files mcp", "${NONE:-.}"], "env": {"TOKEN": "${KEY}"}},
+                "own": {"type": "stdio", "command": "./tool"},
+                "docs": {"type": "http", "url": "https://docs.example/${KEY}", "headers": {"X-Key": "${KEY}"}},
+                "web": {"url": "https://web.example"},
+                "old": {"type": "sse", "url": "http://old.example"}
+            }}"#,
+        )
+        .unwrap();
+        assert_eq!(found.notes, Vec::<String>::new());
+        assert_eq!(
+            found.lines,
+            [
+                "files: runs npx -y 'files mcp' '${NONE:-.}' with TOKEN",
+                "own: runs ./tool",
+                "docs: reaches https://docs.example/${KEY} (http) with the headers X-Key",
+                "web: reaches https://web.example (http)",
+                "old: reaches http://old.example (sse)",
+            ]
+        );
+        let secret = || vec![("TOKEN".to_owned(), "${KEY} hunter2".to_owned())];
+        assert_eq!(
+            found.servers[0],
+            McpServer::Stdio {
+                name: "files".to_owned(),
+                command: "/usr/bin/npx".into(),
+                args: ["-y", "files mcp", "."].map(str::to_owned).to_vec(),
+                env: secret(),
+            }
+        );
+        assert!(matches!(&found.servers[1], McpServer::Stdio { command, .. }
+            if command == Path::new("/code/shop/tool")));
+        assert!(matches!(&found.servers[2], McpServer::Http { url, headers, .. }
+            if url == "https://docs.example/${KEY} hunter2" && headers[0].1 == "${KEY} hunter2"));
+        assert!(matches!(&found.servers[3], McpServer::Http { .. }));
+        assert!(matches!(&found.servers[4], McpServer::Sse { .. }));
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_used_is_named_with_the_reason() {
+        let found = parse(
+            r#"{"mcpServers": {
+                "a": {}, "b": 1, "c": {"command": "gone"}, "d": {"command": "npx", "args": "x"},
+                "e": {"type": "pigeon"}, "f": {"url": "ftp://x"}, "g": {"command": "npx", "env": {"A": 1}},
+                "h": {"url": "https://${NONE}"}, "i": {"command": "npx", "disabled": true}, "j": {"command": "npx"}
+            }}"#,
+        )
+        .unwrap();
+        assert_eq!(found.servers.len(), 1);
+        let reasons = [
+            "no command",
+            "no object",
+            "gone was not found",
+            "no list",
+            "pigeon",
+            "https://",
+            "no texts",
+            "NONE is not set",
+            "disabled",
+        ];
+        assert_eq!(found.notes.len(), reasons.len());
+        for (note, reason) in found.notes.iter().zip(reasons) {
+            assert!(note.contains(reason), "{reason}: {note}");
+        }
+        assert!(parse("{").is_err_and(|why| why.contains("no JSON")));
+        assert!(parse("[1]").is_err_and(|why| why.contains("mcpServers")));
+        assert_eq!(parse("{\"mcpServers\": {}}"), Ok(Found::default()));
+    }
+
+    #[test]
+    fn an_open_brace_is_text() {
+        assert_eq!(fill("a${b", &|_| None), Ok("a${b".to_owned()));
+        assert_eq!(fill("$a ${KEY}", &|_| Some("1".to_owned())), Ok("$a 1".to_owned()));
+    }
+}

@@ -1,0 +1,65 @@
+//! MCP servers that a folder names: used after a yes, and asked for again once the file has changed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::screen::Screen;
+
+fn name_servers(folder: &Path, argument: &str) {
+    let text = format!(r#"{{"mcpServers": {{"files": {{"command": "sh", "args": ["-c", "{argument}"]}}}}}}"#);
+    fs::write(folder.join(".mcp.json"), text).unwrap();
+}
+
+fn start(folder: &Path, data: &Path) -> Screen {
+    Screen::start(folder, &["--data-dir", data.to_str().unwrap(), "demo"])
+}
+
+/// A dialog that opened by itself takes no key at first.
+fn wait_open_to_keys(screen: &mut Screen) {
+    screen.bytes_within(Duration::from_millis(700));
+}
+
+fn leave(mut screen: Screen) {
+    screen.send("\u{11}");
+    assert!(screen.wait_exit().success());
+}
+
+#[test]
+fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
+    let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    name_servers(folder.path(), "true");
+    let mut screen = start(folder.path(), data.path());
+    screen.wait_for("Use the servers of this folder?");
+    screen.wait_for("files: runs sh -c true");
+    wait_open_to_keys(&mut screen);
+    // Escape is no yes.
+    screen.send("\u{1b}");
+    screen.wait_for("left out this time");
+    screen.wait_for("ready");
+    leave(screen);
+
+    let mut screen = start(folder.path(), data.path());
+    screen.wait_for("Use the servers of this folder?");
+    wait_open_to_keys(&mut screen);
+    screen.send("2");
+    screen.wait_for("ready");
+    // F8: facts about the connection.
+    screen.send("\u{1b}[19~");
+    screen.wait_for("MCP servers");
+    screen.wait_for("files");
+    leave(screen);
+
+    let mut screen = start(folder.path(), data.path());
+    screen.wait_for("ready");
+    assert!(!screen.text().contains("Use the servers"));
+    leave(screen);
+
+    name_servers(folder.path(), "false");
+    let mut screen = start(folder.path(), data.path());
+    screen.wait_for("files: runs sh -c false");
+    wait_open_to_keys(&mut screen);
+    screen.send("3");
+    screen.wait_for("ready");
+    leave(screen);
+}
