@@ -168,6 +168,9 @@ fn of_profile(profile: Profile) -> &'static [Quirk] {
 const BEFORE_THE_START: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
 
+/// Quirks of a process in the user's folder: an agent behind a URL has none of them.
+const OF_A_PROCESS: &[Quirk] = &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId];
+
 /// The profile of an agent by what the user says, or by its command.
 pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
     if spec.wire.is_strict {
@@ -202,6 +205,9 @@ impl Quirks {
         for word in std::iter::once(&spec.command).chain(&spec.args) {
             quirks.seed(file_stem(word));
             quirks.seed(without_version(word));
+        }
+        if spec.remote.is_some() {
+            quirks.known.retain(|quirk| !OF_A_PROCESS.contains(quirk));
         }
         quirks
     }
@@ -343,6 +349,17 @@ mod tests {
         let mut strict = Quirks::of(&named);
         strict.learn(Quirk::FlatUpdates, &mut Vec::new());
         assert!(strict.sentences().is_empty() && strict.profile().is_none());
+    }
+
+    #[test]
+    fn what_belongs_to_a_process_is_no_quirk_of_an_agent_behind_a_url() {
+        let mut oxide = spec("");
+        oxide.wire.profile = Some(Profile::OpenOxide);
+        assert!(Quirks::of(&oxide).has(Quirk::SpeaksFirst));
+        oxide.remote = Some(crate::model::Remote::default());
+        let quirks = Quirks::of(&oxide);
+        assert!(quirks.has(Quirk::OwnMethods) && quirks.has(Quirk::Shutdown));
+        assert!(OF_A_PROCESS.iter().all(|quirk| !quirks.has(*quirk)));
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl Desk {
                         host_of(url.as_str()),
                         self.patience.answer.as_secs()
                     );
-                    Trouble::Network { text, is_unsent: false }
+                    Trouble::on_the_way(text)
                 }
             };
             if !matches!(trouble, Trouble::Network { is_unsent: true, .. }) {

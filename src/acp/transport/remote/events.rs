@@ -172,6 +172,8 @@ pub struct EventStream {
     pub opening: watch::Sender<Opening>,
     /// Whether the very first attempt decides.
     pub is_first_final: bool,
+    /// Whether a server that was away has forgotten the connection, though it will not say so.
+    pub is_forgetful: bool,
 }
 
 impl EventStream {
@@ -211,13 +213,17 @@ impl EventStream {
                         BodyEnd::Silent => format!("{host} fell silent on the {}.", self.name),
                         BodyEnd::Broken(error) => format!("The {} from {host} broke: {error}.", self.name),
                     };
-                    Trouble::Network { text, is_unsent: false }
+                    Trouble::on_the_way(text)
                 }
                 Err(Ok(end)) => return end,
                 Err(Err(trouble)) => trouble,
             };
             let is_first = *self.opening.borrow() == Opening::Waiting;
             if is_first && self.is_first_final {
+                return StreamEnd::Lost(trouble);
+            }
+            if self.is_forgetful && matches!(trouble, Trouble::Network { is_down: true, .. }) {
+                // It would take the stream for a new one, and what was asked for would never be answered.
                 return StreamEnd::Lost(trouble);
             }
             let since = *failing_since.get_or_insert(opened_at);
@@ -255,7 +261,7 @@ impl EventStream {
             Ok(Err(trouble)) => return Err(Ok(StreamEnd::Refused(trouble))),
             Err(_) => {
                 let text = format!("{host} did not open the {} in time.", self.name);
-                return Err(Err(Trouble::Network { text, is_unsent: false }));
+                return Err(Err(Trouble::on_the_way(text)));
             }
         };
         match response.status().as_u16() {
@@ -263,7 +269,7 @@ impl EventStream {
             // The server has not noticed yet that the last one broke.
             409 => {
                 let text = format!("{host} takes the {} for open.", self.name);
-                Err(Err(Trouble::Network { text, is_unsent: false }))
+                Err(Err(Trouble::on_the_way(text)))
             }
             status @ (400 | 405 | 406 | 501) => Err(Ok(StreamEnd::None(status))),
             status if !is_events(&response) => Err(Ok(StreamEnd::None(status))),

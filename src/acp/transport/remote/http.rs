@@ -172,7 +172,8 @@ impl Streamable {
         let (opening, receiver) = watch::channel(Opening::Waiting);
         let reader = EventReader::new(self.desk.inlet.clone(), self.hook(), Some(self.desk.patience.idle));
         let (desk, url) = (self.desk.clone(), self.url.clone());
-        (EventStream { desk, url, headers, name, reader, opening, is_first_final: false }, receiver)
+        let (is_first_final, is_forgetful) = (false, false);
+        (EventStream { desk, url, headers, name, reader, opening, is_first_final, is_forgetful }, receiver)
     }
 
     /// Learns from what comes in which sessions there are and which request belongs to which.

@@ -9,11 +9,16 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::sse::SseItem;
 use crate::acp::frame::{Piece, sort_whole};
 use crate::model::RpcError;
+
+/// Events that one dialect names by the stream's own names. Source: the client page of `OpenOxide`, event types.
+const DIALECT_EVENTS: &[&str] =
+    &["text_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,12 +143,29 @@ pub fn sort_event(item: SseItem, out: &mut Vec<Piece>) {
         SseItem::Event { name: None, data } => sort_whole(&data, out),
         SseItem::Event { name: Some(name), data } => {
             let text = String::from_utf8_lossy(&data);
-            if read(&text).is_some() || text.trim_start().starts_with('[') {
+            if is_message(&name, &text) || text.trim_start().starts_with('[') {
                 return sort_whole(&data, out);
             }
             sort_whole(&named(&name, &text), out);
         }
     }
+}
+
+/// Whether an event under a name holds a message of its own. A tool call's event has an `id` too, and its
+/// result may be called `result` or `error`.
+fn is_message(name: &str, text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Marks {
+        jsonrpc: Option<IgnoredAny>,
+        method: Option<IgnoredAny>,
+        result: Option<IgnoredAny>,
+        error: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Marks>(text).is_ok_and(|marks| {
+        let is_marked = marks.jsonrpc.is_some() || marks.method.is_some();
+        let has_answer = marks.result.is_some() || marks.error.is_some();
+        is_marked || has_answer && !DIALECT_EVENTS.contains(&name)
+    })
 }
 
 fn named(name: &str, text: &str) -> Bytes {
@@ -206,8 +228,18 @@ mod tests {
             let expected = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"text_delta\",\"params\":{params}}}");
             assert_eq!(sorted(Some("text_delta"), data), [expected]);
         }
+        for (name, params) in [
+            ("tool_use", r#"{"id":"t1","name":"bash"}"#),
+            ("tool_result", r#"{"id":"t1","result":"out"}"#),
+            ("tool_result", r#"{"id":"t1","error":"no"}"#),
+        ] {
+            let expected = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{name}\",\"params\":{params}}}");
+            assert_eq!(sorted(Some(name), params), [expected]);
+        }
+        assert_eq!(sorted(Some("answer"), r#"{"id":1,"result":{}}"#), [r#"{"id":1,"result":{}}"#]);
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(sorted(Some("response"), message), [message]);
+        assert_eq!(sorted(Some("done"), message), [message]);
         assert_eq!(sorted(None, message), [message]);
     }
 

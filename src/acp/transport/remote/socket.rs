@@ -57,7 +57,7 @@ impl Socket {
         let Ok(answer) = timeout(desk.patience.answer, answer).await else {
             let text =
                 format!("{host} did not open the web socket in time. Check the network, or try again.");
-            return Err(Trouble::Network { text, is_unsent: false });
+            return Err(Trouble::on_the_way(text));
         };
         let response = answer?;
         let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)

@@ -2,7 +2,9 @@
 //!
 //! Duty: two dialects of the same shape: with a client id and paths of their own (`/acp/rpc`, `/acp/sse`), and
 //! with one URL for both.
-//! Invariants: the stream is open before the first message is sent; it is opened again with the same id.
+//! Invariants: the stream is open before the first message is sent; it is opened again with the same id, unless the
+//! server was away: it has no connections that could be unknown to it, so the end is told, and the app opens the
+//! session anew.
 //! Source: the document of elephant.ai (`alex acp serve`), 1; the client page of `OpenOxide`, "remote agent".
 
 use bytes::Bytes;
@@ -84,6 +86,7 @@ impl Split {
             reader: EventReader::new(desk.inlet.clone(), std::sync::Arc::new(|_| {}), idle),
             opening,
             is_first_final: true,
+            is_forgetful: true,
         };
         let (task_desk, url) = (desk.clone(), places.events.clone());
         desk.spawn(async move {

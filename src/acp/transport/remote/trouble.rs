@@ -27,6 +27,8 @@ pub enum Trouble {
         text: String,
         /// Whether the server surely got nothing of the request.
         is_unsent: bool,
+        /// Whether the server itself is away: nothing listens there, or what stands before it says so.
+        is_down: bool,
     },
     /// The server, or something on the way, says no; trying again would change nothing.
     Refused {
@@ -36,6 +38,11 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Trouble on the way, of which nothing more is known.
+    pub fn on_the_way(text: String) -> Self {
+        Self::Network { text, is_unsent: false, is_down: false }
+    }
+
     /// The sentences.
     pub fn text(&self) -> &str {
         match self {
@@ -74,7 +81,7 @@ impl Trouble {
         } else {
             format!("The connection to {host} failed: {innermost}. Check the network, or try again.")
         };
-        Self::Network { text, is_unsent: error.is_connect() }
+        Self::Network { text, is_unsent: error.is_connect(), is_down: refused }
     }
 
     /// What an answer's status means, if it is no success. The body may explain it. `token` tells where the
@@ -89,7 +96,8 @@ impl Trouble {
         let explanation = explanation(response).await;
         let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            Self::Network { text, is_unsent: false }
+            let is_down = matches!(status.as_u16(), 502..=504);
+            Self::Network { text, is_unsent: false, is_down }
         } else {
             Self::Refused { text }
         }

@@ -13,6 +13,7 @@ use super::HANG;
 pub struct Server {
     port: u16,
     requests: mpsc::UnboundedReceiver<Exchange>,
+    listening: tokio::task::JoinHandle<()>,
 }
 
 /// A request, and the way to answer it.
@@ -34,7 +35,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, requests) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let listening = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let sender = sender.clone();
                 // A request at a time: every answer closes its socket.
@@ -45,7 +46,14 @@ impl Server {
                 });
             }
         });
-        Self { port, requests }
+        Self { port, requests, listening }
+    }
+
+    /// Nothing listens at its port any more.
+    pub async fn close(&mut self) -> u16 {
+        self.listening.abort();
+        let _ = (&mut self.listening).await;
+        self.port
     }
 
     pub fn url(&self, path: &str) -> String {

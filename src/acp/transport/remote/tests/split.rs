@@ -54,6 +54,22 @@ async fn a_dropped_stream_is_opened_with_the_same_id() {
 }
 
 #[tokio::test]
+async fn a_server_that_was_away_has_forgotten_the_connection() {
+    let mut server = Server::start().await;
+    let (mut peer, events, query) = connected(&mut server).await;
+    drop(events);
+    server.expect("GET", &format!("/acp/sse?{query}")).await.answer(503, &[], "").await;
+    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    assert!(error.contains("has trouble of its own (503)"), "{error}");
+
+    let (mut peer, events, _) = connected(&mut server).await;
+    let port = server.close().await;
+    drop(events);
+    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    assert!(error.contains(&format!("Nothing answers at 127.0.0.1:{port}")), "{error}");
+}
+
+#[tokio::test]
 async fn a_message_over_the_servers_limit_is_not_sent() {
     let mut server = Server::start().await;
     let (mut peer, _events, _) = connected(&mut server).await;
