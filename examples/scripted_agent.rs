@@ -6,6 +6,7 @@
 //! - `= NAME` keeps `$id` under a name, for `$NAME`
 //! - `< TEXT` writes a line, with `$id` and kept names replaced
 //! - `~` from here on, messages go both ways with `Content-Length` headers
+//! - `@ NAME` waits until there is a file of this name beside the script
 //! - `. WORD` what follows is played only in the life of this number, counted in the file `lives` beside the script
 //! - `! CODE` ends with this exit code
 //! - `# …` and blank lines are for the reader
@@ -13,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::time::Duration;
 
 fn id_of(line: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -44,6 +46,17 @@ fn count_life(script: &Path) -> usize {
     let lives = std::fs::read_to_string(&file).map_or(0, |text| text.len()) + 1;
     let _ = std::fs::write(&file, "x".repeat(lives));
     lives
+}
+
+/// Waits for a file, for at most half a minute.
+fn wait_for(file: &Path) {
+    for _ in 0..3000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::process::exit(8);
 }
 
 fn main() {
@@ -89,6 +102,7 @@ fn main() {
                 }
             }
             "~" => has_headers = true,
+            "@" => wait_for(&Path::new(&file).with_file_name(rest)),
             "!" => std::process::exit(rest.trim().parse().unwrap_or(1)),
             _ => {}
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
 use parlor::app::{
-    Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand, update,
+    ConnPhase, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand, update,
 };
 use parlor::model::{Action, AgentSpec, Callbacks, ContentBlock, Role, ServiceEvent, ToolContent};
 use parlor::runtime::agents::Agents;
@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A client at work.
 pub struct Rig {
     pub state: State,
+    /// All that goes over the wire.
+    pub tap: Tap,
     doer: Doer,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
@@ -54,10 +56,11 @@ impl Rig {
         let tap = Tap::default();
         let doer = {
             let _inside = runtime.enter();
-            Doer::new(sender, None, tap, logs.path().to_owned(), Box::new(|_| Theme::plain()))
+            Doer::new(sender, None, tap.clone(), logs.path().to_owned(), Box::new(|_| Theme::plain()))
         };
         let mut rig = Self {
             state,
+            tap,
             doer,
             agents: Agents::default(),
             services,
@@ -161,6 +164,14 @@ impl Rig {
         self.prompt(text);
         self.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
         self.wait_idle();
+    }
+
+    /// Leaves, and waits until every agent has ended.
+    pub fn quit(&mut self) {
+        self.act(Action::Quit);
+        self.wait("the end of all agents", |state| {
+            state.conns.values().all(|conn| matches!(conn.phase, ConnPhase::Closed(_)))
+        });
     }
 
     /// The transcript, a line or more for each item.

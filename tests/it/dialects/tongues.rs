@@ -243,6 +243,11 @@ pub trait Tongue {
         }
     }
 
+    /// The end, if it is said.
+    fn shutdown(&self) -> String {
+        String::new()
+    }
+
     /// A copy under another id; what follows is said there.
     fn fork(&self, id: &str) -> String {
         expect("\"session/fork\"") + &answer(&format!("{{\"sessionId\":\"{id}\"}}"))

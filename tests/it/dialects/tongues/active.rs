@@ -11,6 +11,7 @@ const CAN: Can = Can {
     asks: true,
     modes: true,
     models: true,
+    lists: true,
     commands: true,
     reopens: Reopen::Loads,
     priority: "high",

@@ -5,7 +5,7 @@ use parlor::model::Profile;
 use super::{Can, Reopen, Tongue, answer, expect, notify, refuse};
 
 /// How events come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OxideForm {
     /// Their name is the method.
     Methods,
@@ -45,8 +45,8 @@ impl Tongue for OpenOxide {
             tools: true,
             plans: true,
             commands: true,
-            // In a copy, events come without a session: they belong to the one that was prompted last.
-            forks: self.form == OxideForm::Bare,
+            // Bare events come without a session: they belong to the one that was prompted last.
+            forks: self.form != OxideForm::Unknown,
             reopens: Reopen::Resumes,
             ..Can::NOTHING
         }
@@ -137,6 +137,10 @@ impl Tongue for OpenOxide {
             }
             _ => resume + &answer(r#"{"session_id":"s1"}"#),
         }
+    }
+
+    fn shutdown(&self) -> String {
+        "> \"shutdown\"\n".to_owned() + &answer("null")
     }
 
     fn fork(&self, id: &str) -> String {

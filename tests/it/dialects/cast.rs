@@ -1,0 +1,128 @@
+//! Who plays what. Each part is played once, however many tests look at it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+
+use super::play::{Line, Played, play};
+use super::tongues::{
+    ActiveContextCode, ActiveContextDocument, BanjoCode, BanjoDocument, Can, ElephantCode, ElephantDocument,
+    Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
+};
+
+/// A system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum System {
+    OpenOxide,
+    /// The one of its forms that copies no sessions.
+    OpenOxideWithoutForks,
+    Elephant,
+    ZeptoClaw,
+    ActiveContext,
+    Banjo,
+    First,
+    Second,
+}
+
+/// A system in one of its forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    OpenOxide(OxideForm),
+    ElephantDocument,
+    ElephantCode,
+    ZeptoClawDocument,
+    ZeptoClawCode,
+    ActiveContextDocument,
+    ActiveContextCode,
+    BanjoDocument,
+    BanjoCode,
+    First,
+    Second,
+    /// The protocol as it is written, with what a system can.
+    Twin(System),
+}
+
+/// A form over a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Part {
+    pub form: Form,
+    pub line: Line,
+}
+
+impl System {
+    pub const ALL: [Self; 7] = [
+        Self::First,
+        Self::Second,
+        Self::OpenOxide,
+        Self::Elephant,
+        Self::ZeptoClaw,
+        Self::ActiveContext,
+        Self::Banjo,
+    ];
+
+    fn can(self) -> Can {
+        match self {
+            Self::OpenOxide => OpenOxide { form: OxideForm::Methods }.can(),
+            Self::OpenOxideWithoutForks => OpenOxide { form: OxideForm::Unknown }.can(),
+            Self::Elephant => ElephantDocument.can(),
+            Self::ZeptoClaw => ZeptoClawDocument.can(),
+            Self::ActiveContext => ActiveContextDocument.can(),
+            Self::Banjo => BanjoDocument.can(),
+            Self::First => Can { modes: true, models: true, ..Second.can() },
+            Self::Second => Second.can(),
+        }
+    }
+}
+
+impl Form {
+    /// Whose form it is.
+    pub fn system(self) -> System {
+        match self {
+            Self::OpenOxide(OxideForm::Unknown) => System::OpenOxideWithoutForks,
+            Self::OpenOxide(_) => System::OpenOxide,
+            Self::ElephantDocument | Self::ElephantCode => System::Elephant,
+            Self::ZeptoClawDocument | Self::ZeptoClawCode => System::ZeptoClaw,
+            Self::ActiveContextDocument | Self::ActiveContextCode => System::ActiveContext,
+            Self::BanjoDocument | Self::BanjoCode => System::Banjo,
+            Self::First => System::First,
+            Self::Second => System::Second,
+            Self::Twin(system) => system,
+        }
+    }
+
+    /// The way it speaks.
+    pub fn tongue(self) -> Box<dyn Tongue> {
+        match self {
+            Self::OpenOxide(form) => Box::new(OpenOxide { form }),
+            Self::ElephantDocument => Box::new(ElephantDocument),
+            Self::ElephantCode => Box::new(ElephantCode),
+            Self::ZeptoClawDocument => Box::new(ZeptoClawDocument),
+            Self::ZeptoClawCode => Box::new(ZeptoClawCode),
+            Self::ActiveContextDocument => Box::new(ActiveContextDocument),
+            Self::ActiveContextCode => Box::new(ActiveContextCode { is_null: false }),
+            Self::BanjoDocument => Box::new(BanjoDocument),
+            Self::BanjoCode => Box::new(BanjoCode),
+            Self::Second => Box::new(Second),
+            Self::First | Self::Twin(_) => Box::new(Official { can: self.system().can() }),
+        }
+    }
+}
+
+type Shelf = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
+
+/// What came of a part.
+pub fn played(part: Part) -> Arc<Played> {
+    static SHELF: LazyLock<Shelf> = LazyLock::new(Shelf::default);
+    // The official form over a line is its own twin there.
+    let part = match part.form {
+        Form::First => Part { form: Form::Twin(System::First), ..part },
+        _ => part,
+    };
+    let place = Arc::clone(SHELF.lock().unwrap().entry(part).or_default());
+    Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
+}
+
+/// The same without what only one kind of line can tell of its loss.
+pub fn without_cause(told: &str) -> String {
+    let lines = told.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
+    lines.collect::<Vec<_>>().join("\n")
+}

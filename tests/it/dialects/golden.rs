@@ -1,0 +1,47 @@
+//! What goes over the wire with each system, and what the user is left with: a file for each system.
+
+use std::fmt::Write as _;
+
+use super::all_parts;
+use super::cast::{Part, System, played};
+use super::play::{Line, script};
+use super::table::{form_title, is_of};
+
+const FILES: [(&str, System); 6] = [
+    ("openoxide", System::OpenOxide),
+    ("elephant", System::Elephant),
+    ("zeptoclaw", System::ZeptoClaw),
+    ("activecontext", System::ActiveContext),
+    ("banjo", System::Banjo),
+    ("second", System::Second),
+];
+
+/// One form over a pipe: the agent's steps, what parlor sends, what it learned, and what is on the screen.
+fn told(part: Part) -> String {
+    let tongue = part.form.tongue();
+    let played = played(part);
+    let mut text = format!("=== {}\n--- the agent\n", form_title(part.form));
+    text += &script(tongue.as_ref(), part.line);
+    write!(text, "--- parlor\n{}--- taken into account\n", played.sent).unwrap();
+    for quirk in &played.quirks {
+        writeln!(text, "{quirk}").unwrap();
+    }
+    write!(text, "--- the user\n{}\n", played.told).unwrap();
+    text
+}
+
+#[test]
+fn golden_files() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("golden");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for (file, system) in FILES {
+            let parts = all_parts().into_iter().map(|(_, part)| part);
+            let at_home = parts.filter(|part| is_of(part.form.system(), system) && part.line == Line::Stdio);
+            let text: String = at_home.map(told).collect();
+            insta::assert_snapshot!(file, text);
+        }
+    });
+}

@@ -1,0 +1,437 @@
+//! The play: what the agent does, what the user does, and what is to be seen after each step.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use parlor::acp::tap::{Direction, TapFilter};
+use parlor::app::{State, flow};
+use parlor::model::{Action, AgentSpec, Callbacks, ConfigValue, Remote, TokenSource};
+
+use super::tongues::{Can, Reopen, Tongue, refuse};
+use crate::it::bridge::{Bridge, Shape};
+use crate::it::habits::scripted_agent;
+use crate::it::rig::{Rig, agent, digest};
+
+/// Over what the agent is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Line {
+    /// As a process of parlor's own.
+    Stdio,
+    /// Behind a server.
+    Behind(Shape),
+    /// The same; which shape it has is found out from an address without a path.
+    Found(Shape),
+}
+
+impl Line {
+    /// Whether nothing is read during a turn.
+    pub fn is_deaf(self) -> bool {
+        self == Self::Behind(Shape::DeafSocket)
+    }
+
+    /// Whether a session's line is only ever as long as a turn.
+    pub fn is_post(self) -> bool {
+        matches!(self, Self::Behind(Shape::Post) | Self::Found(Shape::Post))
+    }
+}
+
+/// What a user can do with an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ability {
+    Initialize,
+    NewSession,
+    StreamedText,
+    Thoughts,
+    ToolOutput,
+    Diff,
+    Plan,
+    Allow,
+    Deny,
+    CancelPermission,
+    CancelTurn,
+    NextPrompt,
+    Commands,
+    Modes,
+    Models,
+    Options,
+    List,
+    Reopen,
+    Fork,
+    Shutdown,
+}
+
+/// What came of a play.
+#[derive(Debug)]
+pub struct Played {
+    /// All that the user is left with.
+    pub told: String,
+    /// All that was sent to the agent.
+    pub sent: String,
+    /// What is odd about the agent, as parlor learned it.
+    pub quirks: Vec<String>,
+    /// What was seen to work, and how if there are several ways.
+    pub seen: BTreeMap<Ability, &'static str>,
+}
+
+/// The server wants this token where it can want one; cargo sets the variable for every test.
+const TOKEN_VARIABLE: &str = "CARGO_PKG_NAME";
+
+/// What the agent does in the whole play.
+pub fn script(tongue: &dyn Tongue, line: Line) -> String {
+    let can = tongue.can();
+    let mut script = format!(". 1\n{}{}", tongue.initialize(), tongue.new_session());
+    script += &tongue.prompt("one");
+    if can.thinks {
+        script += &tongue.think("hm");
+    }
+    script += &tongue.say(&["Hello to", " you."]);
+    if can.tools {
+        script += &tongue.tool_begin("t1");
+        script += &tongue.tool_end("t1", "out");
+        script += &tongue.diff("src/a.rs");
+    }
+    if can.plans {
+        script += &tongue.plan();
+    }
+    if can.tools {
+        script += &tongue.say(&["Done."]);
+    }
+    script += &tongue.end("end_turn");
+    script += &asking(tongue, line);
+    script += &cancelled(tongue, line);
+    script += &tongue.prompt("four");
+    script += &tongue.say(&["Here again."]);
+    script += &tongue.end("end_turn");
+    if can.modes {
+        script += &tongue.mode("plan");
+    }
+    if can.models {
+        script += &tongue.model("big");
+    }
+    if can.options {
+        script += &tongue.option();
+    }
+    if can.lists {
+        script += &tongue.list();
+    }
+    script += &tongue.prompt("five");
+    script += &tongue.say(&["Half a"]);
+    script += "! 3\n. 2\n";
+    if line.is_post() {
+        // Nothing told parlor that the agent was started anew.
+        script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1") + &tongue.new_session());
+    } else {
+        script += &(tongue.initialize() + &tongue.reopen());
+    }
+    script += &tongue.prompt("six");
+    script += &tongue.say(&["After the crash."]);
+    script += &tongue.end("end_turn");
+    if can.forks {
+        script += &tongue.fork("s2");
+        let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
+        script += &copy.replace("\"s1\"", "\"s2\"");
+    }
+    script += &tongue.shutdown();
+    // Headers belong to a pipe.
+    if line == Line::Stdio { script } else { script.replace("~\n", "") }
+}
+
+/// The turn with two questions. An agent that is deaf meanwhile takes its own silence for a no.
+fn asking(tongue: &dyn Tongue, line: Line) -> String {
+    if !tongue.can().asks {
+        return String::new();
+    }
+    let mut script = tongue.prompt("two") + &tongue.ask(7, "t2");
+    if line.is_deaf() {
+        script += "@ answered\n";
+        script += &tongue.say(&["Nobody answered."]);
+        script += &tongue.end("end_turn");
+        script += "> \"yes\"\n";
+    } else {
+        script += "> \"yes\"\n";
+        script += &tongue.say(&["It was allowed."]);
+        script += &tongue.ask(7, "t3");
+        script += "> \"no\"\n";
+        script += &tongue.say(&["It was rejected."]);
+        script += &tongue.end("end_turn");
+    }
+    script
+}
+
+/// The turn that the user cancels.
+fn cancelled(tongue: &dyn Tongue, line: Line) -> String {
+    let mut script = tongue.prompt("three") + &tongue.say(&["Working"]);
+    if tongue.can().asks {
+        script += &tongue.ask(8, "t4");
+    }
+    if line.is_deaf() {
+        script += "@ cancelled\n";
+        script += &tongue.end("end_turn");
+        script += &tongue.cancel();
+    } else {
+        script += &tongue.cancel();
+        script += &tongue.end("cancelled");
+    }
+    script + &tongue.after_cancel()
+}
+
+/// How the agent is reached; the server is gone with the second.
+fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
+    let file = file.to_str().unwrap();
+    let (mut spec, bridge) = match line {
+        Line::Stdio => (agent(scripted_agent(), &[file]), None),
+        Line::Behind(shape) | Line::Found(shape) => {
+            let command: Vec<OsString> = vec![scripted_agent().into(), file.into()];
+            let token = std::env::var(TOKEN_VARIABLE).unwrap();
+            let token = (shape == Shape::Post).then_some(token);
+            let bridge = Bridge::start(shape, command, token.as_deref());
+            let url = match line {
+                Line::Found(_) => bridge.url().replace("/acp/rpc", ""),
+                _ => bridge.url(),
+            };
+            let carrier = match (line, shape) {
+                (Line::Behind(_), Shape::PostSse | Shape::NamedEvents) => {
+                    Some(parlor::model::Carrier::PostSse)
+                }
+                _ => None,
+            };
+            let token = token.map(|_| TokenSource::Env(TOKEN_VARIABLE.to_owned()));
+            let remote = Remote { url, carrier, token, ..Remote::default() };
+            let spec = AgentSpec {
+                name: "test".to_owned(),
+                remote: Some(remote),
+                callbacks: Callbacks::NONE,
+                ..AgentSpec::default()
+            };
+            (spec, Some(bridge))
+        }
+    };
+    spec.wire.profile = tongue.profile();
+    spec.wire.protocol = tongue.protocol();
+    (spec, bridge)
+}
+
+/// Plays it, and tells what the user is left with.
+pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let file = root.join("script");
+    fs::write(&file, script(tongue, line)).unwrap();
+    let (spec, bridge) = reach(tongue, line, &file);
+    let can = tongue.can();
+    let mut rig = Rig::start(&root, spec);
+    let mut seen = BTreeMap::new();
+    rig.wait_ready();
+    seen.insert(Ability::Initialize, "yes");
+    seen.insert(Ability::NewSession, "yes");
+    rig.ask("one");
+    look_at_the_first_turn(&rig, can, &mut seen);
+    if can.asks {
+        answer_questions(&mut rig, line, &root, &mut seen);
+    }
+    rig.prompt("three");
+    rig.wait_text("Working");
+    if can.asks {
+        rig.wait_ask();
+    }
+    rig.act(Action::ClearOrQuit);
+    if line.is_deaf() {
+        assert!(rig.session().turn.is_running(), "the agent goes on");
+        fs::write(root.join("cancelled"), "").unwrap();
+    }
+    rig.wait_idle();
+    assert!(rig.session().asks.is_empty());
+    seen.insert(Ability::CancelTurn, if line.is_deaf() { "at the end of the turn" } else { "yes" });
+    if can.asks {
+        seen.insert(Ability::CancelPermission, "yes");
+    }
+    rig.wait_ready();
+    rig.ask("four");
+    rig.wait_text("Here again.");
+    rig.wait_idle();
+    seen.insert(Ability::NextPrompt, "yes");
+    choose(&mut rig, can, &mut seen);
+    if let Some(bridge) = &bridge {
+        assert_eq!(bridge.connections(), 1, "one line for all of it");
+    }
+    let former = rig.session().conn;
+    rig.prompt("five");
+    if line.is_post() {
+        rig.wait_text("failed: ");
+        rig.wait_idle();
+    } else {
+        rig.wait("another life", |state| state.sessions[&state.active].conn != former);
+        rig.wait_ready();
+    }
+    if line.is_post() {
+        rig.ask("six");
+        rig.wait_text("The agent has forgotten this conversation.");
+        rig.wait_ready();
+    }
+    rig.ask("six");
+    rig.wait_text("After the crash.");
+    rig.wait_idle();
+    let how = match can.reopens {
+        Reopen::Resumes => "resumed",
+        Reopen::Loads => "loaded",
+        Reopen::Not => "a new session, and says so",
+    };
+    seen.insert(Ability::Reopen, how);
+    if can.forks {
+        rig.act(Action::ForkSession);
+        rig.wait("the copy", |state| state.sessions.len() == 2);
+        rig.wait_ready();
+        rig.ask("seven");
+        rig.wait_text("In the copy.");
+        seen.insert(Ability::Fork, "yes");
+    }
+    let told = told(&rig.state).replace(&*root.to_string_lossy(), "/folder");
+    let conn = rig.state.conns.values().next_back().unwrap();
+    let quirks = conn.info.as_ref().unwrap().quirks.clone();
+    assert!(conn.open_calls.is_empty(), "{:?}", conn.open_calls);
+    rig.quit();
+    seen.insert(Ability::Shutdown, "yes");
+    let sent = check_wire(&rig).replace(&*root.to_string_lossy(), "/folder");
+    let sent = sent.replace(concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\""), "\"version\":\"…\"");
+    if let Some(bridge) = &bridge
+        && matches!(line, Line::Behind(Shape::Socket | Shape::OneStream))
+    {
+        assert!(bridge.hears_goodbye(), "{line:?}");
+    }
+    Played { told, sent, quirks, seen }
+}
+
+fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
+    let text = rig.text();
+    let session = rig.session();
+    let mut saw = |ability, is_able: bool, holds: bool| {
+        assert_eq!(holds, is_able, "{ability:?}\n{text}");
+        if is_able {
+            seen.insert(ability, "yes");
+        }
+    };
+    saw(Ability::StreamedText, true, text.contains("agent: Hello to you."));
+    saw(Ability::Thoughts, can.thinks, text.contains("thought: hm"));
+    saw(Ability::ToolOutput, can.tools, text.contains("[Execute Completed] bash\n  out"));
+    saw(Ability::Diff, can.tools, text.contains("  diff ") && text.contains("src/a.rs"));
+    saw(Ability::Plan, can.plans, format!("{:?}", session.plans).contains("\"Change\""));
+    saw(Ability::Commands, can.commands, session.commands.iter().any(|it| it.name == "review"));
+}
+
+fn answer_questions(rig: &mut Rig, line: Line, root: &Path, seen: &mut BTreeMap<Ability, &'static str>) {
+    rig.prompt("two");
+    rig.wait_ask();
+    rig.act(Action::Choose(1));
+    if line.is_deaf() {
+        fs::write(root.join("answered"), "").unwrap();
+        rig.wait_text("Nobody answered.");
+        rig.wait_idle();
+        seen.insert(Ability::Allow, "too late for the agent");
+        return;
+    }
+    rig.wait_text("It was allowed.");
+    seen.insert(Ability::Allow, "yes");
+    rig.wait_ask();
+    rig.act(Action::Choose(2));
+    rig.wait_text("It was rejected.");
+    rig.wait_idle();
+    seen.insert(Ability::Deny, "yes");
+}
+
+/// Modes, models, options and the list, as far as there are any.
+fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
+    let key = rig.state.active;
+    let mut effects = Vec::new();
+    if can.modes {
+        rig.act(Action::NextMode);
+        rig.wait("the mode", |state| {
+            state.sessions[&state.active].modes.as_ref().is_some_and(|modes| modes.current.as_str() == "plan")
+        });
+        seen.insert(Ability::Modes, "yes");
+    }
+    if can.models {
+        flow::set_model(&mut rig.state, key, "big".into(), Instant::now(), &mut effects);
+        rig.run(std::mem::take(&mut effects));
+        rig.wait("the model", |state| {
+            state.sessions[&state.active].models.as_ref().is_some_and(|it| it.current.as_str() == "big")
+        });
+        seen.insert(Ability::Models, "yes");
+    }
+    if can.options {
+        let value = ConfigValue::Text("b".to_owned());
+        flow::set_option(&mut rig.state, key, "route".to_owned(), value, Instant::now(), &mut effects);
+        rig.run(std::mem::take(&mut effects));
+        rig.wait("the option", |state| {
+            format!("{:?}", state.sessions[&state.active].options).contains("\"b\", choices")
+        });
+        seen.insert(Ability::Options, "yes");
+    }
+    if can.lists {
+        rig.act(Action::OpenSessions);
+        rig.wait("the list", |state| state.listed.len() == 1);
+        rig.act(Action::Escape);
+        seen.insert(Ability::List, "yes");
+    }
+}
+
+/// All that the user sees, without the agent's own ids.
+fn told(state: &State) -> String {
+    let mut told = String::new();
+    for session in state.sessions.values() {
+        for line in digest(session).lines() {
+            match line.strip_prefix("tool ").and_then(|rest| rest.split_once(" [")) {
+                Some((_, rest)) => writeln!(told, "tool [{rest}").unwrap(),
+                None => writeln!(told, "{}", without_port(line)).unwrap(),
+            }
+        }
+        writeln!(told, "modes {:?}", session.modes).unwrap();
+        writeln!(told, "models {:?}", session.models).unwrap();
+        writeln!(told, "options {:?}", session.options).unwrap();
+        let plans: Vec<_> = session.plans.iter().map(|plan| &plan.body).collect();
+        writeln!(told, "plans {plans:?}").unwrap();
+        writeln!(told, "commands {:?}", session.commands).unwrap();
+        writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
+    }
+    writeln!(told, "listed {:?}", state.listed).unwrap();
+    told
+}
+
+/// A line without the number of the server's port.
+fn without_port(line: &str) -> String {
+    let mut parts = line.split("127.0.0.1:");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("the server");
+        out.push_str(part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    }
+    out
+}
+
+/// Every request of the agent must have got exactly one answer. What was sent, line by line.
+fn check_wire(rig: &Rig) -> String {
+    let lines = rig.tap.snapshot(&TapFilter::default());
+    let mut open: Vec<serde_json::Value> = Vec::new();
+    let mut sent = String::new();
+    for line in lines {
+        let message: serde_json::Value = serde_json::from_str(&line.text).unwrap_or_default();
+        let has_method = message.get("method").is_some();
+        match (line.direction, has_method, message.get("id")) {
+            (Direction::FromAgent, true, Some(id)) => open.push(id.clone()),
+            (Direction::ToAgent, false, Some(id)) => {
+                let at = open.iter().position(|asked| asked == id);
+                assert!(at.is_some(), "an answer to nothing: {}", line.text);
+                open.remove(at.unwrap());
+            }
+            _ => {}
+        }
+        if line.direction == Direction::ToAgent {
+            writeln!(sent, "{}", line.text).unwrap();
+        }
+    }
+    assert!(open.is_empty(), "without an answer: {open:?}");
+    sent
+}
