@@ -15,11 +15,17 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, Result, Stdio};
 use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 type Connection = ConnectionTo<Client>;
 
@@ -162,7 +168,8 @@ async fn turn(
     Ok(json!({"stopReason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}}))
 }
 
-/// On stdin and stdout; or with `--http [PORT]` behind the official HTTP and web socket server, whose port it tells.
+/// On stdin and stdout; or with `--http [PORT]` behind the official HTTP and web socket server, whose port it tells;
+/// with a certificate and its key behind the port (DER files), over TLS.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
@@ -175,7 +182,53 @@ async fn main() -> Result<()> {
     let port = listener.local_addr().map_err(Error::into_internal_error)?.port();
     writeln!(std::io::stdout(), "{port}").map_err(Error::into_internal_error)?;
     let router = agent_client_protocol_http::AcpHttpServer::new(agent).into_router();
-    axum::serve(listener, router).await.map_err(Error::into_internal_error)
+    let served = match (args.next(), args.next()) {
+        (Some(certificate), Some(key)) => {
+            let acceptor = acceptor(&certificate, &key)
+                .map_err(|error| Error::internal_error().data(error.to_string()))?;
+            axum::serve(Tls { listener, acceptor }, router).await
+        }
+        _ => axum::serve(listener, router).await,
+    };
+    served.map_err(Error::into_internal_error)
+}
+
+/// A listener over TLS. It tells which protocol each connection agreed on.
+struct Tls {
+    listener: tokio::net::TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl axum::serve::Listener for Tls {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let Ok((stream, address)) = self.listener.accept().await else { continue };
+            if let Ok(stream) = self.acceptor.accept(stream).await {
+                let protocol = stream.get_ref().1.alpn_protocol().unwrap_or_default();
+                let _ = writeln!(std::io::stdout(), "{}", String::from_utf8_lossy(protocol));
+                return (stream, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+fn acceptor(certificate: &str, key: &str) -> std::result::Result<TlsAcceptor, Box<dyn std::error::Error>> {
+    let certificate = CertificateDer::from(std::fs::read(certificate)?);
+    let key = PrivateKeyDer::try_from(std::fs::read(key)?)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 fn agent() -> impl ConnectTo<Client> {

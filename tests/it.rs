@@ -10,5 +10,6 @@ mod it {
     mod remote;
     pub mod rig;
     mod sdk;
+    mod secure;
     mod ssh;
 }

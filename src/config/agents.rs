@@ -39,6 +39,7 @@ const AGENT_KEYS: &[&str] = &[
     "token_env",
     "token_file",
     "token_command",
+    "ca_file",
 ];
 const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 

@@ -158,6 +158,9 @@ impl Out<'_> {
             }
             None => {}
         }
+        if let Some(path) = &remote.ca_file {
+            self.value(&format!("{place}.ca_file"), "ca_file", path.to_string_lossy().as_ref());
+        }
         self.pairs(place, "headers", &remote.headers);
     }
 

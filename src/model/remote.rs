@@ -16,6 +16,8 @@ pub struct Remote {
     pub headers: Vec<(String, String)>,
     /// Where the token comes from that is sent as `Authorization: Bearer`.
     pub token: Option<TokenSource>,
+    /// A file, in PEM form, with authorities that are trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Header values may be secrets, and a URL may hold one behind its `?`.

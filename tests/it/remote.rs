@@ -1,8 +1,8 @@
 //! The official HTTP and web socket server is the counterpart of the remote transports.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use parlor::app::{ConnPhase, SessionPhase};
 use parlor::model::{Action, AgentSpec, Callbacks, CloseReason, Remote, TokenSource};
@@ -11,9 +11,10 @@ use super::rig::Rig;
 use super::sdk::sdk_agent;
 
 /// The official server with the official agent behind it.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    port: u16,
+    pub(super) port: u16,
+    told: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -23,12 +24,24 @@ impl Server {
 
     /// At a port that is known; 0: any.
     fn at(port: u16) -> Self {
+        Self::with(&["--http", &port.to_string()])
+    }
+
+    pub(super) fn with(args: &[&str]) -> Self {
         let mut command = Command::new(sdk_agent());
-        command.args(["--http", &port.to_string()]).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, port: line.trim().parse().unwrap() }
+        told.read_line(&mut line).unwrap();
+        Self { child, port: line.trim().parse().unwrap(), told }
+    }
+
+    /// What it said besides its port, to its end.
+    pub(super) fn last_words(mut self) -> String {
+        self.child.kill().unwrap();
+        let mut words = String::new();
+        self.told.read_to_string(&mut words).unwrap();
+        words
     }
 
     /// Its address, for each way that it knows.
@@ -44,7 +57,7 @@ impl Drop for Server {
     }
 }
 
-fn spec(url: &str) -> AgentSpec {
+pub(super) fn spec(url: &str) -> AgentSpec {
     let remote = Remote { url: url.to_owned(), ..Remote::default() };
     AgentSpec {
         name: "remote".to_owned(),

@@ -20,6 +20,7 @@ mod split;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 mod trouble;
 

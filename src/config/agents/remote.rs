@@ -13,7 +13,7 @@ use crate::model::{Carrier, Remote, TokenSource};
 
 /// Keys that only an agent behind a URL has.
 const REMOTE_KEYS: &[&str] =
-    &["transport", "events_url", "headers", "token_env", "token_file", "token_command"];
+    &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file"];
 /// Keys that only an agent has that is started.
 const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd", "ssh", "ssh_args", "ssh_program"];
 const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
@@ -50,6 +50,7 @@ pub(super) fn read(
     Some(Remote {
         carrier: table.get("transport").and_then(|value| read_carrier(reader, place, value)),
         events_url: read_events_url(reader, place, table),
+        ca_file: read_string(reader, place, "ca_file", table).map(|path| expand_home(&path, around)),
         headers,
         token,
         url,
@@ -207,6 +208,7 @@ transport = "post-sse"
 events_url = "https://host/events"
 headers = { Authorization = "Basic hush", X-Team = "blue" }
 token_command = "~/bin/token --for 'the agent'"
+ca_file = "~/company.pem"
 fs_read = true
 "#,
         );
@@ -217,6 +219,7 @@ fs_read = true
         assert_eq!(remote.headers.len(), 2);
         let words = ["/home/ada/bin/token", "--for", "the agent"].map(str::to_owned).to_vec();
         assert_eq!(remote.token, Some(TokenSource::Command(words)));
+        assert_eq!(remote.ca_file.as_deref(), Some(std::path::Path::new("/home/ada/company.pem")));
         assert_eq!(spec.command_line(), "https://host/acp");
         assert!(!shown.contains("hush"), "{shown}");
         for line in [
@@ -224,6 +227,7 @@ fs_read = true
             "transport = \"post-sse\"",
             "X-Team = \"blue\"",
             "token_command = [",
+            "ca_file = \"/home/ada/company.pem\"",
         ] {
             assert!(shown.contains(line), "{line} is missing:\n{shown}");
         }

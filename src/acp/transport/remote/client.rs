@@ -1,6 +1,6 @@
 //! The HTTP client of one connection.
 //!
-//! Duty: TLS with the system's roots, proxies of the environment, cookies, the user's headers, the token;
+//! Duty: proxies of the environment, cookies, the user's headers, the token;
 //! requests that fail say why in words for the user.
 //! Not its duty: what is sent (the carriers).
 //! Invariants: headers and token go to the origin of the agent's URL and nowhere else, so no redirect to
@@ -13,8 +13,6 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
-use rustls::crypto::ring;
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::token;
 use super::trouble::Trouble;
@@ -50,15 +48,10 @@ impl Client {
             None => None,
         };
         let is_safe = url.scheme() == "https";
-        // Reads the system's certificates from disk.
-        let tls = tokio::task::spawn_blocking(move || tls(is_safe, is_upgrade)).await;
-        let tls =
-            tls.map_err(|error| error.to_string()).and_then(|tls| tls.map_err(|error| error.to_string()));
-        let tls = tls.map_err(|error| {
-            refused(format!(
-                "The system's trusted certificates cannot be used: {error}. Install ca-certificates."
-            ))
-        })?;
+        let ca_file = remote.ca_file.clone();
+        let tls = move || super::tls::config(is_safe, is_upgrade, ca_file.as_deref());
+        let tls = tokio::task::spawn_blocking(tls).await;
+        let tls = tls.map_err(|error| error.to_string()).and_then(|tls| tls).map_err(refused)?;
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")))
@@ -196,22 +189,6 @@ fn user_headers(remote: &Remote) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn tls(is_safe: bool, is_upgrade: bool) -> Result<rustls::ClientConfig, rustls::Error> {
-    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    let mut config = if is_safe {
-        builder.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        // Never used: a client stays with the origin of its URL.
-        builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
-    };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if !is_upgrade {
-        config.alpn_protocols.insert(0, b"h2".to_vec());
-    }
-    Ok(config)
-}
-
 /// Follows within the server only, and only where the message is sent again as it was.
 fn same_origin_only() -> Policy {
     Policy::custom(|attempt| {
@@ -275,11 +252,5 @@ mod tests {
             assert!(headers(other).is_empty(), "{other}");
         }
         assert!(!format!("{client:?}").contains("Bearer"), "a debug text holds the token");
-    }
-
-    #[test]
-    fn the_systems_roots_can_be_read() {
-        assert_eq!(tls(true, false).unwrap().alpn_protocols.len(), 2);
-        assert_eq!(tls(false, true).unwrap().alpn_protocols, [b"http/1.1"]);
     }
 }

@@ -196,9 +196,10 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         }
     };
     let why = match kind {
-        Bad::UnknownIssuer => {
+        // A bad signature: an authority of the same name is known, but another one, or its former key.
+        Bad::UnknownIssuer | Bad::BadSignature => {
             return format!(
-                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it in SSL_CERT_FILE."
+                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it: `ca_file` of this agent in the configuration, or SSL_CERT_FILE."
             );
         }
         Bad::Expired | Bad::ExpiredContext { .. } => "has expired",

@@ -1,0 +1,103 @@
+//! TLS of one connection.
+//!
+//! Duty: certificates are judged as the system judges them, and by the authorities that the user names on top;
+//! HTTP/2 is offered where the connection does not become a web socket.
+//! Not its duty: what is said when a certificate is refused (`trouble`).
+//! Invariants: there is no way to switch the judgement off; a file of authorities that cannot be used is told
+//! before anything is sent.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{Error as PemError, PemObject as _};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+
+/// A file of authorities is no longer; the systems' own have a few hundred KiB.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The configuration for one connection. Reads certificates from disk.
+///
+/// # Errors
+/// The system's certificates or those of `ca_file` cannot be used; whole sentences.
+pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result<ClientConfig, String> {
+    let own = ca_file.map_or(Ok(Vec::new()), authorities)?;
+    let provider = Arc::new(ring::default_provider());
+    let system = |error: rustls::Error| {
+        format!(
+            "The system's trusted certificates cannot be used: {error}. Install ca-certificates, or name a file with `ca_file` or in SSL_CERT_FILE."
+        )
+    };
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(system)?;
+    let mut config = if is_safe {
+        let verifier = Verifier::new_with_extra_roots(own, provider).map_err(system)?;
+        // The name is the library's: what is put in here is the judgement of the system itself.
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+    } else {
+        // Never used: a client stays with the origin of its URL.
+        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if !is_upgrade {
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+    }
+    Ok(config)
+}
+
+/// The certificates of a file in PEM form.
+fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let shown = file.display();
+    let wrong = |why: &str| {
+        Err(format!(
+            "`ca_file` {shown} {why}. Name a file with the certificate of the authority in PEM form, which begins with -----BEGIN CERTIFICATE-----."
+        ))
+    };
+    match std::fs::metadata(file) {
+        Err(error) => return wrong(&format!("cannot be read: {error}")),
+        Ok(data) if data.len() > MAX_FILE_BYTES => return wrong("is too large"),
+        Ok(data) if !data.is_file() => return wrong("is no file"),
+        Ok(_) => {}
+    }
+    let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, PemError>>);
+    match found {
+        Ok(found) if found.is_empty() => wrong("holds no certificate"),
+        Ok(found) => Ok(found),
+        Err(PemError::Io(error)) => wrong(&format!("cannot be read: {error}")),
+        Err(error) => wrong(&format!("is damaged: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_roots_can_be_read() {
+        assert_eq!(config(true, false, None).unwrap().alpn_protocols.len(), 2);
+        assert_eq!(config(false, true, None).unwrap().alpn_protocols, [b"http/1.1"]);
+    }
+
+    #[test]
+    fn a_file_that_holds_no_authority_is_told_with_what_to_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        for (text, expected) in [
+            (None, "cannot be read"),
+            (Some(""), "holds no certificate"),
+            (Some("-----BEGIN PRIVATE KEY-----\naGk=\n-----END PRIVATE KEY-----\n"), "holds no certificate"),
+            (Some("-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n"), "is damaged"),
+            (Some("-----BEGIN CERTIFICATE-----\naGk=\n"), "is damaged"),
+        ] {
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let error = authorities(&file).unwrap_err();
+            assert!(error.contains(expected) && error.contains("-----BEGIN CERTIFICATE-----"), "{error}");
+        }
+        assert!(authorities(folder.path()).unwrap_err().contains("is no file"));
+    }
+}
