@@ -7,6 +7,7 @@ mod it {
     pub mod bridge;
     mod dialects;
     mod habits;
+    mod proxy;
     mod remote;
     pub mod rig;
     mod sdk;

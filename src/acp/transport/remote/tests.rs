@@ -4,6 +4,7 @@ mod found;
 mod http;
 mod post;
 mod refused;
+mod rough;
 mod server;
 mod socket;
 mod split;
@@ -49,8 +50,12 @@ impl Peer {
     }
 
     fn patiently(remote: Remote, patience: Patience) -> Self {
+        Self::limited(remote, patience, DEFAULT_FRAME_BYTES)
+    }
+
+    fn limited(remote: Remote, patience: Patience, max_frame_bytes: usize) -> Self {
         let tap = Tap::default();
-        let setup = Setup { max_frame_bytes: DEFAULT_FRAME_BYTES, tap: tap.clone(), stderr_log: None };
+        let setup = Setup { max_frame_bytes, tap: tap.clone(), stderr_log: None };
         let agent = RemoteAgent::new(remote).with_patience(patience);
         let link = Box::new(agent).start(setup).expect("a remote agent always starts");
         Self { link, tap }
@@ -81,6 +86,17 @@ impl Peer {
                 In::Note(_) => {}
                 In::Closed(end) => panic!("it ended: {end:?}"),
             }
+        }
+    }
+
+    /// The length of a message that was left out.
+    async fn oversize(&mut self) -> u64 {
+        match self.next().await {
+            In::Pieces(pieces) => match pieces.as_slice() {
+                [Piece::Oversize { len_bytes, .. }] => *len_bytes,
+                other => panic!("not left out: {other:?}"),
+            },
+            other => panic!("no message: {other:?}"),
         }
     }
 

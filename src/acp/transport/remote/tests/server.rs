@@ -82,7 +82,8 @@ impl Server {
     }
 }
 
-async fn read(mut stream: TcpStream) -> Option<Exchange> {
+/// The next request on a socket.
+pub async fn read(mut stream: TcpStream) -> Option<Exchange> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = memchr::memmem::find(&bytes, b"\r\n\r\n") {

@@ -25,14 +25,19 @@ pub struct Socket {
 
 impl Exchange {
     /// Answers with a web socket.
-    pub async fn socket(mut self) -> Socket {
+    pub async fn socket(self) -> Socket {
+        Socket { stream: WebSocketStream::from_raw_socket(self.raw_socket().await, Role::Server, None).await }
+    }
+
+    /// The same; its frames are the test's own.
+    pub async fn raw_socket(mut self) -> TcpStream {
         assert_eq!((self.method.as_str(), self.header("upgrade")), ("GET", Some("websocket")));
         let key = derive_accept_key(self.header("sec-websocket-key").unwrap().as_bytes());
         let head = format!(
             "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {key}\r\n\r\n"
         );
         self.stream.write_all(head.as_bytes()).await.unwrap();
-        Socket { stream: WebSocketStream::from_raw_socket(self.stream, Role::Server, None).await }
+        self.stream
     }
 }
 

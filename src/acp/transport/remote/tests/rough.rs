@@ -1,0 +1,209 @@
+//! Lines that are cut, slow or half open, and frames that are none.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use super::server::{Exchange, Server, read};
+use super::{INITIALIZE, INITIALIZED, Patience, Peer, answer, at, patience, request, update};
+use crate::acp::transport::LinkEnd;
+use crate::model::{Carrier, Remote};
+
+const LIMIT: usize = 1 << 16;
+
+/// A web socket whose frames the test makes itself.
+async fn raw_socket() -> (Peer, TcpStream) {
+    let mut server = Server::start().await;
+    let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
+    let peer = Peer::limited(remote, patience(), LIMIT);
+    let stream = server.expect_get().await.raw_socket().await;
+    (peer, stream)
+}
+
+/// A frame as a server sends it: not masked.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        len @ 0..=125 => bytes.push(u8::try_from(len).unwrap()),
+        len => {
+            bytes.push(126);
+            bytes.extend_from_slice(&u16::try_from(len).unwrap().to_be_bytes());
+        }
+    }
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+async fn trickle(stream: &mut TcpStream, bytes: &[u8]) {
+    stream.set_nodelay(true).unwrap();
+    for byte in bytes {
+        stream.write_all(&[*byte]).await.unwrap();
+        stream.flush().await.unwrap();
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_frame_may_come_byte_by_byte_and_a_message_in_fragments() {
+    let (mut peer, mut stream) = raw_socket().await;
+    let long = update(&"ü".repeat(100), 1);
+    trickle(&mut stream, &frame(0x81, long.as_bytes())).await;
+    assert_eq!(peer.hear().await, long);
+    // Cut inside of a character, with a ping in between.
+    let text = update("ü", 2);
+    let (head, tail) = text.as_bytes().split_at(text.find('ü').unwrap() + 1);
+    for part in [frame(0x01, head), frame(0x89, b"hello"), frame(0x80, tail)] {
+        trickle(&mut stream, &part).await;
+    }
+    assert_eq!(peer.hear().await, text);
+}
+
+#[tokio::test]
+async fn what_is_no_frame_ends_the_socket_and_says_why() {
+    let whole = frame(0x81, update("s", 1).as_bytes());
+    let mut too_long = vec![0x81, 127];
+    too_long.extend_from_slice(&(1_u64 << 40).to_be_bytes());
+    for (bytes, expected) in [
+        // Cut in the middle of a frame.
+        (&whole[..whole.len() / 2], "web socket"),
+        (&whole[..1], "web socket"),
+        // A frame that says it has a tebibyte: nothing is set aside for it.
+        (&too_long[..], "over the limit"),
+        // An opcode that is none, text that is no text, a continuation of nothing.
+        (&[0x83, 0x00][..], "broke"),
+        (&[0x81, 0x02, 0xff, 0xfe][..], "broke"),
+        (&[0x80, 0x00][..], "broke"),
+    ] {
+        let (mut peer, mut stream) = raw_socket().await;
+        stream.write_all(bytes).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let LinkEnd::Io(error) = peer.end().await else { panic!("{bytes:?}") };
+        assert!(error.contains(expected), "{bytes:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn fragments_over_the_limit_end_the_socket() {
+    let (mut peer, mut stream) = raw_socket().await;
+    let part = vec![b'x'; 60_000];
+    stream.write_all(&frame(0x01, &part)).await.unwrap();
+    stream.write_all(&frame(0x00, &part)).await.unwrap();
+    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    assert!(error.contains("over the limit"), "{error}");
+}
+
+#[tokio::test]
+async fn who_never_answers_is_given_up() {
+    let hasty = Patience { answer: Duration::from_millis(30), ..patience() };
+    let mut server = Server::start().await;
+    let mut peer = Peer::patiently(at(&server, "/acp"), hasty);
+    peer.say(INITIALIZE);
+    let held = server.expect("POST", "/acp").await;
+    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    assert!(error.contains("did not answer within"), "{error}");
+    drop(held);
+
+    let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
+    let mut peer = Peer::patiently(remote, hasty);
+    let held = server.expect("GET", "/acp").await;
+    let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+    assert!(error.contains("did not open the web socket in time"), "{error}");
+    drop(held);
+
+    for carrier in [Carrier::RpcSse, Carrier::PostSse] {
+        let remote = Remote { carrier: Some(carrier), ..at(&server, "/acp") };
+        let mut peer = Peer::patiently(remote, hasty);
+        let held = server.expect_get().await;
+        let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
+        assert!(error.contains("did not open the event stream in time"), "{error}");
+        drop(held);
+    }
+}
+
+/// A connection whose answers come in the POST.
+async fn in_the_post() -> (Server, Peer) {
+    let mut server = Server::start().await;
+    let mut peer = Peer::limited(at(&server, "/acp"), patience(), LIMIT);
+    peer.say(INITIALIZE);
+    server.expect("POST", "/acp").await.json(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    (server, peer)
+}
+
+#[tokio::test]
+async fn an_answer_in_the_post_may_be_slow_and_is_told_when_it_is_cut() {
+    let (mut server, mut peer) = in_the_post().await;
+    peer.say(&request(2, "session/new", "{}"));
+    let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
+    let body = answer(2, r#"{"sessionId":"ü"}"#);
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    trickle(&mut stream, format!("{head}{body}").as_bytes()).await;
+    assert_eq!(peer.hear().await, body);
+
+    peer.say(&request(3, "session/list", "{}"));
+    let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
+    stream.write_all(format!("{head}{}", &body[..10]).as_bytes()).await.unwrap();
+    drop(stream);
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":3") && heard.contains("\"error\""), "{heard}");
+
+    // Cut before its head is complete.
+    peer.say(&request(4, "session/list", "{}"));
+    let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-ty").await.unwrap();
+    drop(stream);
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":4") && heard.contains("\"error\""), "{heard}");
+
+    // The line still works.
+    peer.say(&request(5, "session/list", "{}"));
+    server.expect("POST", "/acp").await.json(&answer(5, "{}")).await;
+    assert_eq!(peer.hear().await, answer(5, "{}"));
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_is_an_error_and_not_held() {
+    let (mut server, mut peer) = in_the_post().await;
+    peer.say(&request(2, "session/list", "{}"));
+    let long = answer(2, &format!("{{\"x\":\"{}\"}}", "x".repeat(2 * LIMIT)));
+    server.expect("POST", "/acp").await.json(&long).await;
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":2") && heard.contains("over the limit"), "{heard}");
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#));
+    let mut events = server.expect("POST", "/acp").await.events().await;
+    events.say(&long).await;
+    assert!(peer.oversize().await > LIMIT as u64);
+    events.say(&answer(3, "{}")).await;
+    events.end().await;
+    assert_eq!(peer.hear().await, answer(3, "{}"));
+}
+
+#[tokio::test]
+async fn a_socket_serves_several_messages_until_the_server_closes_it() {
+    let (mut server, mut peer) = in_the_post().await;
+    peer.say(&request(2, "session/list", "{}"));
+    let mut exchange = server.expect("POST", "/acp").await;
+    for id in 2..5 {
+        let body = answer(id, "{}");
+        assert!(exchange.says(&format!("\"id\":{id}")));
+        let length = body.len();
+        let text = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        exchange.stream.write_all(text.as_bytes()).await.unwrap();
+        assert_eq!(peer.hear().await, body);
+        peer.say(&request(id + 1, "session/list", "{}"));
+        exchange = read(exchange.stream).await.unwrap();
+    }
+    // Kept open, and now closed without a word: what was not answered is not sent twice.
+    drop(exchange);
+    let heard = peer.hear().await;
+    assert!(heard.contains("\"id\":5") && heard.contains("\"error\""), "{heard}");
+    peer.say(&request(6, "session/list", "{}"));
+    server.expect("POST", "/acp").await.json(&answer(6, "{}")).await;
+    assert_eq!(peer.hear().await, answer(6, "{}"));
+}
