@@ -42,6 +42,9 @@ const TOP_KEYS: &[&str] = &[
     "additional_directories",
 ];
 
+/// How pictures can be shown. `auto`: as the terminal can; `off`: only told in words.
+pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
+
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -70,6 +73,8 @@ pub struct Config {
     pub copy_on_select: bool,
     /// Whether the terminal is told where text leads to; `None`: if it is known to show links.
     pub hyperlinks: Option<bool>,
+    /// How pictures are shown: one of [`IMAGE_WAYS`].
+    pub images: String,
     /// Whether the session runs in lines instead of on a screen.
     pub plain: bool,
     /// Whether nothing may move on its own: no spinner.
@@ -99,6 +104,7 @@ impl Default for Config {
             mouse: true,
             copy_on_select: true,
             hyperlinks: None,
+            images: "auto".to_owned(),
             plain: false,
             reduced_motion: false,
             bell: true,
@@ -248,7 +254,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         reader.unknown_keys(
             ui,
             "[ui]",
-            &["bell", "copy_on_select", "hyperlinks", "mouse", "notify", "plain", "reduced_motion"],
+            &["bell", "copy_on_select", "hyperlinks", "images", "mouse", "notify", "plain", "reduced_motion"],
         );
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
@@ -259,6 +265,17 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.bell = switch("bell", config.bell);
         config.notify = switch("notify", config.notify);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
+        if let Some(value) = ui.get("images")
+            && let Some(word) = reader.string("ui.images", value)
+        {
+            if IMAGE_WAYS.contains(&word.as_str()) {
+                config.images = word;
+            } else {
+                let otherwise = format!("write {}", IMAGE_WAYS.join(", "));
+                let fix = nearest::advice(&word, IMAGE_WAYS.into_iter(), &otherwise);
+                reader.problem(&value.span(), format!("`{word}` is no way to show pictures"), fix);
+            }
+        }
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));
     }
     if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {

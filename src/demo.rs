@@ -15,6 +15,7 @@ mod agent;
 mod client;
 mod offers;
 mod peer;
+mod picture;
 mod scenes;
 mod session;
 mod turn;

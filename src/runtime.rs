@@ -12,6 +12,7 @@ pub mod effects;
 pub mod keys;
 pub mod linear;
 pub mod paint;
+pub mod pictures;
 pub mod signals;
 pub mod tty;
 
@@ -36,6 +37,7 @@ use agents::Agents;
 use clock::Clock;
 use effects::Doer;
 use keys::{Keys, Told};
+use pictures::Pictures;
 use signals::Signals;
 use tty::Tty;
 
@@ -84,6 +86,8 @@ pub struct Launch {
     pub has_rich_glyphs: bool,
     /// Whether the terminal shows links (OSC 8).
     pub has_links: bool,
+    /// What is known about pictures here.
+    pub pictures: pictures::Around,
     /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
     /// The command of the user's editor; `None`: `vi`.
@@ -129,6 +133,7 @@ struct Loop {
     signals: Signals,
     tty: Tty,
     clock: Clock,
+    pictures: Pictures,
     /// Something outside the state changed what is to be seen (a grammar was loaded).
     repaint: Arc<Notify>,
     log_version: u64,
@@ -155,6 +160,7 @@ enum Wake {
     Signal(signals::Signal),
     Agent(ConnId, Option<Vec<AgentEvent>>),
     Service(ServiceEvent),
+    Picture(pictures::Done),
     Repaint,
     /// An agent has more to tell than updates, or cannot tell more; `drain` takes it.
     Urgent,
@@ -176,7 +182,9 @@ impl Loop {
         let mouse = launch.setup.mouse == MouseOwner::Parlor;
         let (state, first_effects) = State::new(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
-        let tty = Tty::enter(mouse)?;
+        let mut pictures = Pictures::new(launch.pictures);
+        let tty = Tty::enter(mouse, &pictures.questions())?;
+        pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
@@ -196,6 +204,7 @@ impl Loop {
             signals: Signals::new()?,
             tty,
             clock: Clock::new(now),
+            pictures,
             repaint,
             log_version: 0,
             is_away: false,
@@ -238,8 +247,11 @@ impl Loop {
                     self.lose_tty(now)?;
                 }
             }
+            self.send_pictures()?;
         }
         let lost = self.doer.shut_down();
+        // A terminal that has gone keeps nothing.
+        let _ = self.tty.send(&self.pictures.leave());
         match self.tty.leave() {
             // A terminal that cannot be given back has gone, and there is nobody to tell.
             Err(_) if self.is_tty_gone => {}
@@ -268,7 +280,10 @@ impl Loop {
             batch = self.agents.wait(is_paced) => batch.map_or(Wake::Urgent, |(conn, batch)| Wake::Agent(conn, batch)),
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
+            Some(done) = self.pictures.next() => Wake::Picture(done),
             () = clock::sleep_until(deadline) => Wake::Deadline,
+            // A slice of a picture goes out in each round in which nothing else is to be done.
+            () = std::future::ready(()), if self.pictures.has_more_to_send() && !self.is_away => Wake::Deadline,
         }
     }
 
@@ -280,7 +295,20 @@ impl Loop {
                 self.tty.synchronize(does);
                 Ok(())
             }
-            Wake::Input(Ok(Told::Background(color))) => self.on_background(color, now),
+            Wake::Input(Ok(Told::Background(color))) => {
+                self.pictures.choose(None, self.theme.ground().or(Some(color)));
+                self.on_background(color, now)
+            }
+            Wake::Input(Ok(answer)) => {
+                self.on_answer(answer);
+                Ok(())
+            }
+            Wake::Picture(done) => {
+                if self.pictures.take(done) {
+                    self.clock.want_frame();
+                }
+                Ok(())
+            }
             Wake::Input(Err(_)) | Wake::InputEnded => self.lose_tty(now),
             Wake::Signal(signal) => self.on_signal(signal, now),
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
@@ -343,6 +371,7 @@ impl Loop {
     }
 
     fn on_resize(&mut self) {
+        self.pictures.choose(tty::cell_size(), None);
         // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
         self.tty.clear();
         self.clock.want_frame_at_once();
@@ -354,6 +383,34 @@ impl Loop {
             return Ok(());
         };
         self.apply(Event::Theme(choose(color)), now)
+    }
+
+    /// The terminal says what pictures it shows.
+    fn on_answer(&mut self, answer: Told) {
+        self.pictures.note(|known| match answer {
+            Told::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
+            Told::Kitty(_) => known.kitty = true,
+            Told::Sixel(does) => known.sixel = does,
+            Told::CellSize(width, height) => known.cell = Some((width, height)),
+            Told::Name(name) => known.name = name,
+            Told::Input(_) | Told::Synchronizes(_) | Told::Background(_) => {}
+        });
+        self.clock.want_frame();
+    }
+
+    /// Sends the terminal a piece of what it is to keep.
+    fn send_pictures(&mut self) -> anyhow::Result<()> {
+        if self.is_away || self.is_tty_gone {
+            return Ok(());
+        }
+        let (bytes, is_seen) = self.pictures.next_slice();
+        if !bytes.is_empty() {
+            self.tty.send(&bytes)?;
+        }
+        if is_seen {
+            self.clock.want_frame();
+        }
+        Ok(())
     }
 
     /// The terminal is gone: nobody can be asked any more, and agents are to end in order.
@@ -451,6 +508,7 @@ impl Loop {
                     // Whoever has begun to choose is not to be surprised by a choice of ours.
                     self.theme_for = None;
                     self.theme = (self.doer.themes)(&name);
+                    self.pictures.choose(None, self.theme.ground());
                 }
                 Effect::RunLogin { conn, spec } => {
                     self.step_aside()?;
@@ -493,6 +551,7 @@ impl Loop {
     fn step_aside(&mut self) -> anyhow::Result<()> {
         self.is_away = true;
         self.input = None;
+        self.tty.send(&self.pictures.leave())?;
         self.tty.leave()
     }
 
@@ -530,6 +589,7 @@ impl Loop {
             self.tty.set_title(&title)?;
             self.title = title;
         }
+        self.pictures.work();
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ pub mod git;
 pub mod locate;
 pub mod login;
 pub mod patch;
+pub mod picture;
 pub mod store;
 pub mod terminals;
 

@@ -17,6 +17,7 @@ pub mod log;
 pub mod look;
 pub mod markdown;
 mod modals;
+pub mod picture;
 mod plan;
 mod scene;
 mod search;
@@ -139,6 +140,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
     if is_free {
         cursor = of_dialog;
     }
+    picture::strip::mend(buf);
     if view.glyphs == Glyphs::plain() {
         // Shortened text ends in a mark of its own, which such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {

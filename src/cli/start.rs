@@ -9,7 +9,7 @@ use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
 use crate::model::FolderServers;
-use crate::runtime::{self, Calls, Launch};
+use crate::runtime::{self, Calls, Launch, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::text::link;
@@ -90,6 +90,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
         calls: Calls { bell: config.bell, notify: config.notify },
+        pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         editor: config.editor.or_else(editor_of_environment),
@@ -132,6 +133,26 @@ fn editor_of_environment() -> Option<String> {
         .filter_map(config::environment)
         .filter_map(|command| command.into_string().ok())
         .find(|command| !command.trim().is_empty())
+}
+
+/// What the environment tells about pictures.
+fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
+    let text = |name: &str| config::environment(name).map(|value| value.to_string_lossy().into_owned());
+    let is_set = |name: &str| text(name).is_some_and(|value| !value.is_empty());
+    let program = if is_set("KONSOLE_VERSION") {
+        "Konsole".to_owned()
+    } else {
+        // The second one is passed on by ssh.
+        let own = text("TERM_PROGRAM").filter(|name| !name.is_empty());
+        own.or_else(|| text("LC_TERMINAL")).unwrap_or_default()
+    };
+    pictures::Around {
+        wish: pictures::Wish::of(wish),
+        is_in_tmux: is_set("TMUX"),
+        is_in_screen: is_set("STY"),
+        program,
+        colors,
+    }
 }
 
 /// Whether the terminal is known to show links.

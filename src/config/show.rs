@@ -49,6 +49,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         Some(are_shown) => out.value("ui.hyperlinks", "hyperlinks", are_shown),
         None => out.line("# hyperlinks is not set: they are shown where the terminal is known to do so"),
     }
+    out.value("ui.images", "images", config.images.as_str());
     out.value("ui.plain", "plain", config.plain);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
     out.value("ui.bell", "bell", config.bell);

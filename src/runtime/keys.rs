@@ -15,12 +15,27 @@ mod source;
 
 use std::io;
 
+use crossterm::event::Event;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-#[cfg(unix)]
-pub use decode::Told;
-#[cfg(not(unix))]
-pub use source::Told;
+/// What the terminal told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A key, a click, a paste, a change of focus or size.
+    Input(Event),
+    /// Whether it knows synchronized updates (the private mode 2026).
+    Synchronizes(bool),
+    /// Its background, as three parts of 255.
+    Background([u8; 3]),
+    /// It knows kitty's graphics: the number of the question that it answers.
+    Kitty(u32),
+    /// It shows sixel or not (primary device attributes).
+    Sixel(bool),
+    /// The points of a cell, across and down.
+    CellSize(u16, u16),
+    /// Its name and version.
+    Name(String),
+}
 
 /// What the terminal tells, until this is dropped.
 pub struct Keys {

@@ -11,6 +11,8 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
+use crate::ui::picture::strip;
+
 mod pack;
 mod pen;
 
@@ -125,6 +127,10 @@ impl Painter {
         cells.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
     }
 
+    fn is_covered(&self, cells: &[Packed], row: u16) -> bool {
+        self.row(cells, row).contains(&Packed::COVERED)
+    }
+
     /// Lets the terminal move what only moved.
     fn scroll(&mut self) {
         let first = self.changed.iter().position(|changed| *changed);
@@ -136,6 +142,10 @@ impl Painter {
         }
         let (from, to) = (to_u16(first), to_u16(last + 1));
         let prints = |cells| (from..to).map(|row| Print::of(self.row(cells, row))).collect::<Vec<_>>();
+        // Not all terminals move pictures along with text.
+        if (from..to).any(|row| self.is_covered(&self.shown, row) || self.is_covered(&self.packed, row)) {
+            return;
+        }
         let Some(scroll) = find_scroll(&prints(&self.shown), &prints(&self.packed), from) else { return };
         self.pen.scroll(scroll.top, scroll.bottom, scroll.rows);
         let moved = usize::from(scroll.top)..usize::from(scroll.bottom);
@@ -164,7 +174,9 @@ impl Painter {
         let mut x = 0;
         while let (Some(old), Some(new), Some(cell)) = (shown.get(x), packed.get(x), cells.get(x)) {
             let width = new.width();
-            if (x < forced || old != new) && *new != Packed::COVERED {
+            // A row of a picture is painted as a whole.
+            let is_broken = strip::is_head(cell) && is_broken(shown, packed, x + width);
+            if (x < forced || old != new || is_broken) && *new != Packed::COVERED {
                 pen.cell(to_u16(x), row, cell, to_u16(width), cells);
                 for (under, old) in shown.iter().enumerate().skip(x).take(width) {
                     let end = under + old.width();
@@ -177,6 +189,12 @@ impl Painter {
         }
         self.pen = pen;
     }
+}
+
+/// Whether something else stands among the cells that a row of a picture covers.
+fn is_broken(shown: &[Packed], packed: &[Packed], from: usize) -> bool {
+    let cells = packed.iter().zip(shown).skip(from);
+    cells.take_while(|(new, _)| **new == Packed::COVERED).any(|(_, old)| *old != Packed::COVERED)
 }
 
 /// What the terminal may move between two frames that differ in these rows, the first of which is `from`; `None`:

@@ -38,11 +38,11 @@ const KEEP_TITLE: &str = "\x1b[22;2t";
 const FORMER_TITLE: &str = "\x1b[23;2t";
 
 impl Tty {
-    /// Takes the screen. Fails if standard output is no terminal.
-    pub fn enter(mouse: bool) -> anyhow::Result<Self> {
+    /// Takes the screen, and asks the terminal what else is to be asked. Fails if standard output is no terminal.
+    pub fn enter(mouse: bool, questions: &str) -> anyhow::Result<Self> {
         install_panic_hook();
         // Terminals that do not know a question may print a part of it: the first frame clears that.
-        take_screen(mouse, QUESTIONS)?;
+        take_screen(mouse, &format!("{QUESTIONS}{questions}"))?;
         let (cols, rows) = size().context("could not read the size of the terminal")?;
         Ok(Self { painter: Painter::new(cols, rows), mouse })
     }
@@ -108,6 +108,20 @@ impl Tty {
         self.clear();
         Ok(())
     }
+}
+
+/// The points of a cell, across and down, as the system knows them.
+#[cfg(unix)]
+pub fn cell_size() -> Option<(u16, u16)> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    let cell = (size.ws_xpixel.checked_div(size.ws_col)?, size.ws_ypixel.checked_div(size.ws_row)?);
+    (cell.0 > 0 && cell.1 > 0).then_some(cell)
+}
+
+/// The points of a cell, which no system but Unix tells.
+#[cfg(not(unix))]
+pub fn cell_size() -> Option<(u16, u16)> {
+    None
 }
 
 /// Columns and rows of the terminal.

@@ -15,6 +15,7 @@ use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, ToolContent, T
 
 use super::diff::{Diff, Fate, Layout as DiffColumns};
 use super::look::Look;
+use super::picture::{self, base64_bytes};
 use super::text::{sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
@@ -259,8 +260,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
             out
         }
         ContentBlock::Image { data, mime_type, uri } => {
-            let name = uri.as_deref().unwrap_or_default();
-            vec![media_line("image", mime_type, base64_bytes(data), name, look, cols)]
+            picture::lines(data, mime_type, uri.as_deref().unwrap_or_default(), look, cols)
         }
         ContentBlock::Audio { data, mime_type } => {
             vec![media_line("sound", mime_type, base64_bytes(data), "", look, cols)]
@@ -288,6 +288,9 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
                     lines.extend(plain_lines(text, Role::TextDim, look, cols));
                     lines
                 }
+                crate::model::ResourceBody::Blob(data) if kind.starts_with("image/") => {
+                    picture::lines(data, kind, uri, look, cols)
+                }
                 crate::model::ResourceBody::Blob(data) => {
                     vec![media_line("resource", kind, base64_bytes(data), uri, look, cols)]
                 }
@@ -307,10 +310,15 @@ fn media_line(what: &str, kind: &str, bytes: u64, name: &str, look: &Look<'_>, c
     Line::styled(super::text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 
-/// How many bytes a base64 text stands for.
-fn base64_bytes(data: &str) -> u64 {
-    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
-    (data.len() as u64 / 4 * 3).saturating_sub(padding as u64)
+/// Whether a block is a picture, so that it looks different once that was read.
+pub(crate) fn is_picture(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::Image { .. } => true,
+        ContentBlock::Resource { mime_type, body: crate::model::ResourceBody::Blob(_), .. } => {
+            mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/"))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

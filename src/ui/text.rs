@@ -15,6 +15,8 @@ use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
+use super::picture::strip;
+
 pub mod link;
 pub mod mark;
 mod wrap;
@@ -106,6 +108,8 @@ fn fate(c: char, previous: char, marks: &mut usize) -> Fate {
         '\u{7f}' => Fate::Replace('\u{2421}'),
         '\u{80}'..='\u{9f}' => Fate::Replace('\u{fffd}'),
         '\u{2028}' | '\u{2029}' => Fate::Replace('\n'),
+        // Parlor's own, for pictures.
+        _ if strip::is_of_picture(c) => Fate::Replace('\u{fffd}'),
         // Blank but not spaces: they would make empty cells that look like nothing.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Fate::Replace(' '),
         // Joiners matter between emoji and in some scripts, never after ASCII.

@@ -8,7 +8,7 @@
 pub mod colour;
 pub mod load;
 
-pub use colour::ColorSupport;
+pub use colour::{ColorSupport, reduce};
 pub use load::ThemeSet;
 
 use ratatui::style::{Color, Modifier, Style};
@@ -182,6 +182,11 @@ impl Theme {
     /// The background behind everything; the terminal's own in a theme without one.
     pub fn screen_bg(&self) -> Color {
         self.style(Role::Text).bg.unwrap_or(Color::Reset)
+    }
+
+    /// The tone of the background behind everything; `None`: the terminal's own.
+    pub fn ground(&self) -> Option<[u8; 3]> {
+        colour::rgb(self.screen_bg())
     }
 
     /// The background of dialogs.

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::super::picture::evening;
 use super::super::turn::{Step, Turn};
-
-/// A red dot of five by five pixels, as PNG.
-const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
 const ESSAY: &str = "# On tea
 
@@ -173,10 +171,10 @@ pub(super) fn think(turn: &Turn) -> Step {
 }
 
 pub(super) fn image(turn: &Turn) -> Step {
-    turn.say("A picture, very small:\n\n")?;
+    turn.say("A picture of an evening that never was:\n\n")?;
     let message = turn.new_id("message");
     turn.update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": {
-        "type": "image", "mimeType": "image/png", "data": DOT,
+        "type": "image", "mimeType": "image/png", "data": evening(),
     }}))?;
     turn.update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": {
         "type": "resource_link", "uri": "https://agentclientprotocol.com/", "name": "Agent Client Protocol",
@@ -187,7 +185,7 @@ pub(super) fn image(turn: &Turn) -> Step {
             "uri": "demo://note.md", "mimeType": "text/markdown", "text": "A note that came *inside* the message.",
         },
     }}))?;
-    turn.say("It was a red dot. A link and a note came with it.\n")
+    turn.say("It was made of hills and numbers. A link and a note came with it.\n")
 }
 
 pub(super) fn usage(turn: &Turn) -> Step {

@@ -5,19 +5,10 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
+use super::Told;
+
 /// The longest answer that is read; no terminal has more to say to parlor's questions.
 const ANSWER_MAX_BYTES: usize = 4096;
-
-/// What the terminal told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// A key, a click, a paste, a change of focus.
-    Input(Event),
-    /// Whether it knows synchronized updates (the private mode 2026).
-    Synchronizes(bool),
-    /// Its background, as three parts of 255.
-    Background([u8; 3]),
-}
 
 /// Cuts bytes.
 #[derive(Debug, Default)]
@@ -88,6 +79,15 @@ fn find(bytes: &[u8]) -> Found {
             _ if bytes.len() > ANSWER_MAX_BYTES => Found::Nothing,
             _ => Found::Open,
         },
+        // The size of a cell begins as the key Page Down with a modifier does, and ends in another letter.
+        [0x1b, b'[', b'6', b';', size @ .., b't'] => {
+            cell_size(size).map_or(Found::Nothing, |(cols, rows)| Found::This(Told::CellSize(cols, rows)))
+        }
+        [0x1b, b'[', b'6', b';', size @ ..]
+            if size.len() < 16 && size.iter().all(|byte| byte.is_ascii_digit() || *byte == b';') =>
+        {
+            Found::Open
+        }
         _ => match terminput::Event::parse_from(bytes) {
             Ok(None) => Found::Open,
             Ok(Some(event)) => terminput_crossterm::to_crossterm(event)
@@ -103,8 +103,26 @@ fn find_string(kind: u8, rest: &[u8]) -> Found {
         _ if rest.len() > ANSWER_MAX_BYTES => return Found::Nothing,
         _ => return Found::Open,
     };
-    let colour = if kind == b']' { body.strip_prefix(b"11;") } else { None };
-    colour.and_then(colour_of).map_or(Found::Nothing, |parts| Found::This(Told::Background(parts)))
+    let told = match kind {
+        b']' => body.strip_prefix(b"11;").and_then(colour_of).map(Told::Background),
+        b'_' => body.strip_prefix(b"Gi=").and_then(kitty_question).map(Told::Kitty),
+        b'P' => body.strip_prefix(b">|").map(|name| Told::Name(String::from_utf8_lossy(name).into_owned())),
+        _ => None,
+    };
+    told.map_or(Found::Nothing, Found::This)
+}
+
+/// The question that kitty's graphics answer well: `31;OK`. Source: kitty graphics protocol, querying support.
+fn kitty_question(answer: &[u8]) -> Option<u32> {
+    let (number, word) = std::str::from_utf8(answer).ok()?.split_once(';')?;
+    number.parse().ok().filter(|_| word == "OK")
+}
+
+/// The points of a cell, across and down: `height;width`. Source: xterm, window manipulation, report 16.
+fn cell_size(answer: &[u8]) -> Option<(u16, u16)> {
+    let (height, width) = std::str::from_utf8(answer).ok()?.split_once(';')?;
+    let size = (width.parse().ok()?, height.parse().ok()?);
+    (1..=512).contains(&size.0).then_some(size).filter(|size| (1..=512).contains(&size.1))
 }
 
 /// DECRPM: `CSI ? mode ; value $ y`. 0: not known, 1: set, 2: reset, 3: always set, 4: always reset.
@@ -112,6 +130,11 @@ fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     match (mark, parameters, end) {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
             Found::This(Told::Synchronizes(matches!(value, b'1'..=b'3')))
+        }
+        // DA1; 4 stands for sixel.
+        (b'?', attributes, b'c') => {
+            let has_sixel = attributes.split(|byte| *byte == b';').skip(1).any(|attribute| attribute == b"4");
+            Found::This(Told::Sixel(has_sixel))
         }
         _ => Found::Nothing,
     }

@@ -5,22 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossterm::event::{self, Event, EventStream};
+use crossterm::event::{self, EventStream};
 use tokio::sync::mpsc::UnboundedSender;
+
+use super::Told;
 
 /// How long the thread waits at a time: once a day it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(86_400);
-
-/// What the terminal told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// A key, a click, a paste, a change of focus or size.
-    Input(Event),
-    /// Never told here.
-    Synchronizes(bool),
-    /// Never told here.
-    Background([u8; 3]),
-}
 
 /// Ends the thread when dropped.
 pub struct Waker {

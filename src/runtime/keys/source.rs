@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::decode::{Decoder, Told};
+use super::Told;
+use super::decode::Decoder;
 
 /// How long something that has begun may take to go on.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

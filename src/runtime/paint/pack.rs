@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use ratatui::buffer::{Cell, CellDiffOption, CellWidth};
 use ratatui::style::Color;
 
+use crate::ui::picture::strip;
+
 use super::pen::named_index;
 
 /// Longest symbol that is kept as it is.
@@ -61,7 +63,7 @@ impl Packer {
         if let ([letter], CellDiffOption::None) = (bytes, cell.diff_option) {
             return Packed { symbol: u64::from(*letter), colors, rest: 1 << 56 | style };
         }
-        if cell.diff_option == CellDiffOption::Skip {
+        if cell.diff_option == CellDiffOption::Skip || strip::is_covered(cell) {
             return Packed::COVERED;
         }
         let width = u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1);

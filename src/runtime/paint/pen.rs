@@ -6,6 +6,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier};
 
+use crate::ui::picture::strip;
 use crate::ui::text::link;
 
 /// Longest run of unchanged cells that is written again instead of moving the cursor over it.
@@ -99,7 +100,13 @@ impl Pen {
         self.link(link::number(cell.underline_color));
         self.style(cell);
         let symbol = cell.symbol();
-        if is_sure(symbol) {
+        if let Some(strip) = strip::of(cell) {
+            // It leaves the cursor somewhere.
+            self.bytes.extend_from_slice(strip.as_bytes());
+            self.at = None;
+            return;
+        }
+        if is_sure(symbol) || symbol.starts_with(strip::PLACEHOLDER) {
             self.bytes.extend_from_slice(symbol.as_bytes());
             // Behind the last column the cursor hangs, in ways that differ.
             self.at = (usize::from(x + width) < row.len()).then_some((x + width, y));

@@ -1,5 +1,6 @@
 use ratatui::buffer::{CellDiffOption, CellWidth};
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
 
 use super::*;
 use crate::ui::text::link;
@@ -168,6 +169,48 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     }
     assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
+}
+
+/// Text, with a picture of two rows that is sent row by row.
+fn with_picture(buf: &mut Buffer, rows: &[Line<'static>]) {
+    lines(buf, 0, Style::new());
+    for (y, row) in (1..).zip(rows) {
+        crate::ui::text::put_line(buf, 2, y, row, 8);
+    }
+}
+
+#[test]
+fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
+    let rows = crate::ui::picture::tests::strips(&["\x1bP1\x1b\\", "\x1bP2\x1b\\"], 8);
+    let mut screen = Screen::new(20, 4);
+    let sent = |screen: &mut Screen, render: &dyn Fn(&mut Buffer)| {
+        screen.painter.begin(Style::new());
+        render(&mut screen.painter.next);
+        strip::mend(&mut screen.painter.next);
+        let bytes = screen.painter.finish(None).to_vec();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        (text.matches("\x1bP1\x1b").count(), text.matches("\x1bP2\x1b").count(), text)
+    };
+    let picture = |buf: &mut Buffer| with_picture(buf, &rows);
+    let (one, two, text) = sent(&mut screen, &picture);
+    assert_eq!((one, two), (1, 1), "{text:?}");
+    assert_eq!(sent(&mut screen, &picture).2, "", "it stands there already");
+    // A dialog over its middle: that row is text, the other one stays.
+    let (one, two, text) = sent(&mut screen, &|buf| {
+        with_picture(buf, &rows);
+        buf[(5, 1)].set_symbol("|");
+    });
+    assert_eq!((one, two), (0, 0));
+    assert!(text.contains('|') && text.contains("   "), "what is left of the row goes: {text:?}");
+    let (one, two, _) = sent(&mut screen, &picture);
+    assert_eq!((one, two), (1, 0), "it comes back where it was hidden");
+    // It moved up by a row: both are sent anew, nothing is scrolled.
+    let (one, two, text) = sent(&mut screen, &|buf| with_picture(buf, &rows[1..]));
+    assert_eq!((one, two), (0, 1));
+    assert!(!text.contains(";4r") && !text.contains(";3r"), "{text:?}");
+    let (one, two, text) = sent(&mut screen, &|buf| lines(buf, 0, Style::new()));
+    assert_eq!((one, two), (0, 0));
+    assert!(!text.is_empty(), "text stands there again");
 }
 
 fn leading(address: &str) -> Style {

@@ -13,11 +13,12 @@ use crate::app::{Item, ItemBody, MessagePart, Session};
 use crate::model::{ContentBlock, TerminalId, ToolContent};
 use crate::ui::diff::{Diff, Layout as DiffColumns};
 use crate::ui::look::Look;
-use crate::ui::markdown::Markdown;
+use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::picture;
 use crate::ui::terminal::Screen;
 use crate::ui::theme::Role;
 
-use super::{DiffKey, message, other, tool};
+use super::{DiffKey, block_lines, message, other, tool};
 
 /// Terminals that are being read, by id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
@@ -44,6 +45,8 @@ pub(crate) struct Layout {
     /// Columns that the whole item is moved to the right (a subagent's call).
     pub indent: u16,
     pub(super) texts: Vec<TextPart>,
+    /// The pictures that its pieces show are as of then.
+    pictures: u64,
     pub(super) diffs: Vec<Diff>,
     pub(super) diff_key: DiffKey,
 }
@@ -72,6 +75,11 @@ pub(crate) enum Source {
         text: usize,
         /// Which block.
         block: usize,
+    },
+    /// Content that is no text, in whole.
+    Block {
+        /// Part of the message, or place in the tool's content.
+        place: usize,
     },
     /// Rows of a diff.
     Diff {
@@ -118,6 +126,12 @@ impl Layout {
     pub fn update(&mut self, item: &Item, is_same_look: bool, context: &mut Context<'_>) {
         if !is_same_look {
             self.pieces.clear();
+        }
+        if self.pictures != picture::rev() {
+            self.pictures = picture::rev();
+            for piece in self.pieces.iter_mut().filter(|piece| matches!(piece.source, Source::Block { .. })) {
+                (piece.height, piece.lines) = (None, None);
+            }
         }
         match &item.body {
             ItemBody::Message(message) => message::lay_out(self, item, message, context),
@@ -175,6 +189,11 @@ impl Layout {
                 }
                 None => Vec::new(),
             },
+            Source::Block { place } => {
+                let is_message = matches!(item.body, ItemBody::Message(_));
+                let cols = if is_message { cols.min(PROSE_COLS) } else { cols };
+                block_at(item, *place).map(|block| block_lines(block, look, cols)).unwrap_or_default()
+            }
             Source::Diff { diff, rows, columns } => {
                 let diff = self.diffs.get(*diff);
                 diff.map(|diff| diff.draw(rows.clone(), *columns, look, cols)).unwrap_or_default()
@@ -222,6 +241,21 @@ fn text_at(item: &Item, place: usize) -> &str {
         },
         ItemBody::Compaction { summary, .. } => summary,
         _ => "",
+    }
+}
+
+/// Content of an item that is no Markdown.
+fn block_at(item: &Item, place: usize) -> Option<&ContentBlock> {
+    match &item.body {
+        ItemBody::Message(message) => match message.parts.get(place) {
+            Some(MessagePart::Block(block)) => Some(block),
+            _ => None,
+        },
+        ItemBody::Tool(tool) => match tool.content.get(place) {
+            Some(ToolContent::Block(block)) => Some(block),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

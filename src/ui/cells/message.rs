@@ -11,7 +11,7 @@ use crate::ui::text::one_line;
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{block_lines, plain_lines};
+use super::plain_lines;
 
 /// Lines of a thought that are shown while it streams.
 const THOUGHT_TAIL_LINES: usize = 3;
@@ -24,20 +24,19 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, conte
         Speaker::Agent => lay_out_parts(layout, message, 0, 0),
         Speaker::Thought | Speaker::Letter => lay_out_thought(layout, item, message, context),
     }
-    draw_blocks(layout, message, context);
 }
 
 fn lay_out_user(layout: &mut Layout, message: &Message, context: &Context<'_>) {
     layout.pieces.clear();
     let cols = context.cols.min(PROSE_COLS);
-    for part in &message.parts {
-        let lines = match part {
+    for (place, part) in message.parts.iter().enumerate() {
+        let piece = match part {
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
-                plain_lines(text, Role::User, context.look, cols)
+                Piece::ready(plain_lines(text, Role::User, context.look, cols), 0)
             }
-            MessagePart::Block(block) => block_lines(block, context.look, cols),
+            MessagePart::Block(_) => Piece::lazy(Source::Block { place }, 0, false),
         };
-        layout.pieces.push(Piece::ready(lines, 0));
+        layout.pieces.push(piece);
     }
 }
 
@@ -70,12 +69,11 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 texts += 1;
             }
             MessagePart::Block(_) => {
-                if layout.pieces.get(at).is_none_or(|piece| !matches!(piece.source, Source::Ready)) {
+                let is_there =
+                    |piece: &Piece| matches!(piece.source, Source::Block { place: at } if at == place);
+                if !layout.pieces.get(at).is_some_and(is_there) {
                     layout.pieces.truncate(at);
-                    let mut piece = Piece::ready(Vec::new(), indent);
-                    (piece.lines, piece.height) = (None, None);
-                    piece.has_gap = at > first;
-                    layout.pieces.push(piece);
+                    layout.pieces.push(Piece::lazy(Source::Block { place }, indent, at > first));
                 }
                 at += 1;
             }
@@ -83,26 +81,6 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
     }
     layout.texts.truncate(texts);
     layout.pieces.truncate(at);
-}
-
-/// Draws the blocks that are no text, where that was not done yet.
-fn draw_blocks(layout: &mut Layout, message: &Message, context: &Context<'_>) {
-    let mut blocks = message.parts.iter().filter_map(|part| match part {
-        MessagePart::Block(block) => Some(block),
-        MessagePart::Text(_) => None,
-    });
-    for piece in layout.pieces.iter_mut().filter(|piece| matches!(piece.source, Source::Ready)) {
-        if piece.lines.is_some() {
-            if message.role == Speaker::Agent {
-                blocks.next();
-            }
-            continue;
-        }
-        if let Some(block) = blocks.next() {
-            let lines = block_lines(block, context.look, context.cols.min(PROSE_COLS));
-            (piece.height, piece.lines) = (Some(lines.len()), Some(lines));
-        }
-    }
 }
 
 fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {

@@ -21,7 +21,7 @@ use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{block_lines, changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
+use super::{changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -298,16 +298,15 @@ impl Body<'_, '_> {
         }
         self.add_diffs();
         let mut has_output = false;
-        for content in &self.tool.content {
+        for (place, content) in self.tool.content.iter().enumerate() {
             match content {
                 ToolContent::Terminal(id) => {
                     has_output = true;
                     self.add_terminal(id);
                 }
                 ToolContent::Block(ContentBlock::Text(_)) | ToolContent::Diff(_) => {}
-                ToolContent::Block(block) => {
-                    let lines = block_lines(block, look, self.cols);
-                    self.push(lines);
+                ToolContent::Block(_) => {
+                    self.layout.pieces.push(Piece::lazy(Source::Block { place }, BODY_INDENT, false));
                 }
                 ToolContent::Unknown(raw) => {
                     let lines = raw_lines(&raw.0, look, self.cols);

@@ -50,15 +50,20 @@ pub fn keep_files(are_here: bool) {
     ARE_FILES_HERE.set(are_here);
 }
 
-/// Whether the terminal is one that shows links, by what the environment tells; none of them can be asked. Inside
-/// of tmux and screen that depends on the terminal around, so they count as none.
+/// Whether the terminal is one that shows links, by what the environment tells; none of them can be asked. tmux
+/// passes them on from 3.4 on; screen drops them.
 pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-    if is_set("TMUX") || is_set("STY") {
-        return false;
-    }
     let term = variable("TERM").unwrap_or_default();
     let program = variable("TERM_PROGRAM").unwrap_or_default();
+    if is_set("STY") {
+        return false;
+    }
+    if is_set("TMUX") {
+        // Variables of the terminal around are left from where tmux was started; only tmux's own count.
+        let version = variable("TERM_PROGRAM_VERSION").unwrap_or_default();
+        return program == "tmux" && has_version(&version, (3, 4));
+    }
     // VTE (GNOME and others) shows them from 0.50 on.
     let vte: u32 = variable("VTE_VERSION").and_then(|version| version.parse().ok()).unwrap_or(0);
     ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour", "rio"]
@@ -70,6 +75,17 @@ pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
         )
         || vte >= 5000
         || ["WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM"].into_iter().any(is_set)
+}
+
+/// Whether a version such as `3.5a` or `next-3.6` is this one or a later one.
+fn has_version(version: &str, least: (u32, u32)) -> bool {
+    let mut parts = version.trim_start_matches(|letter: char| !letter.is_ascii_digit()).splitn(2, '.');
+    let mut number = || {
+        let part = parts.next().unwrap_or_default();
+        let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
+        part.get(..end).and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0)
+    };
+    (number(), number()) >= least
 }
 
 /// A style that leads to a target. A relative path counts from `folder`.
@@ -206,7 +222,13 @@ mod tests {
         assert!(known(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "vscode")]));
         assert!(known(&[("VTE_VERSION", "7600")]));
         assert!(!known(&[("VTE_VERSION", "3400")]));
-        assert!(!known(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]));
+        assert!(!known(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]), "it says no version");
+        let tmux = |version: &str| {
+            known(&[("TMUX", "/tmp/x,1,0"), ("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", version)])
+        };
+        assert!(tmux("3.4") && tmux("3.5a") && tmux("next-3.6") && tmux("4.0") && tmux("3.10"));
+        assert!(!tmux("3.3a") && !tmux("2.9") && !tmux("") && !tmux("master"));
+        assert!(!known(&[("STY", "1"), ("TERM_PROGRAM", "WezTerm")]));
         assert!(!known(&[("TERM", "linux")]) && !known(&[]));
     }
 

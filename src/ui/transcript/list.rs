@@ -2,8 +2,10 @@
 
 use crate::app::{Item, ItemBody, OpenAskKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
+use crate::ui::cells::is_picture;
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::look::Look;
+use crate::ui::picture;
 
 use super::{Anchor, Cell, Place, TranscriptView, Wish, find, group};
 
@@ -292,8 +294,20 @@ impl<'a> List<'a> {
 
     /// What matters to an item's drawing beside the item itself.
     fn stamp(&self, index: usize, item: &Item) -> u64 {
-        let ItemBody::Tool(tool) = &item.body else { return 0 };
-        let mut stamp = 0_u64;
+        let has_picture = match &item.body {
+            ItemBody::Message(message) => message
+                .parts
+                .iter()
+                .any(|part| matches!(part, crate::app::MessagePart::Block(block) if is_picture(block))),
+            ItemBody::Tool(tool) => tool
+                .content
+                .iter()
+                .any(|content| matches!(content, ToolContent::Block(block) if is_picture(block))),
+            _ => false,
+        };
+        let of_pictures = if has_picture { picture::rev() } else { 0 };
+        let ItemBody::Tool(tool) = &item.body else { return of_pictures & (u64::MAX >> 1) };
+        let mut stamp = of_pictures;
         let mut mix = |value: u64| stamp = stamp.rotate_left(7).wrapping_mul(0x9e37_79b9).wrapping_add(value);
         for content in &tool.content {
             if let ToolContent::Terminal(id) = content

@@ -69,19 +69,43 @@ fn answers_are_understood_and_never_typed() {
         assert_eq!(told(&[answer.as_bytes()]), [Told::Background([255, 128, 0])], "{answer:?}");
     }
     for other in [
-        "\x1b[?62;22c",
         "\x1b[>41;354;0c",
         "\x1b[?1u",
         "\x1b[?2027;0$y",
-        "\x1bP>|tuibench 1\x1b\\",
+        "\x1bP1$r0m\x1b\\",
         "\x1b]10;rgb:0/0/0\x07",
         "\x1b]11;nonsense\x07",
-        "\x1b_Gi=31;OK\x1b\\",
+        "\x1b_Gi=31;ENOTSUPPORTED:no\x1b\\",
+        "\x1b[6;0;9t",
     ] {
         assert_eq!(told(&[other.as_bytes(), b"z"]), letters("z"), "{other:?}");
         let (a, b) = other.as_bytes().split_at(other.len() / 2);
         assert_eq!(told(&[a, b, b"z"]), letters("z"), "{other:?}");
     }
+}
+
+#[test]
+fn what_pictures_it_shows_is_understood_however_it_is_cut() {
+    for (answer, expected) in [
+        ("\x1b[?62;4;22c", Told::Sixel(true)),
+        ("\x1b[?62;22c", Told::Sixel(false)),
+        ("\x1b[?4c", Told::Sixel(false)),
+        ("\x1b_Gi=31;OK\x1b\\", Told::Kitty(31)),
+        ("\x1b_Gi=32;OK\x1b\\", Told::Kitty(32)),
+        ("\x1b[6;20;10t", Told::CellSize(10, 20)),
+        ("\x1bP>|tuibench 1\x1b\\", Told::Name("tuibench 1".to_owned())),
+    ] {
+        for cut in 1..answer.len() {
+            let (a, b) = answer.as_bytes().split_at(cut);
+            let mut decoder = Decoder::default();
+            let mut out = Vec::new();
+            decoder.feed(a, true, &mut out);
+            decoder.feed(b, false, &mut out);
+            assert_eq!(out, [expected.clone()], "{answer:?} at {cut}");
+        }
+    }
+    // So begins a key too.
+    assert_eq!(told(&[b"\x1b[6;2~"]), [key(KeyCode::PageDown, KeyModifiers::SHIFT)]);
 }
 
 #[test]

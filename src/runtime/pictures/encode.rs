@@ -1,0 +1,232 @@
+//! One picture into rows of cells. Slow: it runs on a thread of its own.
+
+use std::sync::OnceLock;
+
+use image::imageops::FilterType;
+use image::{DynamicImage, Rgba, RgbaImage};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget as _;
+use ratatui_image::Image;
+use ratatui_image::protocol::Protocol;
+use ratatui_image::protocol::halfblocks::Halfblocks;
+use ratatui_image::protocol::iterm2::Iterm2;
+use ratatui_image::protocol::kitty::Kitty;
+use ratatui_image::protocol::sixel::Sixel;
+
+use crate::services::picture::Picture;
+use crate::ui::picture::strip::PLACEHOLDER;
+use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, Rows, row_of_cells};
+use crate::ui::text::mark::Mark;
+use crate::ui::theme::{ColorSupport, reduce};
+
+use super::Text;
+use super::way::Way;
+
+/// Most points that a terminal is given to keep; it makes them as large as the cells.
+const MOST_KEPT_POINTS: u64 = 400_000;
+
+/// How a picture is to be encoded.
+pub(super) struct Encoder {
+    pub way: Way,
+    pub grid: Grid,
+    /// What shows through where a picture has holes and the terminal shows none.
+    pub ground: [u8; 3],
+    /// The colours of half blocks.
+    pub colors: ColorSupport,
+    /// The number by which the terminal is to keep it.
+    pub number: u32,
+}
+
+/// A picture that was encoded.
+pub(super) struct Encoded {
+    pub drawn: Drawn,
+    /// What the terminal must have before the picture can be seen.
+    pub to_send: Option<String>,
+}
+
+impl Encoder {
+    /// Encodes a picture for so many free columns. Fails in words for the user.
+    pub fn encode(&self, picture: Picture, cols: u16) -> Result<Encoded, String> {
+        let Picture { image, format, bytes } = picture;
+        let facts = Facts { points: (image.width(), image.height()), format, bytes };
+        let (cols, rows) = self.grid.fit(facts.points, cols);
+        let size = Size::new(cols, rows);
+        let mut to_send = None;
+        let mut kept_as = None;
+        let rows = match self.way {
+            Way::Off => return Err("not shown".to_owned()),
+            Way::Blocks => Rows::Text(self.blocks(image, size)?),
+            Way::Kitty { is_in_tmux, compressed } => {
+                let image = self.scaled(image, size, MOST_KEPT_POINTS);
+                let kitty = Kitty::new(image, size, self.number, is_in_tmux, compressed).map_err(words)?;
+                to_send = Some(transmission(kitty, size)?);
+                kept_as = Some(self.number);
+                Rows::Text((0..rows).map(|row| placeholders(self.number, row, cols)).collect())
+            }
+            Way::Iterm2 | Way::Sixel => {
+                let image = flat(self.scaled(image, size, u64::MAX), self.ground);
+                let strips = (0..rows).map(|row| self.strip(&image, row, cols)).collect::<Result<_, _>>()?;
+                Rows::Strips(cols, strips)
+            }
+        };
+        let weight = weigh(&rows);
+        Ok(Encoded { drawn: Drawn { facts, rows, kept_as, weight }, to_send })
+    }
+
+    fn blocks(&self, image: DynamicImage, size: Size) -> Result<Vec<Line<'static>>, String> {
+        let (width, height) = (u32::from(size.width), u32::from(size.height) * 2);
+        let image = flat(smaller(image, width, height), self.ground);
+        let protocol = Protocol::Halfblocks(Halfblocks::new(image, size).map_err(words)?);
+        let buf = cells_of(&protocol, size);
+        let rows = buf.content.chunks(usize::from(size.width.max(1)));
+        Ok(rows
+            .map(|row| {
+                row_of_cells(row.iter().map(|cell| {
+                    let style = reduce(Style::new().fg(cell.fg).bg(cell.bg), self.colors, None);
+                    // A blank has no colour in front, so that more of them look alike.
+                    let style = if cell.symbol() == " " { Style { fg: None, ..style } } else { style };
+                    (cell.symbol(), style)
+                }))
+            })
+            .collect())
+    }
+
+    /// A picture as large as its cells, with holes where it does not fill the last ones. A larger one than `most`
+    /// points stays smaller than its cells.
+    fn scaled(&self, image: DynamicImage, size: Size, most: u64) -> DynamicImage {
+        let room = (
+            u64::from(size.width) * u64::from(self.grid.cell.0),
+            u64::from(size.height) * u64::from(self.grid.cell.1),
+        );
+        // Both sides are made smaller by the same whole number of hundredths.
+        let mut percent = 100;
+        while percent > 10 && room.0 * room.1 * percent * percent / 10_000 > most {
+            percent -= 5;
+        }
+        let points = |count: u64| u32::try_from((count * percent / 100).max(1)).unwrap_or(1);
+        let room = (points(room.0), points(room.1));
+        let wish = (points(u64::from(image.width())), points(u64::from(image.height())));
+        let (wide, high) = (u64::from(wish.0), u64::from(wish.1));
+        let (mut width, mut height) = wish;
+        if width > room.0 {
+            (width, height) = (room.0, points_of(high * u64::from(room.0) / wide));
+        }
+        if height > room.1 {
+            (width, height) = (points_of(wide * u64::from(room.1) / high), room.1);
+        }
+        let image = smaller(image, width.min(room.0), height.min(room.1));
+        if (image.width(), image.height()) == room {
+            return image;
+        }
+        let mut padded = RgbaImage::new(room.0, room.1);
+        image::imageops::replace(&mut padded, &image.to_rgba8(), 0, 0);
+        DynamicImage::ImageRgba8(padded)
+    }
+
+    /// What the terminal is sent for one row of cells.
+    fn strip(&self, image: &DynamicImage, row: u16, cols: u16) -> Result<Text, String> {
+        let high = u32::from(self.grid.cell.1);
+        let part = image.crop_imm(0, u32::from(row) * high, image.width(), high);
+        let size = Size::new(cols, 1);
+        let text = if self.way == Way::Sixel {
+            Sixel::new(part, size, false).map_err(words)?.data
+        } else {
+            // In cells: what a point is depends on the terminal's idea of its screen.
+            let points = format!("width={}px;height={}px;", part.width(), part.height());
+            let data = Iterm2::new(part, size, false).map_err(words)?.data;
+            data.replacen(&points, &format!("width={cols};height=1;preserveAspectRatio=0;"), 1)
+        };
+        Ok(text.into())
+    }
+}
+
+fn points_of(count: u64) -> u32 {
+    u32::try_from(count.max(1)).unwrap_or(1)
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    format!("not shown: {error}")
+}
+
+fn smaller(image: DynamicImage, width: u32, height: u32) -> DynamicImage {
+    if (image.width(), image.height()) == (width, height) {
+        return image;
+    }
+    // A large one is halved by averages first, which costs a tenth.
+    let image = if image.width() / 4 > width && image.height() / 4 > height {
+        image.thumbnail_exact(width * 2, height * 2)
+    } else {
+        image
+    };
+    image.resize_exact(width, height, FilterType::Triangle)
+}
+
+/// A picture without holes: through them the ground is seen.
+fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
+    let mut image = image.into_rgba8();
+    for Rgba([red, green, blue, alpha]) in image.pixels_mut() {
+        for (tone, under) in [red, green, blue].into_iter().zip(ground) {
+            let mixed = u32::from(*tone) * u32::from(*alpha) + u32::from(under) * (255 - u32::from(*alpha));
+            *tone = u8::try_from(mixed / 255).unwrap_or(u8::MAX);
+        }
+        *alpha = 255;
+    }
+    DynamicImage::ImageRgba8(image)
+}
+
+/// The cells of a picture.
+fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
+    let area = Rect::new(0, 0, size.width, size.height);
+    let mut buf = Buffer::empty(area);
+    Image::new(protocol).render(area, &mut buf);
+    buf
+}
+
+/// What the terminal is sent of a picture that it is to keep, with the cells that it is to fill: they are not to be
+/// guessed from its points.
+fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
+    let buf = cells_of(&Protocol::Kitty(kitty), size);
+    let first = buf.content.first().map(ratatui::buffer::Cell::symbol).unwrap_or_default();
+    let (text, _) = first.split_once(PLACEHOLDER).ok_or("not shown: it could not be encoded")?;
+    let cells = format!("U=1,c={},r={},", size.width, size.height);
+    Ok(text.replacen("U=1,", &cells, 1))
+}
+
+/// A row of the symbols for which the terminal shows its picture. Each cell tells its own place, because cells beside
+/// it may be hidden.
+fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
+    let mark = |place: u16| counting_marks().get(usize::from(place)).copied();
+    let mut text = String::new();
+    for col in 0..cols {
+        text.push(PLACEHOLDER);
+        text.extend(mark(row).into_iter().chain(mark(col)));
+    }
+    Mark::NO_LINE.row(Line::from(Span::styled(text, Style::new().fg(Color::from_u32(number)))))
+}
+
+/// The marks by which kitty counts rows and columns, as the library writes them.
+fn counting_marks() -> &'static [char] {
+    static MARKS: OnceLock<Vec<char>> = OnceLock::new();
+    MARKS.get_or_init(|| {
+        let size = Size::new(1, MOST_COLS.max(MOST_ROWS));
+        let Ok(kitty) = Kitty::new(DynamicImage::new_rgba8(1, 1), size, 1, false, false) else {
+            return Vec::new();
+        };
+        let buf = cells_of(&Protocol::Kitty(kitty), size);
+        let mark = |symbol: &str| symbol.split_once(PLACEHOLDER)?.1.chars().next();
+        buf.content.iter().filter_map(|cell| mark(cell.symbol())).collect()
+    })
+}
+
+fn weigh(rows: &Rows) -> usize {
+    match rows {
+        Rows::Text(rows) => {
+            let spans = rows.iter().flat_map(|row| &row.spans);
+            spans.map(|span| size_of::<Span<'_>>() + span.content.len()).sum()
+        }
+        Rows::Strips(_, strips) => strips.iter().map(|strip| strip.len()).sum(),
+    }
+}

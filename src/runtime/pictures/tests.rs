@@ -1,0 +1,147 @@
+use std::io::Cursor;
+
+use base64::Engine as _;
+use image::{DynamicImage, Rgba, RgbaImage};
+
+use super::*;
+use crate::ui::picture::{Grid, MOST_ROWS, Rows, strip};
+use crate::ui::theme::ColorSupport;
+
+const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
+const POINTS: Grid = Grid { cell: (8, 16), most_points: 1_000_000 };
+
+/// Red above, blue below, and a hole in the middle.
+fn picture(width: u32, height: u32) -> reader::Picture {
+    let image = RgbaImage::from_fn(width, height, |x, y| {
+        if x == width / 2 {
+            Rgba([0, 0, 0, 0])
+        } else if y < height / 2 {
+            Rgba([255, 0, 0, 255])
+        } else {
+            Rgba([0, 0, 255, 255])
+        }
+    });
+    reader::Picture { image: DynamicImage::ImageRgba8(image), format: "png", bytes: 9 }
+}
+
+fn encode(way: Way, grid: Grid, colors: ColorSupport, width: u32, height: u32) -> Encoded {
+    let encoder = Encoder { way, grid, ground: [9, 9, 9], colors, number: 0x0012_3456 };
+    encoder.encode(picture(width, height), 60).unwrap()
+}
+
+fn rows(encoded: &Encoded) -> &[ratatui::text::Line<'static>] {
+    match &encoded.drawn.rows {
+        Rows::Text(rows) => rows,
+        Rows::Strips(..) => panic!("strips"),
+    }
+}
+
+fn strips(encoded: &Encoded) -> (u16, &[Arc<str>]) {
+    match &encoded.drawn.rows {
+        Rows::Strips(cols, strips) => (*cols, strips),
+        Rows::Text(_) => panic!("text"),
+    }
+}
+
+#[test]
+fn half_blocks_show_two_points_in_a_cell() {
+    let encoded = encode(Way::Blocks, BLOCKS, ColorSupport::TrueColor, 5, 6);
+    let rows = rows(&encoded);
+    assert_eq!((rows.len(), rows[0].width()), (3, 5));
+    let colours: Vec<_> = rows[1].spans.iter().map(|span| (span.style.fg, span.style.bg)).collect();
+    let tone = |r, g, b| Some(ratatui::style::Color::Rgb(r, g, b));
+    assert_eq!(colours[0], (tone(255, 0, 0), tone(0, 0, 255)), "{rows:?}");
+    assert_eq!(colours[1], (None, tone(9, 9, 9)), "through the hole the ground is seen");
+    let few = encode(Way::Blocks, BLOCKS, ColorSupport::Ansi16, 5, 6);
+    let all = self::rows(&few).iter().flat_map(|row| &row.spans);
+    assert!(all.clone().all(|span| !matches!(span.style.fg, Some(ratatui::style::Color::Rgb(..)))));
+}
+
+#[test]
+fn kitty_gets_the_picture_once_and_a_place_for_each_cell() {
+    let way = Way::Kitty { is_in_tmux: false, compressed: true };
+    let encoded = encode(way, POINTS, ColorSupport::TrueColor, 80, 64);
+    let sent = encoded.to_send.as_deref().unwrap();
+    assert!(sent.starts_with("\x1b_Gq=2,i=1193046,a=T,U=1,c=10,r=4,f=32,o=z,"), "{}", &sent[..60]);
+    assert!(sent.ends_with("\x1b\\"));
+    assert_eq!(encoded.drawn.kept_as, Some(1_193_046));
+    let rows = rows(&encoded);
+    assert_eq!((rows.len(), rows[3].width()), (4, 10));
+    let cells: Vec<&str> = rows[3].spans[0].content.split_inclusive(strip::PLACEHOLDER).collect();
+    assert_eq!(cells.len(), 11);
+    // Rows and columns are counted by marks, of which the first four are these.
+    assert!(rows[3].spans[0].content.starts_with("\u{10eeee}\u{0310}\u{0305}\u{10eeee}\u{0310}\u{030d}"));
+}
+
+#[test]
+fn a_large_picture_is_kept_small() {
+    let way = Way::Kitty { is_in_tmux: false, compressed: false };
+    let grid = Grid { cell: (20, 40), most_points: u32::MAX };
+    let encoded = encode(way, grid, ColorSupport::TrueColor, 4000, 3000);
+    let sent = encoded.to_send.unwrap();
+    let number = |key: &str| -> u64 {
+        let at = sent.find(key).unwrap() + key.len();
+        sent[at..].chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    };
+    assert!(number(",s=") * number(",v=") <= 400_000, "{}", &sent[..90]);
+}
+
+#[test]
+fn sixel_and_iterm2_are_sent_row_by_row() {
+    let sixel = encode(Way::Sixel, POINTS, ColorSupport::TrueColor, 80, 60);
+    let (cols, parts) = strips(&sixel);
+    assert_eq!((cols, parts.len()), (10, 4));
+    for part in parts {
+        assert!(part.starts_with("\x1b[10X\x1bP") && part.ends_with("\x1b\\"), "{part:?}");
+    }
+    let iterm2 = encode(Way::Iterm2, POINTS, ColorSupport::TrueColor, 80, 60);
+    let (_, parts) = strips(&iterm2);
+    for part in parts {
+        assert!(part.contains("]1337;File=inline=1;") && part.contains(";width=10;height=1;"), "{part:?}");
+        assert!(part.ends_with('\x07'));
+    }
+}
+
+#[test]
+fn a_picture_goes_from_the_wire_to_the_screen() {
+    let mut bytes = Cursor::new(Vec::new());
+    picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
+    let theme = crate::ui::theme::Theme::plain();
+    let look = crate::ui::look::Look {
+        theme: &theme,
+        glyphs: crate::ui::look::Glyphs::rich(),
+        now: std::time::Instant::now(),
+        spinner: 0,
+        diff_layout: crate::app::DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: std::path::Path::new("/"),
+    };
+    let told = || picture::lines(&data, "image/png", "", &look, 60);
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut pictures = Pictures::new(Around { wish: Wish::Auto, ..Around::default() });
+    pictures.choose(Some((8, 16)), None);
+    assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks, until it answers");
+    pictures.note(|known| known.kitty = true);
+    assert_eq!(told().len(), 1);
+    runtime.block_on(async {
+        pictures.work();
+        pictures.work();
+        let done = pictures.next().await.unwrap();
+        assert!(!pictures.take(done), "the terminal has nothing of it yet");
+    });
+    let mut sent = String::new();
+    while pictures.has_more_to_send() {
+        assert_eq!(told().len(), 1);
+        let (slice, _) = pictures.next_slice();
+        assert!(slice.len() <= 2 * SLICE_BYTES && slice.ends_with("\x1b\\"));
+        sent.push_str(&slice);
+    }
+    assert!(sent.contains("c=10,r=4,"));
+    assert_eq!(told().len(), 5);
+    assert!(told().len() <= usize::from(MOST_ROWS) + 1);
+    let back = pictures.leave();
+    assert!(back.starts_with("\x1b_Ga=d,d=I,i="), "{back:?}");
+    assert_eq!(told().len(), 1, "it is read again when parlor comes back");
+}

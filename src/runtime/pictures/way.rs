@@ -1,0 +1,266 @@
+//! Which way a terminal shows pictures: as the user has it, else by what the terminal answers.
+//!
+//! Sources: kitty graphics protocol (query, Unicode placeholders); xterm's control sequences (primary device
+//! attributes, XTVERSION, window reports); iTerm2's inline images.
+
+use crate::ui::picture::Grid;
+use crate::ui::theme::ColorSupport;
+
+/// The size of a cell when nobody tells it. Terminals that are sent points have told theirs.
+const USUAL_CELL: (u16, u16) = (10, 20);
+
+/// What the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// Whatever the terminal can.
+    #[default]
+    Auto,
+    /// Kitty's graphics.
+    Kitty,
+    /// iTerm2's inline images.
+    Iterm2,
+    /// Sixel.
+    Sixel,
+    /// Half blocks.
+    Blocks,
+    /// In words only.
+    Off,
+}
+
+impl Wish {
+    /// By the word of the configuration; what is no such word is `auto`.
+    pub fn of(word: &str) -> Self {
+        match word {
+            "kitty" => Self::Kitty,
+            "iterm2" => Self::Iterm2,
+            "sixel" => Self::Sixel,
+            "blocks" => Self::Blocks,
+            "off" => Self::Off,
+            _ => Self::Auto,
+        }
+    }
+}
+
+/// What is known before the terminal answers.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// What the user wants.
+    pub wish: Wish,
+    /// Inside of tmux, which answers for itself.
+    pub is_in_tmux: bool,
+    /// Inside of screen, which shows none.
+    pub is_in_screen: bool,
+    /// The terminal by its own variables; may be empty.
+    pub program: String,
+    /// The colours that it shows.
+    pub colors: ColorSupport,
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        let (is_in_tmux, is_in_screen, colors) = (false, false, ColorSupport::TrueColor);
+        Self { wish: Wish::Off, is_in_tmux, is_in_screen, program: String::new(), colors }
+    }
+}
+
+/// What the terminal answered so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// It knows kitty's graphics.
+    pub kitty: bool,
+    /// It reads them compressed.
+    pub compressed: bool,
+    /// It knows sixel.
+    pub sixel: bool,
+    /// Its name and version.
+    pub name: String,
+    /// The points of a cell, across and down.
+    pub cell: Option<(u16, u16)>,
+}
+
+/// The way of pictures to the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Not at all.
+    Off,
+    /// Half blocks.
+    Blocks,
+    /// Kept by the terminal and placed by symbols.
+    Kitty {
+        /// Through tmux.
+        is_in_tmux: bool,
+        /// Compressed.
+        compressed: bool,
+    },
+    /// Sent row by row.
+    Iterm2,
+    /// Sent row by row.
+    Sixel,
+}
+
+impl Around {
+    /// What is asked: kitty's graphics (plain, compressed), the size of a cell, the terminal's name, its attributes.
+    pub(super) fn questions(&self) -> String {
+        if self.is_off() || self.wish == Wish::Blocks {
+            return String::new();
+        }
+        // One black point; the second time as zlib has it.
+        let ask = |number: u32, how: &str, data: &str| {
+            let question = format!("\x1b_Gi={number},s=1,v=1,a=q,t=d,f=24{how};{data}\x1b\\");
+            if self.is_in_tmux { through_tmux(&question) } else { question }
+        };
+        let kitty = [
+            ask(Answers::PLAIN_QUESTION, "", "AAAA"),
+            ask(Answers::COMPRESSED_QUESTION, ",o=z", "eJxjYGAAAAADAAE="),
+        ];
+        format!("{}\x1b[16t\x1b[>0q\x1b[c", kitty.concat())
+    }
+
+    /// Whether pictures are only told in words: where colours are not wanted, they are not wanted either.
+    fn is_off(&self) -> bool {
+        self.wish == Wish::Off || self.colors == ColorSupport::None
+    }
+
+    /// The way of pictures. Where points are sent row by row, the size of a cell must be known.
+    pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
+        let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
+        let blocks = Way::Blocks;
+        let is = |names: &[&str]| {
+            names.iter().any(|name| answers.name.starts_with(name) || self.program.starts_with(name))
+        };
+        let of_points = |way: Way| if cell.is_some() { way } else { blocks };
+        match self.wish {
+            _ if self.is_off() => Way::Off,
+            Wish::Off => Way::Off,
+            Wish::Blocks => blocks,
+            Wish::Kitty => kitty,
+            Wish::Iterm2 => of_points(Way::Iterm2),
+            Wish::Sixel => of_points(Way::Sixel),
+            Wish::Auto if self.is_in_screen => blocks,
+            // tmux says of itself what it knows; only what came through it is the terminal's own answer.
+            Wish::Auto if self.is_in_tmux => {
+                if answers.kitty {
+                    kitty
+                } else {
+                    blocks
+                }
+            }
+            // Neither places pictures by symbols, and Konsole's sixel leaves rests behind.
+            Wish::Auto if is(&["Konsole"]) => blocks,
+            Wish::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
+            Wish::Auto if answers.kitty => kitty,
+            Wish::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => of_points(Way::Iterm2),
+            Wish::Auto if answers.sixel => of_points(Way::Sixel),
+            Wish::Auto => blocks,
+        }
+    }
+}
+
+impl Answers {
+    /// The number of the question for kitty's graphics.
+    pub const PLAIN_QUESTION: u32 = 31;
+    /// The number of the question for compressed ones.
+    pub const COMPRESSED_QUESTION: u32 = 32;
+}
+
+impl Way {
+    /// How pictures are measured that go this way.
+    pub(super) fn grid(self, cell: Option<(u16, u16)>) -> Option<Grid> {
+        let cell = cell.unwrap_or(USUAL_CELL);
+        match self {
+            Self::Off => None,
+            Self::Blocks => Some(Grid { cell: (1, 2), most_points: u32::MAX }),
+            Self::Kitty { .. } => Some(Grid { cell, most_points: u32::MAX }),
+            Self::Iterm2 | Self::Sixel => Some(Grid { cell, most_points: 1_000_000 }),
+        }
+    }
+
+    /// Takes back a picture that the terminal keeps.
+    pub(super) fn take_back(self, number: u32) -> String {
+        let sequence = format!("\x1b_Ga=d,d=I,i={number},q=2\x1b\\");
+        match self {
+            Self::Kitty { is_in_tmux: true, .. } => through_tmux(&sequence),
+            _ => sequence,
+        }
+    }
+}
+
+/// Hands a sequence to the terminal around tmux, if tmux lets it pass.
+fn through_tmux(sequence: &str) -> String {
+    format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(around: &Around, answers: &Answers) -> Way {
+        around.choose(answers, answers.cell)
+    }
+
+    fn answers(kitty: bool, sixel: bool, name: &str) -> Answers {
+        Answers { kitty, sixel, name: name.to_owned(), cell: Some((9, 18)), ..Answers::default() }
+    }
+
+    #[test]
+    fn the_terminal_decides_by_its_answers() {
+        let around = Around { wish: Wish::Auto, ..Around::default() };
+        let blocks = Way::Blocks;
+        let kitty = Way::Kitty { is_in_tmux: false, compressed: false };
+        for (known, way) in [
+            (answers(true, false, "kitty(0.42.1)"), kitty),
+            (answers(true, true, "ghostty 1.2"), kitty),
+            (answers(true, true, "WezTerm 20250101"), Way::Iterm2),
+            (answers(true, true, "Konsole 25.08"), blocks),
+            (answers(false, true, "iTerm2 3.5"), Way::Iterm2),
+            (answers(false, true, "foot(1.20)"), Way::Sixel),
+            (answers(false, true, "XTerm(390)"), Way::Sixel),
+            (answers(false, false, "VTE(7800)"), blocks),
+            (Answers::default(), blocks),
+            (Answers { sixel: true, ..Answers::default() }, blocks),
+        ] {
+            assert_eq!(chosen(&around, &known), way, "{known:?}");
+        }
+        let named = Around { program: "iTerm.app".to_owned(), ..around };
+        assert_eq!(chosen(&named, &answers(false, false, "")), Way::Iterm2, "older ones tell no name");
+    }
+
+    #[test]
+    fn inside_of_tmux_only_what_came_through_counts() {
+        let around = Around { wish: Wish::Auto, is_in_tmux: true, ..Around::default() };
+        let blocks = Way::Blocks;
+        assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), blocks);
+        let through = Way::Kitty { is_in_tmux: true, compressed: false };
+        assert_eq!(chosen(&around, &answers(true, true, "tmux 3.5a")), through);
+        assert_eq!(through.take_back(7), "\x1bPtmux;\x1b\x1b_Ga=d,d=I,i=7,q=2\x1b\x1b\\\x1b\\");
+        let questions = around.questions();
+        assert!(questions.starts_with("\x1bPtmux;\x1b\x1b_Gi=31,"), "{questions:?}");
+        assert!(questions.ends_with("\x1b[c"), "the answer that always comes is the last");
+        let screen = Around { is_in_tmux: false, is_in_screen: true, ..around };
+        assert_eq!(chosen(&screen, &answers(true, true, "")), blocks);
+    }
+
+    #[test]
+    fn without_colours_there_are_no_pictures() {
+        let bare = Around { wish: Wish::Kitty, colors: ColorSupport::None, ..Around::default() };
+        assert_eq!(
+            (chosen(&bare, &answers(true, true, "kitty")), bare.questions()),
+            (Way::Off, String::new())
+        );
+    }
+
+    #[test]
+    fn the_user_decides_first() {
+        let way = |word: &str, known: &Answers| {
+            chosen(&Around { wish: Wish::of(word), ..Around::default() }, known)
+        };
+        let none = Answers::default();
+        assert_eq!(way("off", &answers(true, true, "kitty")), Way::Off);
+        assert!(matches!(way("blocks", &answers(true, true, "kitty")), Way::Blocks));
+        assert!(matches!(way("kitty", &none), Way::Kitty { .. }));
+        assert_eq!(way("sixel", &answers(true, false, "kitty")), Way::Sixel);
+        assert!(matches!(way("iterm2", &none), Way::Blocks), "without the size of a cell");
+        let off = Around { wish: Wish::Off, ..Around::default() };
+        assert_eq!(off.questions(), "");
+    }
+}

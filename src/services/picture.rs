@@ -1,0 +1,156 @@
+//! Reads pictures that agents send: base64 into points, within bounds.
+//!
+//! Duty: PNG, JPEG, GIF (its first frame) and WebP, as the bytes say and not as the agent does. Not its duty: how
+//! they are shown (`runtime::pictures`). Slow: it belongs on a thread of its own.
+//! Invariant: what a picture would cost is known before it is read, so one that is small on the wire and huge in memory
+//! is refused.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
+
+/// The longest base64 text that is read.
+const MOST_TEXT_BYTES: usize = 48 * 1024 * 1024;
+/// Most points: a photograph of the largest cameras in common use.
+const MOST_POINTS: u64 = 40_000_000;
+/// Most memory that a picture may take while it is read.
+const MOST_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A picture that was read.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// Its points.
+    pub image: DynamicImage,
+    /// What it is.
+    pub format: &'static str,
+    /// Bytes that came.
+    pub bytes: u64,
+}
+
+/// Reads a picture. Fails in words for the user.
+pub fn read(base64: &str) -> Result<Picture, String> {
+    // Some agents send what stands in web pages.
+    let text = match base64.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
+        Some((_, data)) => data,
+        None => base64,
+    };
+    if text.len() > MOST_TEXT_BYTES {
+        return Err("not shown: it is larger than 36 MB".to_owned());
+    }
+    let bytes = decode(text).ok_or("not shown: it is no base64")?;
+    read_bytes(&bytes)
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    use base64::alphabet::STANDARD;
+    use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let engine = GeneralPurpose::new(&STANDARD, config);
+    engine.decode(text).ok().or_else(|| {
+        // Broken into lines, as mail does it.
+        let text: String = text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+        engine.decode(text).ok()
+    })
+}
+
+fn read_bytes(bytes: &[u8]) -> Result<Picture, String> {
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let reader = reader.map_err(|error| format!("not shown: {error}"))?;
+    let format = match reader.format() {
+        Some(ImageFormat::Png) => "png",
+        Some(ImageFormat::Jpeg) => "jpeg",
+        Some(ImageFormat::Gif) => "gif",
+        Some(ImageFormat::WebP) => "webp",
+        _ => return Err("not shown: it is no png, jpeg, gif or webp".to_owned()),
+    };
+    let damaged = |_| "not shown: it is damaged".to_owned();
+    let mut decoder = reader.into_decoder().map_err(damaged)?;
+    let (width, height) = decoder.dimensions();
+    let is_huge = u64::from(width) * u64::from(height) > MOST_POINTS;
+    if is_huge || decoder.total_bytes() > MOST_MEMORY_BYTES {
+        return Err(format!("not shown: {width}×{height} points are too many"));
+    }
+    if width == 0 || height == 0 {
+        return Err("not shown: it is empty".to_owned());
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MOST_MEMORY_BYTES);
+    decoder.set_limits(limits).map_err(|_| "not shown: it takes too much memory".to_owned())?;
+    let turned = decoder.orientation().ok();
+    let mut image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
+    if let Some(turned) = turned {
+        image.apply_orientation(turned);
+    }
+    Ok(Picture { image, format, bytes: bytes.len() as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+    use image::RgbaImage;
+
+    use super::*;
+
+    fn bytes_of(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+        let image = DynamicImage::ImageRgba8(RgbaImage::from_fn(width, height, |x, y| {
+            image::Rgba([u8::try_from(x % 256).unwrap(), u8::try_from(y % 256).unwrap(), 7, 255])
+        }));
+        let mut out = Cursor::new(Vec::new());
+        match format {
+            ImageFormat::Jpeg => image.to_rgb8().write_to(&mut out, format).unwrap(),
+            _ => image.write_to(&mut out, format).unwrap(),
+        }
+        out.into_inner()
+    }
+
+    #[test]
+    fn what_agents_send_is_read_whatever_they_call_it() {
+        for (format, name) in [
+            (ImageFormat::Png, "png"),
+            (ImageFormat::Jpeg, "jpeg"),
+            (ImageFormat::Gif, "gif"),
+            (ImageFormat::WebP, "webp"),
+        ] {
+            let bytes = bytes_of(30, 20, format);
+            let text = STANDARD.encode(&bytes);
+            let whole = read(&text).unwrap();
+            assert_eq!((whole.format, whole.image.width(), whole.image.height()), (name, 30, 20));
+            assert_eq!(whole.bytes, bytes.len() as u64);
+            let (head, tail) = text.split_at(40);
+            assert!(read(&format!("{head}\r\n{tail}\n")).is_ok(), "in lines");
+            assert!(
+                read(&format!("data:image/x;base64,{}", text.trim_end_matches('='))).is_ok(),
+                "as a page has it"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_refused_in_words() {
+        let why = |text: &str| read(text).unwrap_err();
+        assert_eq!(why("&&&"), "not shown: it is no base64");
+        assert_eq!(why(&STANDARD.encode("<svg/>")), "not shown: it is no png, jpeg, gif or webp");
+        let whole = bytes_of(30, 20, ImageFormat::Png);
+        assert_eq!(why(&STANDARD.encode(&whole[..60])), "not shown: it is damaged");
+        assert!(why(&"A".repeat(MOST_TEXT_BYTES + 4)).contains("larger"));
+    }
+
+    #[test]
+    fn a_bomb_is_refused_before_it_is_read() {
+        // The size stands in the header; a few bytes may promise thousands of millions of points.
+        let mut bytes = bytes_of(4, 4, ImageFormat::Png);
+        bytes[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
+        bytes[20..24].copy_from_slice(&60_000_u32.to_be_bytes());
+        let sum = crc(&bytes[12..29]);
+        bytes[29..33].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(read(&STANDARD.encode(&bytes)).unwrap_err(), "not shown: 60000×60000 points are too many");
+    }
+
+    /// The checksum of PNG chunks.
+    fn crc(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(u32::MAX, |sum, byte| {
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 * (sum & 1)))
+        })
+    }
+}
