@@ -70,6 +70,7 @@ impl Rig {
             diff_layout: DiffLayout::Auto,
             shows_thoughts: false,
             folder: Path::new("/"),
+            sideways: Some(0),
         };
         self.buf.reset();
         transcript::draw(session, &mut self.view, &look, area, &mut self.buf);

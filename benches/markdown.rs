@@ -44,6 +44,7 @@ fn look(theme: &Theme) -> Look<'_> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/"),
+        sideways: Some(0),
     }
 }
 

@@ -92,6 +92,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
             folder: session.place.folder(),
+            sideways: None,
         },
         keymap: &keymap,
         home: home.as_deref(),
@@ -180,6 +181,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
         folder: session.place.folder(),
+        sideways: None,
     };
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }

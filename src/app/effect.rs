@@ -153,6 +153,8 @@ pub enum ViewCommand {
     ScrollLines(i32),
     /// Scroll the transcript by so many screens (negative: up).
     ScrollPages(i32),
+    /// Move tables that are too wide by so many columns of theirs (negative: to the left).
+    ScrollSideways(i32),
     /// To the beginning.
     ScrollTop,
     /// To the end, and follow.

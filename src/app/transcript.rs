@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::repeats;
 use crate::model::{
-    ContentBlock, DiffChange, DiffPlace, ExitInfo, FileDiff, ItemId, LocatedDiff, Location, MessageId, Patch,
-    Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput, ToolKind,
-    ToolStatus, TurnUsage,
+    ContentBlock, DiffChange, DiffPlace, ExitInfo, FileDiff, Gap, ItemId, LocatedDiff, Location, MessageId,
+    Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput,
+    ToolKind, ToolStatus, TurnUsage,
 };
 
 /// All items of a session.
@@ -41,6 +41,8 @@ pub struct Item {
     pub times: u32,
     /// Whether its changes are shown with all lines that did not change.
     pub shows_context: bool,
+    /// Gaps of its changes that the user opened.
+    pub open_gaps: Vec<Gap>,
     /// What it is.
     pub body: ItemBody,
 }
@@ -295,6 +297,7 @@ impl Transcript {
             turn,
             is_open: None,
             shows_context: false,
+            open_gaps: Vec::new(),
             times: 1,
             body,
         });

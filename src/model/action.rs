@@ -1,6 +1,6 @@
 //! What the user wants, however it was said: by a key, the mouse or the palette.
 
-use super::ItemId;
+use super::{Gap, ItemId};
 
 /// A wish of the user. The unit-like ones can be bound to keys under their kebab-case name
 /// (`ScrollPageUp` is `scroll-page-up`); `config::keymap` holds that table and the help texts.
@@ -35,6 +35,10 @@ pub enum Action {
     ScrollTop,
     /// To the end, and follows it.
     ScrollEnd,
+    /// Moves tables that are too wide to the columns before.
+    ScrollLeft,
+    /// Moves tables that are too wide to the columns behind.
+    ScrollRight,
     /// By so many lines, from the wheel (negative: up).
     Scroll(i16),
 
@@ -81,6 +85,10 @@ pub enum Action {
     TogglePlan,
     /// Shows or hides the unchanged lines of the marked change.
     ToggleContext,
+    /// Shows the lines that one gap of a change leaves out: of the marked item, on the screen.
+    OpenGap,
+    /// Shows the lines that this gap leaves out.
+    OpenThisGap(ItemId, Gap),
     /// Shows the marked call as it came over the wire.
     InspectItem,
     /// Opens what the marked call works on in the editor.

@@ -64,3 +64,12 @@ impl Default for FoldRules {
         }
     }
 }
+
+/// Unchanged lines that a change leaves out, by where they begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gap {
+    /// Which of the changes that a call tells, from 0.
+    pub change: u32,
+    /// The first line that is left out, in the new text from 0.
+    pub line: u32,
+}

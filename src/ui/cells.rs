@@ -10,8 +10,8 @@ use std::rc::Rc;
 use ratatui::text::{Line, Span};
 
 use crate::app::repeats::repeats;
-use crate::app::{Session, ToolCall};
-use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, ToolContent, ToolKind};
+use crate::app::{Item, Session, ToolCall};
+use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, Gap, ToolContent, ToolKind};
 
 use super::diff::{Diff, Fate, Layout as DiffColumns};
 use super::look::Look;
@@ -113,9 +113,25 @@ pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16)
 
 /// What tells two lists of changes apart without reading them: where their texts lie, in memory and in the
 /// file.
-pub(crate) type DiffKey = (bool, Vec<([usize; 4], Option<DiffPlace>)>);
+pub(crate) type DiffKey = (Shown, Vec<([usize; 4], Option<DiffPlace>)>);
 
-pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff], is_whole: bool) -> DiffKey {
+/// Which unchanged lines of changes are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Shown {
+    /// All of them.
+    pub is_whole: bool,
+    /// Those of these gaps.
+    pub gaps: Vec<Gap>,
+}
+
+impl Shown {
+    /// What the user wants to see of an item's changes.
+    pub fn of(item: &Item) -> Self {
+        Self { is_whole: item.shows_context, gaps: item.open_gaps.clone() }
+    }
+}
+
+pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff], shown: Shown) -> DiffKey {
     let place = |text: &str| (text.as_ptr() as usize, text.len());
     let of = |change: &&FileDiff| {
         let (a, b) = match &change.change {
@@ -124,7 +140,7 @@ pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff], is_whole: bool) -
         };
         ([a.0, a.1, b.0, b.1], tool.place_of(change).cloned())
     };
-    (is_whole, changes.iter().map(of).collect())
+    (shown, changes.iter().map(of).collect())
 }
 
 /// The changes that a tool call tells: in its content, else in its input; the same one only once.
@@ -145,13 +161,20 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     changes
 }
 
-/// The changes of a call, ready to be drawn. `is_whole`: with all lines that did not change.
-pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff], is_whole: bool) -> Vec<Diff> {
-    let of = |change: &&FileDiff| {
+/// The changes of a call, ready to be drawn.
+pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff], shown: &Shown) -> Vec<Diff> {
+    let mut out: Vec<Diff> = Vec::new();
+    for change in changes {
         let place = tool.place_of(change);
-        if is_whole { Diff::of_whole(change, place) } else { Diff::of(change, place) }
-    };
-    changes.iter().flat_map(of).collect()
+        let index = u32::try_from(out.len()).unwrap_or(u32::MAX);
+        let of_this = shown.gaps.iter().filter(|gap| gap.change == index);
+        let open: Vec<u32> = of_this.map(|gap| gap.line).collect();
+        out.extend(match shown.is_whole {
+            true => Diff::of_whole(change, place),
+            false => Diff::of_open(change, place, &open),
+        });
+    }
+    out
 }
 
 type Memo = Vec<(DiffKey, Rc<Vec<Diff>>)>;
@@ -164,12 +187,12 @@ thread_local! {
 /// points to, so no other text can lie at the same place.
 fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
     let changes = changes_of(tool);
-    let key = diff_key(tool, &changes, false);
+    let key = diff_key(tool, &changes, Shown::default());
     MEMO.with_borrow_mut(|memo| {
         if let Some((_, known)) = memo.iter().find(|(known, _)| *known == key) {
             return Rc::clone(known);
         }
-        let diffs = Rc::new(compute(tool, &changes, false));
+        let diffs = Rc::new(compute(tool, &changes, &Shown::default()));
         if memo.len() >= MEMO_MAX {
             memo.remove(0);
         }

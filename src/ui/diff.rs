@@ -88,7 +88,8 @@ pub(crate) struct Row {
     /// Bytes in the old text (minus, meta of patches) or the new one, without the line end.
     start: u32,
     end: u32,
-    /// The row that this changed line replaces or is replaced by, for word marks.
+    /// The row that this changed line replaces or is replaced by, for word marks; of a gap that can be opened, the
+    /// first line of the new text that it leaves out, from 0.
     pair: Option<u32>,
 }
 
@@ -103,15 +104,20 @@ impl Diff {
     /// Computes a change that stands at this place of its file, if that is known. A patch may hold several
     /// files, so several diffs can come.
     pub fn of(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
-        Self::with_context(change, place, CONTEXT_LINES)
+        Self::with_context(change, place, CONTEXT_LINES, &[])
+    }
+
+    /// The same with the unchanged lines of gaps that begin at these lines of the new text, from 0.
+    pub fn of_open(change: &FileDiff, place: Option<&DiffPlace>, open: &[u32]) -> Vec<Self> {
+        Self::with_context(change, place, CONTEXT_LINES, open)
     }
 
     /// The same with all unchanged lines that were told.
     pub fn of_whole(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
-        Self::with_context(change, place, usize::MAX)
+        Self::with_context(change, place, usize::MAX, &[])
     }
 
-    fn with_context(change: &FileDiff, place: Option<&DiffPlace>, context: usize) -> Vec<Self> {
+    fn with_context(change: &FileDiff, place: Option<&DiffPlace>, context: usize, open: &[u32]) -> Vec<Self> {
         let starts = match place {
             Some(DiffPlace::Lines(starts)) => starts.as_slice(),
             _ => &[],
@@ -134,7 +140,7 @@ impl Diff {
                 };
                 let old = old.clone().unwrap_or_default();
                 let mut diff = Self::empty(change.path.clone(), fate, old, Arc::clone(new));
-                diff.compare(first, context);
+                diff.compare(first, context, open);
                 vec![diff]
             }
             DiffChange::Patch(text) => patch::read(&change.path, text, starts),
@@ -142,8 +148,8 @@ impl Diff {
     }
 
     /// Fills in the rows. `first`: the line of the file that both texts begin on; `context`: how many unchanged
-    /// lines stay around changes.
-    fn compare(&mut self, first: Option<u32>, context: usize) {
+    /// lines stay around changes; `open`: the gaps that are none.
+    fn compare(&mut self, first: Option<u32>, context: usize, open: &[u32]) {
         if self.old.contains('\0') || self.new.contains('\0') {
             self.fate = Fate::Binary;
             return;
@@ -161,7 +167,7 @@ impl Diff {
                     same += from.len();
                     let head = if index == 0 { 0 } else { context };
                     let tail = if index + 1 == last { 0 } else { context };
-                    self.push_context(&new, from, to, head, tail);
+                    self.push_context(&new, from, to, (head, tail), open);
                 }
                 DiffTag::Delete => self.push_lines(RowKind::Minus, &old, from),
                 DiffTag::Insert => self.push_lines(RowKind::Plus, &new, to),
@@ -202,16 +208,19 @@ impl Diff {
         ranges: &[Range<u32>],
         from: Range<usize>,
         to: Range<usize>,
-        head: usize,
-        tail: usize,
+        (head, tail): (usize, usize),
+        open: &[u32],
     ) {
         let count = to.len();
         let hidden = count.saturating_sub(head.saturating_add(tail));
+        let first = index(to.start.saturating_add(head));
+        let hidden = if open.contains(&first) { 0 } else { hidden };
         for (at, (old, new)) in from.zip(to).enumerate() {
             if hidden > 1 && at >= head && at < head + hidden {
                 if at == head {
                     let kind = RowKind::Gap(u32::try_from(hidden).unwrap_or(u32::MAX));
-                    self.rows.push(Row { kind, old_line: 0, new_line: 0, start: 0, end: 0, pair: None });
+                    let pair = Some(first);
+                    self.rows.push(Row { kind, old_line: 0, new_line: 0, start: 0, end: 0, pair });
                 }
                 continue;
             }
@@ -275,6 +284,16 @@ impl Diff {
     fn text(&self, row: &Row) -> &str {
         let source = if matches!(row.kind, RowKind::Minus | RowKind::Meta) { &self.old } else { &self.new };
         source.get(row.start as usize..row.end as usize).unwrap_or_default()
+    }
+
+    /// The lines of the new text, from 0, at which gaps begin that can be opened and lie in these rows of a layout.
+    pub fn gaps(&self, rows: Range<usize>, layout: Layout) -> Vec<u32> {
+        let row_of = |at: usize| match layout {
+            Layout::Unified => self.rows.get(at),
+            Layout::SideBySide => self.rows.get(self.sides.get(at)?.left? as usize),
+        };
+        let gap = |row: &Row| if matches!(row.kind, RowKind::Gap(_)) { row.pair } else { None };
+        rows.filter_map(row_of).filter_map(gap).collect()
     }
 
     /// The first line of the new file that is shown, where the numbers are known.

@@ -102,7 +102,11 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
             return act.or_else(|| keymap.edit(key).map(Event::Line)).into_iter().collect();
         }
         Focus::Browse => {
-            return keymap.lookup(Context::Browse, key).map(|action| acted(action, view)).unwrap_or_default();
+            let action = keymap.lookup(Context::Browse, key);
+            return match action {
+                Some(Action::OpenGap) => open_gap(state, view),
+                _ => action.map(|action| acted(action, view)).unwrap_or_default(),
+            };
         }
         _ if view.composer.is_empty() => Context::EmptyPrompt,
         _ => Context::Main,
@@ -120,6 +124,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
             }
             vec![Event::Act(action)]
         }
+        Some(Action::OpenGap) => open_gap(state, view),
         Some(action) => acted(action, view),
         None if view.composer.on_key(key) => vec![draft(view)],
         None => Vec::new(),
@@ -144,6 +149,13 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
             None
         }
     }
+}
+
+/// Only the screen knows which gap is meant.
+fn open_gap(state: &State, view: &ViewState) -> Vec<Event> {
+    let marked = state.active_session().and_then(|session| session.selected);
+    let gap = view.transcript().and_then(|shown| shown.gap_on_screen(marked));
+    vec![Event::Act(gap.map_or(Action::OpenGap, |(item, gap)| Action::OpenThisGap(item, gap)))]
 }
 
 /// A wish, after what is on the screen where it counts from there.

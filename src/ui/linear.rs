@@ -152,6 +152,7 @@ impl Linear {
             diff_layout: DiffLayout::Unified,
             shows_thoughts: false,
             folder: session.place.folder(),
+            sideways: None,
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Look<'a> {
     pub shows_thoughts: bool,
     /// The session's folder, absolute: paths below it are shown relative.
     pub folder: &'a Path,
+    /// How many columns of tables that are too wide are left out on the left; `None`: such tables are lists.
+    pub sideways: Option<u16>,
 }
 
 impl Look<'_> {

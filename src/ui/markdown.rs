@@ -18,6 +18,7 @@ use super::text::mark::Mark;
 
 mod code;
 mod fence;
+mod math;
 mod plain;
 mod prose;
 mod table;
@@ -64,6 +65,8 @@ pub struct Markdown {
     frozen_languages: usize,
     definitions: Definitions,
     code: CodeState,
+    /// Columns of its tables that stand beyond the edge, as far as they were drawn.
+    sideways: u16,
     stats: Stats,
 }
 
@@ -155,6 +158,11 @@ impl Markdown {
         &self.blocks
     }
 
+    /// How far its tables can be moved sideways, in their columns; more than that shows nothing new.
+    pub fn sideways(&self) -> u16 {
+        self.sideways
+    }
+
     /// What was done so far.
     pub fn stats(&self) -> Stats {
         self.stats
@@ -167,7 +175,8 @@ impl Markdown {
         self.stats.drawn_blocks += 1;
         match block.kind {
             BlockKind::Prose => {
-                let mut lines = prose::draw(text, &self.definitions, look, cols);
+                let (mut lines, sideways) = prose::draw(text, &self.definitions, look, cols);
+                self.sideways = self.sideways.max(sideways);
                 if index > 0
                     && !block.has_gap
                     && let Some(first) = lines.first_mut()

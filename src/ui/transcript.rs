@@ -20,11 +20,13 @@ use super::look::Look;
 
 mod find;
 mod group;
+mod heights;
 mod lead;
 mod list;
 mod paint;
 mod select;
 
+use heights::Heights;
 use list::List;
 use select::Select;
 
@@ -64,6 +66,9 @@ pub struct TranscriptView {
     height: usize,
     /// The first row of the last frame.
     last_top: Place,
+    /// Columns of tables that are left out on the left.
+    sideways: u16,
+    heights: Heights,
     select: Select,
 }
 
@@ -90,6 +95,7 @@ struct Place {
 enum Wish {
     Lines(i32),
     Pages(i32),
+    Sideways(i32),
     Top,
     Show(ItemId),
     /// To the top of the screen.
@@ -115,6 +121,7 @@ struct LookKey {
     epoch: u32,
     shows_thoughts: bool,
     diff_layout: DiffLayout,
+    sideways: Option<u16>,
     check: &'static str,
 }
 
@@ -127,6 +134,11 @@ impl TranscriptView {
     /// Scrolls by screens, less two lines; negative: up.
     pub fn scroll_pages(&mut self, pages: i32) {
         self.wishes.push(Wish::Pages(pages));
+    }
+
+    /// Moves tables that are too wide by so many of their columns; negative: to the left.
+    pub fn scroll_sideways(&mut self, columns: i32) {
+        self.wishes.push(Wish::Sideways(columns));
     }
 
     /// To the beginning.
@@ -194,12 +206,13 @@ impl TranscriptView {
             epoch: highlight::epoch(),
             shows_thoughts: look.shows_thoughts,
             diff_layout: look.diff_layout,
+            sideways: look.sideways,
             check: look.glyphs.check,
         };
         if self.look.as_ref() != Some(&key) {
             let is_same_shape = self.look.as_ref().is_some_and(|look| {
-                (look.cols, look.shows_thoughts, look.diff_layout)
-                    == (key.cols, key.shows_thoughts, key.diff_layout)
+                (look.cols, look.shows_thoughts, look.diff_layout, look.sideways)
+                    == (key.cols, key.shows_thoughts, key.diff_layout, key.sideways)
             });
             if !is_same_shape {
                 self.clear_selection();
@@ -207,6 +220,26 @@ impl TranscriptView {
             self.look = Some(key);
             self.look_rev += 1;
         }
+    }
+
+    /// Moves tables as it was wished, no further than the widest one that is near the screen.
+    fn move_sideways(&mut self) {
+        let is_sideways = |wish: &Wish| matches!(wish, Wish::Sideways(_));
+        if !self.wishes.iter().any(is_sideways) {
+            return;
+        }
+        let cells = self.cells.values().filter(|cell| cell.last_used == self.frame);
+        let most = cells.map(|cell| cell.layout.sideways()).max().unwrap_or(0);
+        for wish in &self.wishes {
+            if let Wish::Sideways(columns) = wish {
+                self.sideways = i32::from(self.sideways)
+                    .saturating_add(*columns)
+                    .clamp(0, i32::from(most))
+                    .try_into()
+                    .unwrap_or(0);
+            }
+        }
+        self.wishes.retain(|wish| !is_sideways(wish));
     }
 
     /// Lets go of drawings that are far from the screen.
@@ -249,6 +282,8 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         let wants_hit = view.wants_hit;
         *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
     }
+    view.move_sideways();
+    let look = &Look { sideways: Some(view.sideways), ..*look };
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;
@@ -267,6 +302,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         view.cells.clear();
         view.anchor = Anchor::Follow;
         view.clear_selection();
+        view.heights.clear();
     }
     view.item_count = count;
     view.select.area = area;
@@ -277,6 +313,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         view.seen_items = count;
     }
     let mut list = List::new(session, view, look, cols);
+    list.follow_heights();
     paint::draw(&mut list, top, area, buf);
     view.last_top = top;
     view.follow_edge(top);

@@ -171,6 +171,9 @@ impl ViewState {
         match command {
             ViewCommand::ScrollLines(lines) => self.with_transcript(|view| view.scroll_lines(lines)),
             ViewCommand::ScrollPages(pages) => self.with_transcript(|view| view.scroll_pages(pages)),
+            ViewCommand::ScrollSideways(columns) => {
+                self.with_transcript(|view| view.scroll_sideways(columns));
+            }
             ViewCommand::ScrollTop => self.with_transcript(TranscriptView::scroll_top),
             ViewCommand::ScrollEnd => self.with_transcript(TranscriptView::scroll_end),
             ViewCommand::ShowSelected => self.wants_selected = Some(false),

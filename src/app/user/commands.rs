@@ -125,6 +125,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ScrollLineUp => fx.push(Effect::View(ViewCommand::ScrollLines(-1))),
         Action::ScrollLineDown => fx.push(Effect::View(ViewCommand::ScrollLines(1))),
         Action::Scroll(lines) => fx.push(Effect::View(ViewCommand::ScrollLines(i32::from(lines)))),
+        Action::ScrollLeft => fx.push(Effect::View(ViewCommand::ScrollSideways(-1))),
+        Action::ScrollRight => fx.push(Effect::View(ViewCommand::ScrollSideways(1))),
         Action::ScrollPageUp | Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollPages(-1))),
         Action::ScrollPageDown | Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollPages(1))),
         Action::ScrollTop | Action::First => fx.push(Effect::View(ViewCommand::ScrollTop)),

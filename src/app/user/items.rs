@@ -7,7 +7,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand, flow,
 };
-use crate::model::{Action, DiffPlace, FileDiff, Fold, FoldRules, ItemId, Location, Role, Target};
+use crate::model::{Action, DiffPlace, FileDiff, Fold, FoldRules, Gap, ItemId, Location, Role, Target};
 
 use super::{open, say};
 
@@ -45,6 +45,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::InspectItem => inspect(state, fx),
         Action::OpenLocation => open_location(state, fx),
         Action::ToggleContext => toggle_context(state, fx),
+        Action::OpenGap => say(state, "No gap of a change is on the screen.", fx),
+        Action::OpenThisGap(id, gap) => open_gap(state, id, gap),
         _ => return false,
     }
     true
@@ -123,9 +125,22 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     };
     session.transcript.edit(id, |item| {
         item.shows_context = !item.shows_context;
+        item.open_gaps.clear();
         if item.shows_context {
             item.is_open = Some(true);
         }
+    });
+}
+
+/// Shows the lines that a gap leaves out.
+fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    session.transcript.edit(id, |item| {
+        if !item.open_gaps.contains(&gap) {
+            item.open_gaps.push(gap);
+        }
+        // In a preview they might lie below its end.
+        item.is_open = Some(true);
     });
 }
 

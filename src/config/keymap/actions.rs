@@ -34,7 +34,10 @@ macro_rules! actions {
                 $(Action::$variant => Some($name),)+
                 Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
                 Action::ShowTab(place) => TABS.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
-                Action::Scroll(_) | Action::ToggleItem(_) | Action::Mark(_) => None,
+                Action::Scroll(_)
+                | Action::ToggleItem(_)
+                | Action::OpenThisGap(..)
+                | Action::Mark(_) => None,
             }
         }
     };
@@ -55,6 +58,8 @@ actions! {
     ScrollLineDown, "scroll-line-down", false, "Scroll down by a line";
     ScrollTop, "scroll-top", true, "Go to the beginning";
     ScrollEnd, "scroll-end", true, "Go to the end and follow it";
+    ScrollLeft, "scroll-left", false, "Move wide tables to the columns before";
+    ScrollRight, "scroll-right", false, "Move wide tables to the columns behind";
     OpenSearch, "open-search", true, "Search the transcript";
     NextHit, "next-hit", false, "To the next hit";
     PreviousHit, "previous-hit", false, "To the hit before";
@@ -74,7 +79,8 @@ actions! {
     ToggleAllFolds, "toggle-all-folds", true, "Open or fold all items";
     ToggleThoughts, "toggle-thoughts", true, "Show or hide thoughts";
     TogglePlan, "toggle-plan", true, "Open or fold the plan";
-    ToggleContext, "toggle-context", true, "Show or hide the unchanged lines of a change";
+    OpenGap, "open-gap", false, "Show the unchanged lines of one gap in a change";
+    ToggleContext, "toggle-context", true, "Show or hide all unchanged lines of a change";
     InspectItem, "inspect-item", true, "Show input and output of the marked call as they came";
     OpenLocation, "open-location", true, "Open what the marked call works on in the editor";
     ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";

@@ -116,6 +116,7 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
         diff_layout: crate::app::DiffLayout::Auto,
         shows_thoughts: false,
         folder: std::path::Path::new("/"),
+        sideways: None,
     };
     let told = || picture::lines(&data, "image/png", "", &look, 60);
 

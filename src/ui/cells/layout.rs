@@ -10,12 +10,13 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart, Session};
-use crate::model::{ContentBlock, TerminalId, ToolContent};
+use crate::model::{ContentBlock, Gap, TerminalId, ToolContent};
 use crate::ui::diff::{Diff, Layout as DiffColumns};
 use crate::ui::look::Look;
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::picture;
 use crate::ui::terminal::Screen;
+use crate::ui::text::mark::Mark;
 use crate::ui::theme::Role;
 
 use super::{DiffKey, block_lines, message, other, tool};
@@ -206,6 +207,23 @@ impl Layout {
         };
         piece.height = Some(lines.len());
         piece.lines = Some(lines);
+    }
+
+    /// The gap that a line of a piece stands for, if it does.
+    pub fn gap_at(&self, piece: usize, line: usize) -> Option<Gap> {
+        let piece = self.pieces.get(piece)?;
+        let lines = piece.lines.as_deref()?;
+        let Source::Diff { diff, rows, columns } = &piece.source else { return None };
+        let is_gap = |line: &Line<'_>| line.spans.first().is_some_and(|it| Mark::of(it.style).has(Mark::GAP));
+        let place = lines.get(..line)?.iter().filter(|line| is_gap(line)).count();
+        let gaps = self.diffs.get(*diff)?.gaps(rows.clone(), *columns);
+        let line = lines.get(line).filter(|line| is_gap(line)).and(gaps.get(place))?;
+        Some(Gap { change: u32::try_from(*diff).ok()?, line: *line })
+    }
+
+    /// How far its tables can be moved sideways.
+    pub fn sideways(&self) -> u16 {
+        self.texts.iter().map(|text| text.markdown.sideways()).max().unwrap_or(0)
     }
 
     /// A Markdown text of the item.

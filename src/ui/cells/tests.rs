@@ -17,6 +17,7 @@ fn look(theme: &Theme) -> Look<'_> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
+        sideways: None,
     }
 }
 

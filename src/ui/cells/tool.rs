@@ -21,7 +21,7 @@ use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
+use super::{Shown, changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -57,9 +57,9 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     layout.is_live = tool.status == ToolStatus::InProgress;
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
     let changes = changes_of(tool);
-    let key = diff_key(tool, &changes, item.shows_context);
+    let key = diff_key(tool, &changes, Shown::of(item));
     if key != layout.diff_key || (layout.diffs.is_empty() && !changes.is_empty()) {
-        layout.diffs = compute(tool, &changes, item.shows_context);
+        layout.diffs = compute(tool, &changes, &key.0);
         layout.diff_key = key;
     }
     let cols = context.cols.saturating_sub(layout.indent);

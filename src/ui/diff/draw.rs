@@ -146,7 +146,8 @@ impl Pen<'_> {
             };
             let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
             let text = crate::ui::text::truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
-            return vec![vec![Mark::NO_LINE.span(text, theme.style(Role::DiffMeta))]];
+            let mark = if row.pair.is_some() { Mark::GAP } else { Mark::NO_LINE };
+            return vec![vec![mark.span(text, theme.style(Role::DiffMeta))]];
         }
         let (role, word, mark) = match row.kind {
             RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.look.glyphs.minus),

@@ -38,6 +38,7 @@ fn look(theme: &Theme) -> Look<'_> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
+        sideways: None,
     }
 }
 
@@ -86,6 +87,32 @@ fn all_unchanged_lines_can_be_shown() {
     let diff = &Diff::of_whole(&change(Some(&old), &new), None)[0];
     let rows = draw(diff, Layout::Unified, 40);
     assert_eq!((rows.len(), rows[0].as_str(), rows[40].as_str()), (41, "  1   line 1", " 40   line 40"));
+}
+
+#[test]
+fn one_gap_can_be_opened() {
+    let old = numbered(60);
+    let new = old.replace("line 20\n", "line twenty\n").replace("line 50\n", "line fifty\n");
+    let change = change(Some(&old), &new);
+    let folded = &Diff::of(&change, None)[0];
+    let rows = folded.len(Layout::Unified);
+    assert_eq!(folded.gaps(0..rows, Layout::Unified), [0, 23, 53]);
+    assert_eq!(folded.gaps(0..folded.len(Layout::SideBySide), Layout::SideBySide), [0, 23, 53]);
+    let open = &Diff::of_open(&change, None, &[23])[0];
+    assert_eq!(open.gaps(0..open.len(Layout::Unified), Layout::Unified), [0, 53]);
+    let texts = draw(open, Layout::Unified, 40);
+    assert_eq!(texts.len(), rows - 1 + 23);
+    for line in ["line 24", "line 46"] {
+        assert!(texts.iter().any(|text| text.ends_with(line)), "{line}: {texts:?}");
+    }
+    assert!(!texts.iter().any(|text| text.ends_with("line 10")), "the others stay shut");
+    // What a patch leaves out is not known.
+    let patch = FileDiff {
+        path: "a".into(),
+        change: DiffChange::Patch("@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9,2 +9,2 @@\n a\n-b\n+c\n".into()),
+    };
+    let patch = &Diff::of(&patch, None)[0];
+    assert!(patch.gaps(0..99, Layout::Unified).is_empty());
 }
 
 #[test]

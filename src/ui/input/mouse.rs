@@ -17,9 +17,16 @@ const WHEEL_LINES: i16 = 3;
 
 /// Wheel and left button, which selects text where it is moved; moves and the other buttons do nothing.
 pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
+    let act = |action: Action| vec![Event::Act(action)];
     let scroll = |lines: i16| vec![Event::Act(Action::Scroll(lines))];
     let at = Position::new(mouse.column, mouse.row);
     match mouse.kind {
+        MouseEventKind::ScrollUp if mouse.modifiers.contains(KeyModifiers::SHIFT) => act(Action::ScrollLeft),
+        MouseEventKind::ScrollDown if mouse.modifiers.contains(KeyModifiers::SHIFT) => {
+            act(Action::ScrollRight)
+        }
+        MouseEventKind::ScrollLeft => act(Action::ScrollLeft),
+        MouseEventKind::ScrollRight => act(Action::ScrollRight),
         // Reading is no answer: the wheel does not hold the grace period up.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
@@ -42,6 +49,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
             let released = view.transcript_mut().map_or(Released::Nothing, TranscriptView::release);
             match released {
                 Released::Selected if view.copies_on_select => vec![Event::Act(Action::CopySelection)],
+                Released::Gap(item, gap) => vec![Event::Act(Action::OpenThisGap(item, gap))],
                 Released::Click(item) => vec![Event::Act(Action::ToggleItem(item))],
                 Released::Selected | Released::Nothing => Vec::new(),
             }

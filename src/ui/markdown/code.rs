@@ -163,7 +163,13 @@ fn label(language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
         return Vec::new();
     }
     let base = look.theme.style(Role::CodeBlock);
-    let text = crate::ui::text::truncate(&language, usize::from(cols).saturating_sub(2));
+    let text = match language.to_ascii_lowercase().as_str() {
+        "mermaid" | "dot" | "graphviz" | "plantuml" | "puml" | "d2" => {
+            format!("{language} {} source of a diagram", look.glyphs.dot)
+        }
+        _ => language,
+    };
+    let text = crate::ui::text::truncate(&text, usize::from(cols).saturating_sub(2));
     let text = Span::styled(text, base.patch(look.theme.style(Role::CodeLanguage)));
     vec![padded(Mark::NO_LINE.row(text.into()), base, cols)]
 }

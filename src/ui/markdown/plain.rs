@@ -25,6 +25,7 @@ pub fn plain_text(source: &str, now: Instant) -> String {
         diff_layout: DiffLayout::Unified,
         shows_thoughts: false,
         folder: Path::new(""),
+        sideways: None,
     };
     let mut markdown = Markdown::of(source);
     let mut rows = Vec::new();

@@ -14,24 +14,26 @@ use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
 
+use super::math::{self, Formulas};
 use super::table::Table;
 use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key};
 
 /// What quotes and lists leave to the text at least.
 const LEAST_TEXT_COLS: usize = 4;
 
-/// Draws the source of one top-level block.
-pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+/// Draws the source of one top-level block. Says too how far it can be moved sideways.
+pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
     let resolve = |link: BrokenLink<'_>| {
         let target = links.get(&label_key(&link.reference))?;
         Some((CowStr::from(target.clone()), CowStr::from("")))
     };
-    let mut writer = Writer::new(look, cols);
-    for event in Parser::new_with_broken_link_callback(text, OPTIONS, Some(resolve)) {
+    let (text, formulas) = math::hide(text);
+    let mut writer = Writer::new(look, cols, &formulas);
+    for event in Parser::new_with_broken_link_callback(&text, OPTIONS, Some(resolve)) {
         writer.on(event);
     }
     writer.flush();
-    writer.out
+    (writer.out, writer.sideways)
 }
 
 /// What stands around the text.
@@ -59,12 +61,17 @@ struct Writer<'a> {
     links: Vec<(LinkType, String, usize)>,
     table: Option<Table>,
     code: Option<(String, String)>,
+    formulas: &'a Formulas<'a>,
+    /// Columns of tables that stand beyond the edge.
+    sideways: u16,
 }
 
 impl<'a> Writer<'a> {
-    fn new(look: &'a Look<'a>, cols: u16) -> Self {
+    fn new(look: &'a Look<'a>, cols: u16, formulas: &'a Formulas<'a>) -> Self {
         Self {
             look,
+            formulas,
+            sideways: 0,
             cols: cols.max(4),
             out: Vec::new(),
             lines: vec![Vec::new()],
@@ -83,25 +90,41 @@ impl<'a> Writer<'a> {
             Event::Start(tag) => self.on_start(tag),
             Event::End(tag) => self.on_end(tag),
             Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&text),
-                None => self.push(&text, Style::default()),
+                Some((_, code)) => code.push_str(&self.formulas.restore(&text)),
+                None => {
+                    let formulas = self.formulas;
+                    for (text, is_formula) in formulas.parts(&text) {
+                        let role = is_formula.then(|| self.look.theme.style(Role::InlineCode));
+                        self.push(text, role.unwrap_or_default());
+                    }
+                }
             },
-            Event::Code(text) => self.push(&text, self.look.theme.style(Role::InlineCode)),
+            Event::Code(text) => {
+                self.push(&self.formulas.restore(&text), self.look.theme.style(Role::InlineCode));
+            }
             Event::InlineMath(text) => {
-                self.push(&format!("${text}$"), self.look.theme.style(Role::InlineCode));
+                self.push(
+                    &format!("${}$", self.formulas.restore(&text)),
+                    self.look.theme.style(Role::InlineCode),
+                );
             }
             Event::DisplayMath(text) => {
-                self.push(&format!("$${text}$$"), self.look.theme.style(Role::InlineCode));
+                self.push(
+                    &format!("$${}$$", self.formulas.restore(&text)),
+                    self.look.theme.style(Role::InlineCode),
+                );
             }
             Event::InlineHtml(text) => {
                 let tag: String = text.chars().filter(|c| !c.is_whitespace()).collect();
                 if matches!(tag.to_ascii_lowercase().as_str(), "<br>" | "<br/>") {
                     self.break_line();
                 } else {
-                    self.push(&text, self.look.theme.style(Role::TextDim));
+                    self.push(&self.formulas.restore(&text), self.look.theme.style(Role::TextDim));
                 }
             }
-            Event::Html(text) => self.push(&text, self.look.theme.style(Role::TextDim)),
+            Event::Html(text) => {
+                self.push(&self.formulas.restore(&text), self.look.theme.style(Role::TextDim));
+            }
             Event::SoftBreak => self.push(" ", Style::default()),
             Event::HardBreak => self.break_line(),
             Event::Rule => {
@@ -210,15 +233,17 @@ impl<'a> Writer<'a> {
             Tag::Strikethrough => self.push_style(Style::default().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { link_type, dest_url, .. } => {
                 let at = self.text_bytes();
-                let style = self.link_style(&dest_url);
-                self.links.push((link_type, one_line(&dest_url), at));
+                let target = self.formulas.restore(&dest_url);
+                let style = self.link_style(&target);
+                self.links.push((link_type, one_line(&target), at));
                 self.push_style(style);
             }
             Tag::Image { link_type, dest_url, .. } => {
                 self.push("image ", theme.style(Role::TextDim));
                 let at = self.text_bytes();
-                let style = self.link_style(&dest_url);
-                self.links.push((link_type, one_line(&dest_url), at));
+                let target = self.formulas.restore(&dest_url);
+                let style = self.link_style(&target);
+                self.links.push((link_type, one_line(&target), at));
                 self.push_style(style);
             }
             _ => {}
@@ -266,7 +291,9 @@ impl<'a> Writer<'a> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let room = usize::from(self.cols).saturating_sub(self.prefix_cols());
-                    self.place(table.draw(self.look, u16::try_from(room).unwrap_or(u16::MAX)));
+                    let (lines, hidden) = table.draw(self.look, u16::try_from(room).unwrap_or(u16::MAX));
+                    self.sideways = self.sideways.max(hidden);
+                    self.place(lines);
                 }
                 self.has_gap = true;
             }

@@ -1,4 +1,4 @@
-//! Tables: columns that fit, cells that wrap; a list of fields where even that cannot be.
+//! Tables: columns that fit, cells that wrap; where even that cannot be, some columns at a time.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -6,11 +6,14 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{width, wrap_line, wrap_prefixed};
+use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 
 /// A column is never narrower than this (or its widest cell).
 const COLUMN_MIN_COLS: usize = 6;
+
+/// Columns are this wide when not all of them fit, if they need it.
+const COLUMN_GOOD_COLS: usize = 20;
 
 /// The text of a cell, with styles.
 pub(super) type Cell = Vec<Span<'static>>;
@@ -38,11 +41,11 @@ impl Table {
         }
     }
 
-    /// Draws the table within so many columns.
-    pub fn draw(&self, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    /// Draws the table within so many columns. Says too how many of its own stand beyond the edge.
+    pub fn draw(&self, look: &Look<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
         let count = self.head.len().max(self.rows.iter().map(Vec::len).max().unwrap_or(0));
         if count == 0 {
-            return Vec::new();
+            return (Vec::new(), 0);
         }
         let all = || std::iter::once(&self.head).chain(&self.rows);
         let mut widths = vec![1_usize; count];
@@ -53,50 +56,74 @@ impl Table {
         }
         let room = usize::from(cols).saturating_sub(3 * (count - 1));
         let least: usize = widths.iter().map(|cols| (*cols).min(COLUMN_MIN_COLS)).sum();
-        if least > room {
-            return self.draw_fields(look, cols);
+        if least <= room {
+            narrow(&mut widths, room);
+            let shown: Vec<(usize, usize)> = widths.into_iter().enumerate().collect();
+            return (self.draw_columns(&shown, look), 0);
         }
-        narrow(&mut widths, room);
+        let shown =
+            look.sideways.and_then(|left_out| window(&widths, usize::from(left_out), usize::from(cols)));
+        let Some(shown) = shown else { return (self.draw_fields(look, cols), 0) };
+        let mut out = self.draw_columns(&shown, look);
+        let first = shown.get(1).map_or(1, |(column, _)| *column);
+        let (before, behind) = (first - 1, count - first - (shown.len() - 1));
+        out.push(more(before, behind, look, cols));
+        (out, u16::try_from(before + behind).unwrap_or(u16::MAX))
+    }
+
+    /// Draws some columns, each in a width. Rules part rows only where one of both is more than a line.
+    fn draw_columns(&self, shown: &[(usize, usize)], look: &Look<'_>) -> Vec<Line<'static>> {
+        let widths: Vec<usize> = shown.iter().map(|(_, cols)| *cols).collect();
+        let is_tall = |row: &[Cell]| {
+            shown.iter().any(|(column, cols)| row.get(*column).is_some_and(|cell| cell_cols(cell) > *cols))
+        };
         let mut out = Vec::new();
-        let is_wrapped = all().any(|row| row.iter().zip(&widths).any(|(cell, cols)| cell_cols(cell) > *cols));
-        self.draw_row(&self.head, &widths, look, &mut out);
+        self.draw_row(&self.head, shown, look, &mut out);
         out.push(rule(&widths, look));
+        let mut was_tall = false;
         for (index, row) in self.rows.iter().enumerate() {
-            if is_wrapped && index > 0 {
+            let is_tall = is_tall(row);
+            if index > 0 && (is_tall || was_tall) {
                 out.push(rule(&widths, look));
             }
-            self.draw_row(row, &widths, look, &mut out);
+            was_tall = is_tall;
+            self.draw_row(row, shown, look, &mut out);
         }
         out
     }
 
-    fn draw_row(&self, row: &[Cell], widths: &[usize], look: &Look<'_>, out: &mut Vec<Line<'static>>) {
+    fn draw_row(
+        &self,
+        row: &[Cell],
+        shown: &[(usize, usize)],
+        look: &Look<'_>,
+        out: &mut Vec<Line<'static>>,
+    ) {
         let border = look.theme.style(Role::TableBorder);
-        let wrapped: Vec<Vec<Line<'static>>> = widths
+        let wrapped: Vec<Vec<Line<'static>>> = shown
             .iter()
-            .enumerate()
-            .map(|(index, cols)| {
-                let cell = row.get(index).cloned().unwrap_or_default();
+            .map(|(column, cols)| {
+                let cell = row.get(*column).cloned().unwrap_or_default();
                 wrap_line(&Line::from(cell), u16::try_from(*cols).unwrap_or(u16::MAX))
             })
             .collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
         for at in 0..height {
             let mut spans = Vec::new();
-            for (index, (lines, cols)) in wrapped.iter().zip(widths).enumerate() {
+            for (index, (lines, (column, cols))) in wrapped.iter().zip(shown).enumerate() {
                 if index > 0 {
                     spans.push(Mark::CELL.span(format!(" {} ", look.glyphs.pipe), border));
                 }
                 let cell = lines.get(at).map(|line| line.spans.clone()).unwrap_or_default();
                 let spare = cols.saturating_sub(cell_cols(&cell));
-                let left = match self.alignments.get(index) {
+                let left = match self.alignments.get(*column) {
                     Some(Alignment::Right) => spare,
                     Some(Alignment::Center) => spare / 2,
                     _ => 0,
                 };
                 push_blank(&mut spans, left);
                 spans.extend(cell);
-                if index + 1 < widths.len() {
+                if index + 1 < shown.len() {
                     push_blank(&mut spans, spare - left);
                 }
             }
@@ -128,6 +155,46 @@ impl Table {
         }
         out
     }
+}
+
+/// The columns that are shown when not all of them fit: the first one, which says what a row is about, and as many as
+/// there is room for behind those that are left out; each with its width. `None`: not even two fit.
+fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, usize)>> {
+    let good = |column: usize| widths.get(column).map_or(1, |cols| (*cols).min(COLUMN_GOOD_COLS));
+    let least = |column: usize| good(column).min(COLUMN_MIN_COLS);
+    let fits = |from: usize, count: usize, each: &dyn Fn(usize) -> usize| {
+        let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
+        each(0) + all <= cols
+    };
+    let last = widths.len() - 1;
+    // As far as the last column comes into view, but no further.
+    let mut from = 1 + left_out.min(last.saturating_sub(1));
+    while from > 1 && fits(from - 1, last + 2 - from, &good) {
+        from -= 1;
+    }
+    let mut count = 1;
+    while from + count <= last && fits(from, count + 1, &good) {
+        count += 1;
+    }
+    if !fits(from, count, &least) {
+        return None;
+    }
+    let mut shown: Vec<usize> = std::iter::once(0).chain(from..from + count).collect();
+    let mut wide: Vec<usize> = shown.iter().map(|column| good(*column)).collect();
+    narrow(&mut wide, cols - 3 * count);
+    Some(shown.drain(..).zip(wide).collect())
+}
+
+/// Says how many columns stand beyond either edge.
+fn more(before: usize, behind: usize, look: &Look<'_>, cols: u16) -> Line<'static> {
+    let columns =
+        |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
+    let left = if before > 0 { format!("< {}", columns(before)) } else { String::new() };
+    let right = if behind > 0 { format!("{} >", columns(behind)) } else { String::new() };
+    let fill = usize::from(cols).saturating_sub(left.len() + right.len()).clamp(2, 4);
+    let blank = if left.is_empty() || right.is_empty() { String::new() } else { " ".repeat(fill) };
+    let text = truncate(&format!("{left}{blank}{right}"), usize::from(cols));
+    Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
 }
 
 fn cell_cols(cell: &[Span<'_>]) -> usize {

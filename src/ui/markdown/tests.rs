@@ -15,7 +15,7 @@ use crate::app::DiffLayout;
 use crate::ui::highlight;
 use crate::ui::look::Glyphs;
 use crate::ui::text::{link, width};
-use crate::ui::theme::Theme;
+use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 fn look(theme: &Theme) -> Look<'_> {
     Look {
@@ -26,6 +26,7 @@ fn look(theme: &Theme) -> Look<'_> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
+        sideways: Some(0),
     }
 }
 
@@ -103,7 +104,7 @@ fn loose_lists_nested_code_and_notes() {
 }
 
 #[test]
-fn tables_fit_by_wrapping_or_become_lists() {
+fn tables_fit_by_wrapping() {
     let source = "| name | what it does |\n|---|---:|\n| a | short |\n| bee | a long text that must wrap |\n";
     assert_eq!(
         texts(source, 24),
@@ -116,10 +117,61 @@ fn tables_fit_by_wrapping_or_become_lists() {
             "     │         must wrap",
         ]
     );
+    // Rows of one line stand close.
+    let calm = "|a|b|\n|---|---|\n|1|x|\n|2|x|\n|3|one two three four five six|\n|4|x|\n|5|x|\n";
+    let rules = texts(calm, 20).iter().filter(|line| line.contains('┼')).count();
+    assert_eq!(rules, 3, "below the head, above and below the tall row: {:?}", texts(calm, 20));
+}
+
+#[test]
+fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
     let wide = "|aaaaaaa|bbbbbbb|ccccccc|ddddddd|\n|---|---|---|---|\n|1111111|2222222|3333333|4444444|\n";
+    let theme = Theme::plain();
+    let draw = |left_out: Option<u16>, cols: u16| {
+        let mut markdown = Markdown::of(wide);
+        let look = Look { sideways: left_out, ..look(&theme) };
+        let lines = markdown.draw(0, wide, &look, cols);
+        let lines: Vec<String> = lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+        (lines, markdown.sideways())
+    };
+    let (lines, most) = draw(Some(0), 20);
+    assert_eq!(lines, ["aaaaaaa │ bbbbbbb", "────────┼────────", "1111111 │ 2222222", "2 more columns >"]);
+    assert_eq!(most, 2);
+    let (lines, _) = draw(Some(1), 20);
+    assert_eq!(lines[0], "aaaaaaa │ ccccccc");
+    assert_eq!(lines[3], "< 1 more column  1 …");
+    for beyond in [2, 3, 99] {
+        let (lines, _) = draw(Some(beyond), 20);
+        assert_eq!((lines[0].as_str(), lines[3].as_str()), ("aaaaaaa │ ddddddd", "< 2 more columns"));
+    }
+    let (lines, most) = draw(None, 20);
+    assert_eq!(lines, ["aaaaaaa: 1111111", "bbbbbbb: 2222222", "ccccccc: 3333333", "ddddddd: 4444444"]);
+    assert_eq!(most, 0);
+    assert!(draw(Some(0), 8).0[0].contains(':'), "where not even two columns fit");
+    for cols in 4..40 {
+        for left_out in 0..5 {
+            assert!(draw(Some(left_out), cols).0.iter().all(|line| width(line) <= usize::from(cols)));
+        }
+    }
+}
+
+#[test]
+fn formulas_and_diagrams_stay_readable() {
+    let source = r"Let \(a_b * c_d * e\) and $x_1 * y_2$ be. \[ \sum_i x_i \]";
+    assert_eq!(texts(source, 80), [source]);
+    let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
+    let lines = Markdown::of(source).draw(0, source, &look(&theme), 80);
+    let apart: Vec<&str> = lines[0]
+        .spans
+        .iter()
+        .filter(|span| span.style == theme.style(Role::Agent).patch(theme.style(Role::InlineCode)))
+        .map(|span| span.content.as_ref())
+        .collect();
+    assert_eq!(apart, [r"\(a_b * c_d * e\)", "$x_1 * y_2$", r"\[ \sum_i x_i \]"]);
+    assert_eq!(texts("`\\(code\\)`", 40), ["\\(code\\)"], "in code it is code");
     assert_eq!(
-        texts(wide, 20),
-        ["aaaaaaa: 1111111", "bbbbbbb: 2222222", "ccccccc: 3333333", "ddddddd: 4444444"]
+        texts("```mermaid\ngraph TD\n  A --> B\n```", 40),
+        [" mermaid · source of a diagram", " graph TD", "   A --> B"]
     );
 }
 

@@ -17,6 +17,7 @@ fn told(data: &Arc<str>, cols: u16) -> Vec<String> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/"),
+        sideways: None,
     };
     lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
 }

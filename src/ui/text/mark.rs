@@ -31,7 +31,10 @@ impl Mark {
     /// There is no line of text here, not even an empty one: a rule, a label.
     pub const NO_LINE: Self = Self((1 << 10) | Self::APART.0);
 
-    const ALL: u16 = 0b1111_1100_0000_0000;
+    /// Lines are left out here that can be shown.
+    pub const GAP: Self = Self((1 << 9) | Self::NO_LINE.0);
+
+    const ALL: u16 = 0b1111_1110_0000_0000;
 
     /// The marks in a style.
     pub fn of(style: Style) -> Self {

@@ -5,9 +5,10 @@ use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::is_picture;
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::look::Look;
+use crate::ui::markdown::PROSE_COLS;
 use crate::ui::picture;
 
-use super::{Anchor, Cell, Place, TranscriptView, Wish, find, group};
+use super::{Anchor, Cell, Place, TranscriptView, Wish, find, group, heights};
 
 /// The items, as the view sees them.
 pub(super) struct List<'a> {
@@ -39,6 +40,7 @@ impl<'a> List<'a> {
             top = match wish {
                 Wish::Lines(lines) => self.moved(from, lines),
                 Wish::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
+                Wish::Sideways(_) => top,
                 Wish::Top => Some(Place::default()),
                 Wish::Show(id) => self.shown(from, index_of(id)).or(top),
                 Wish::ShowAtTop(id) => self.head_of(index_of(id)).or(top),
@@ -276,6 +278,29 @@ impl<'a> List<'a> {
         let pieces = cell.layout.pieces.len();
         self.view.cells.insert(index, cell);
         pieces
+    }
+
+    /// Follows the items' heights, as far as they can be told without laying anything out.
+    pub fn follow_heights(&mut self) {
+        let mut all = std::mem::take(&mut self.view.heights);
+        let (rules, shows_thoughts) = (&self.session.folds, self.look.shows_thoughts);
+        all.follow(self.items.len(), self.cols.min(PROSE_COLS), |index| {
+            let Some(item) = self.items.get(index).filter(|_| !self.is_hidden(index)) else { return (0, 0) };
+            let (rows, bytes) = heights::guess(item, rules, shows_thoughts);
+            (rows + self.gap_before(index), bytes)
+        });
+        self.view.heights = all;
+    }
+
+    /// Takes note of the heights of items that are laid out.
+    pub fn measure(&mut self, first: usize, last: usize) {
+        for item in first..=last {
+            let Some(cell) = self.view.cells.get(&item) else { continue };
+            let gap = self.gap_before(item);
+            if let Some((_, Some(rows))) = heights::counted(&cell.layout, (0, 0), gap) {
+                self.view.heights.measure(item, rows);
+            }
+        }
     }
 
     /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.

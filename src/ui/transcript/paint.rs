@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::ItemBody;
+use crate::app::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
 use crate::ui::text::{put_line, put_text};
 use crate::ui::theme::Role;
@@ -11,7 +11,7 @@ use crate::ui::theme::Role;
 use super::find::{self, Frame};
 use super::list::List;
 use super::select::SeenRow;
-use super::{LEFT_COLS, Place, group};
+use super::{LEFT_COLS, Place, group, heights};
 
 /// Draws the rows from `top` on.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer) {
@@ -85,18 +85,32 @@ fn draw_piece(
     y
 }
 
-/// The bar works by items, with the fraction inside the first and the last one.
-fn draw_scroll_bar(list: &List<'_>, top: Place, bottom: Place, y: u16, area: Rect, buf: &mut Buffer) {
+/// The bar works by rows: those that were measured, and guesses for the others.
+#[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
+fn draw_scroll_bar(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rect, buf: &mut Buffer) {
     let count = list.items.len();
     let is_whole = top == Place::default() && bottom.item >= count && y <= area.bottom();
     if is_whole || count == 0 {
         return;
     }
-    let from = position(list, top);
-    let to = if list.view.is_following() { 1.0 } else { position(list, bottom) };
+    list.measure(top.item, bottom.item.min(count - 1));
+    let from = rows_before(list, top);
+    let to = from + usize::from(area.height);
+    // What is on the screen is there, whatever was guessed.
+    let total = list.view.heights.total().max(to).max(1);
     let height = f64::from(area.height);
-    let first = row(from * height, area.height.saturating_sub(1));
-    let behind = row((to * height).ceil(), area.height).max(first + 1);
+    let thumb = (height * height / total as f64).clamp(1.0, height);
+    let room = height - thumb;
+    let scrolled = total - usize::from(area.height).min(total);
+    let part = if list.view.is_following() { 1.0 } else { (from as f64 / scrolled.max(1) as f64).min(1.0) };
+    let first = row((part * room).round(), area.height.saturating_sub(1));
+    // Only at the very ends it seems to be there.
+    let first = if top != Place::default() && first == 0 && room >= 1.0 { 1 } else { first };
+    let is_at_end = list.view.is_following() || bottom.item >= count;
+    let thumb = row(thumb.round(), area.height).max(1);
+    let most = area.height.saturating_sub(thumb + u16::from(!is_at_end));
+    let first = first.min(most.max(u16::from(top != Place::default() && room >= 1.0)));
+    let behind = first + thumb;
     let x = area.right() - 1;
     for offset in 0..area.height {
         let is_thumb = offset >= first && offset < behind;
@@ -109,15 +123,36 @@ fn draw_scroll_bar(list: &List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     }
 }
 
-/// Where a place is, from 0 to 1.
-#[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
-fn position(list: &List<'_>, place: Place) -> f64 {
-    let pieces = list.view.cells.get(&place.item).map_or(1, |cell| cell.layout.pieces.len().max(1));
-    let height =
-        list.view.cells.get(&place.item).and_then(|cell| cell.layout.pieces.get(place.piece)?.height);
-    let inside = place.row as f64 / height.unwrap_or(1).max(1) as f64;
-    let item = (place.piece as f64 + inside.min(1.0)) / pieces as f64;
-    ((place.item as f64 + item.min(1.0)) / list.items.len().max(1) as f64).min(1.0)
+/// Rows above a place.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a fraction of a count of rows"
+)]
+fn rows_before(list: &List<'_>, place: Place) -> usize {
+    let above = list.view.heights.before(place.item);
+    let Some(cell) = list.view.cells.get(&place.item) else { return above };
+    let gap = list.gap_before(place.item);
+    let inside = match heights::counted(&cell.layout, (place.piece, place.row), gap) {
+        Some((rows, _)) => rows,
+        None => {
+            let bytes = list.items.get(place.item).map_or(0, text_bytes);
+            let part = heights::fraction(&cell.layout, (place.piece, place.row), bytes);
+            (part * list.view.heights.of(place.item) as f64) as usize
+        }
+    };
+    above + inside
+}
+
+/// Bytes of the texts of a message.
+fn text_bytes(item: &Item) -> usize {
+    let ItemBody::Message(message) = &item.body else { return 0 };
+    let texts = message.parts.iter().map(|part| match part {
+        MessagePart::Text(text) => text.len(),
+        MessagePart::Block(_) => 0,
+    });
+    texts.sum()
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the rows of a screen")]

@@ -14,7 +14,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::app::Session;
-use crate::model::ItemId;
+use crate::model::{Gap, ItemId};
 use crate::ui::look::Look;
 use crate::ui::text::mark::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
@@ -84,6 +84,7 @@ struct Held {
     place: Touched,
     unit: Unit,
     head: Option<ItemId>,
+    gap: Option<(ItemId, Gap)>,
     /// Whether the end was followed, and is to be followed again.
     followed: bool,
 }
@@ -117,6 +118,8 @@ pub enum Released {
     Selected,
     /// It was a click on the head of an item.
     Click(ItemId),
+    /// It was a click on a gap of a change.
+    Gap(ItemId, Gap),
 }
 
 impl TranscriptView {
@@ -139,7 +142,10 @@ impl TranscriptView {
             _ => Unit::Cell,
         };
         let head = self.item_at(at.y.saturating_sub(self.select.area.y)).filter(|_| count == 1);
-        self.select.held = Some(Held { at, place, unit, head, followed: self.is_following() });
+        let spot = place.spot;
+        let gap =
+            if count == 1 && !place.is_gap { self.gap_of(spot.item, spot.piece, spot.row) } else { None };
+        self.select.held = Some(Held { at, place, unit, head, gap, followed: self.is_following() });
         if unit != Unit::Cell {
             self.extend(place);
         }
@@ -173,11 +179,24 @@ impl TranscriptView {
         // Between two items there is nothing to select.
         let selected = self.select.selected.take_if(|selected| selected.from < selected.to);
         self.select.selected = selected;
-        match (selected, held.head) {
-            (Some(_), _) => Released::Selected,
-            (None, Some(id)) => Released::Click(id),
-            (None, None) => Released::Nothing,
+        match (selected, held.head, held.gap) {
+            (Some(_), ..) => Released::Selected,
+            (None, Some(id), _) => Released::Click(id),
+            (None, None, Some((id, gap))) => Released::Gap(id, gap),
+            (None, None, None) => Released::Nothing,
         }
+    }
+
+    fn gap_of(&self, item: usize, piece: usize, row: usize) -> Option<(ItemId, Gap)> {
+        let gap = self.cells.get(&item)?.layout.gap_at(piece, row)?;
+        Some((ItemId(item as u64), gap))
+    }
+
+    /// The first gap on the screen, as of the last frame; where an item is marked, the first one of that.
+    pub fn gap_on_screen(&self, marked: Option<ItemId>) -> Option<(ItemId, Gap)> {
+        let is_meant = |seen: &&SeenRow| marked.is_none_or(|marked| marked.0 == seen.item as u64);
+        let rows = self.select.seen.iter().filter(is_meant);
+        rows.filter_map(|seen| self.gap_of(seen.item, seen.piece, seen.row?)).next()
     }
 
     /// Whether text is selected.
@@ -398,6 +417,7 @@ pub(super) fn paint(view: &TranscriptView, look: &Look<'_>, buf: &mut Buffer) {
 pub fn selected_text(session: &Session, view: &mut TranscriptView, look: &Look<'_>) -> Option<String> {
     let selected = view.select.selected?;
     let cols = view.look.as_ref()?.cols;
+    let look = &Look { sideways: Some(view.sideways), ..*look };
     let mut text = Lines::default();
     let end = selected.to.item.min(session.transcript.items().len().saturating_sub(1));
     for (count, item) in (selected.from.item..=end).enumerate() {

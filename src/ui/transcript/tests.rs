@@ -72,6 +72,7 @@ fn look(theme: &Theme) -> Look<'_> {
         diff_layout: DiffLayout::Auto,
         shows_thoughts: false,
         folder: Path::new("/home/ada/shop"),
+        sideways: Some(0),
     }
 }
 

@@ -269,3 +269,91 @@ fn an_open_change_of_ten_thousand_lines_costs_a_screen() {
     kept(&mut view);
     assert!(rows_of(&render(&session, &mut view, 100, 30))[1].trim().starts_with("− old 0 "));
 }
+
+/// First row and length of the scroll bar's thumb.
+fn thumb(buf: &Buffer) -> (u16, u16) {
+    let x = buf.area.right() - 1;
+    let rows: Vec<u16> = (0..buf.area.height).filter(|y| buf[(x, *y)].symbol() == "▌").collect();
+    (rows.first().copied().unwrap_or(u16::MAX), u16::try_from(rows.len()).unwrap())
+}
+
+#[test]
+fn the_scroll_bar_counts_rows_and_not_items() {
+    let mut session = session();
+    for n in 0..5 {
+        push(&mut session, message(Role::User, &format!("question {n}")));
+    }
+    let long: String = (0..400).map(|n| format!("paragraph {n} with some words in it\n\n")).collect();
+    push(&mut session, message(Role::Agent, &long));
+    push(&mut session, message(Role::User, "the last one"));
+    let mut view = TranscriptView::default();
+    let buf = render(&session, &mut view, 60, 20);
+    assert_eq!(thumb(&buf), (19, 1), "20 of some 800 rows, at the end");
+    // In the midst of the long one, which is one item of seven.
+    view.scroll_lines(-400);
+    let (first, rows) = thumb(&render(&session, &mut view, 60, 20));
+    assert!((8..=11).contains(&first) && rows == 1, "{first}");
+    let mut last = first;
+    for _ in 0..20 {
+        view.scroll_pages(-1);
+        let (first, _) = thumb(&render(&session, &mut view, 60, 20));
+        assert!(first <= last, "it never goes the other way: {first} after {last}");
+        last = first;
+    }
+    assert!((1..=2).contains(&last), "{last}");
+    view.scroll_top();
+    assert_eq!(thumb(&render(&session, &mut view, 60, 20)).0, 0);
+}
+
+#[test]
+fn a_click_opens_the_gap_that_it_meets() {
+    use ratatui::layout::Position;
+    let numbered: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+    let new = numbered.replace("line 20\n", "line twenty\n").replace("line 50\n", "line fifty\n");
+    let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "Edit a.txt");
+    let change = DiffChange::Texts { old: Some(numbered.into()), new: new.into() };
+    call.content = vec![ToolContent::Diff(FileDiff { path: "a.txt".into(), change })];
+    let mut session = session();
+    let id = push_tool(&mut session, call);
+    let mut view = TranscriptView::default();
+    let buf = render(&session, &mut view, 60, 40);
+    let rows = rows_of(&buf);
+    let at = rows.iter().position(|row| row.contains("⋯ 23 unchanged lines")).expect("a gap between");
+    let at = Position::new(9, u16::try_from(at).unwrap());
+    view.press(at, start());
+    let released = view.release();
+    let gap = Gap { change: 0, line: 23 };
+    assert_eq!(released, Released::Gap(id, gap));
+    assert_eq!(
+        view.gap_on_screen(Some(id)),
+        Some((id, Gap { change: 0, line: 0 })),
+        "the first one on the screen"
+    );
+    assert_eq!(view.gap_on_screen(Some(ItemId(9))), None);
+    session.transcript.edit(id, |item| (item.open_gaps, item.is_open) = (vec![gap], Some(true)));
+    let shown = rows_of(&render(&session, &mut view, 60, 60)).join("\n");
+    assert!(shown.contains("line 30") && shown.contains("⋯ 16 unchanged lines"), "{shown}");
+    assert!(!shown.contains("line 10\n"));
+}
+
+#[test]
+fn wide_tables_are_moved_together_and_not_too_far() {
+    let mut session = session();
+    let head: String = (0..12).map(|n| format!("| column {n} ")).collect();
+    let cells: String = (0..12).map(|n| format!("| value {n} ")).collect();
+    let table = format!("{head}|\n{}|\n{cells}|\n", "|---".repeat(12));
+    push(&mut session, message(Role::Agent, &table));
+    let mut view = TranscriptView::default();
+    let shown = |view: &mut TranscriptView| rows_of(&render(&session, view, 50, 12)).join("\n");
+    let first = shown(&mut view);
+    assert!(first.contains("column 0") && first.contains("more columns >"), "{first}");
+    view.scroll_sideways(2);
+    let second = shown(&mut view);
+    assert!(second.contains("column 0") && second.contains("< 2 more columns"), "{second}");
+    assert!(!second.contains("column 1 "), "{second}");
+    view.scroll_sideways(99);
+    let last = shown(&mut view);
+    assert!(last.contains("value 11") && !last.contains('>'), "{last}");
+    view.scroll_sideways(-99);
+    assert_eq!(shown(&mut view), first);
+}
