@@ -20,6 +20,7 @@ mod close;
 mod conn;
 mod diffs;
 pub mod effect;
+mod extras;
 pub mod flow;
 pub mod fold;
 mod keep;
@@ -45,6 +46,7 @@ pub mod user;
 pub mod words;
 
 pub use effect::*;
+pub use extras::Part;
 pub use keep::Keeping;
 pub use modal::*;
 pub use restore::{play, restore};
@@ -58,7 +60,7 @@ pub use transcript::*;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, ServiceEvent, Severity, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, Reply, ServiceEvent, Severity, Target,
 };
 
 /// Everything that can happen.
@@ -171,6 +173,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::Started { pid } => conn::on_started(state, conn, pid),
         AgentEvent::Ready(info) => conn::on_ready(state, conn, *info, now, fx),
         AgentEvent::InitializeFailed(error) => conn::on_initialize_failed(state, conn, &error, now, fx),
+        AgentEvent::AuthStatus(status) => extras::on_told(state, conn, Ok(Reply::AuthStatus(status))),
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => conn::on_closed(state, conn, &reason, now, fx),
     }

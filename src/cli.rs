@@ -285,7 +285,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             }
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
             let folder = choose::session_folder(cli)?;
-            let more_folders = choose::more_folders(cli, &config, &folder)?;
+            let more_folders = choose::more_folders(cli, &config, &paths, &folder, &mut problems)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
             Ok(Next::Session(Box::new(Session {
                 folder,

@@ -57,7 +57,7 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
-    /// More folders that agents may work in; absolute, and there when the file was read.
+    /// More folders that agents may work in, absolute.
     pub additional_directories: Vec<PathBuf>,
     /// A theme's name, or `auto`: dark or light as the terminal is.
     pub theme: String,

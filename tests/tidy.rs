@@ -145,8 +145,15 @@ fn the_app_reads_no_clock_and_does_no_io() {
 #[test]
 fn the_environment_is_read_in_few_places() {
     // What a child inherits is asked where it is started; the demo agent is a program of its own.
-    let homes =
-        ["config", "services/terminals/start", "acp/transport/stdio", "acp/transport/remote/token", "demo"];
+    let homes = [
+        "config",
+        "services/terminals/start",
+        "services/login",
+        "acp/transport/stdio",
+        "acp/transport/remote/token",
+        "acp/codec/trace",
+        "demo",
+    ];
     assert_only_in(&["env::var", "env::vars"], &homes);
 }
 

@@ -14,6 +14,7 @@ mod calls;
 mod content;
 mod elicitation;
 mod errors;
+mod extras;
 mod fast;
 mod hello;
 mod input;
@@ -31,6 +32,7 @@ mod seams;
 mod strict;
 mod terminals;
 mod tools;
+mod trace;
 mod updates;
 mod v2;
 mod value;
@@ -57,6 +59,8 @@ pub struct Codec {
     can: AgentCapabilities,
     wire: WireSpec,
     memory: Memory,
+    trace: Option<trace::Trace>,
+    is_remote: bool,
 }
 
 impl Codec {
@@ -68,6 +72,8 @@ impl Codec {
             can: AgentCapabilities::default(),
             wire: spec.wire.clone(),
             memory: Memory::default(),
+            is_remote: spec.remote.is_some(),
+            trace: spec.wire.is_traced.then(trace::Trace::begin),
         }
     }
 
@@ -88,10 +94,15 @@ impl Codec {
     /// [`CallError::Malformed`] if it is no object, or names a version that parlor does not speak.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let newest = self.wire.protocol.max(1);
-        let info = match v2::decode_initialize(result).filter(|_| newest == 2) {
+        let mut info = match v2::decode_initialize(result).filter(|_| newest == 2) {
             Some(info) => info?,
             None => hello::decode(result, &mut self.quirks)?,
         };
+        if let Some(quirk) = info.profile.and_then(quirks::of_remote).filter(|_| self.is_remote) {
+            self.quirks.note(quirk);
+            info.quirks = self.quirks.sentences();
+            info.capabilities.deaf_in_turn = self.quirks.has(Quirk::DeafInTurn);
+        }
         self.memory.version = info.protocol_version;
         self.can = info.capabilities;
         Ok(info)
@@ -113,6 +124,18 @@ impl Codec {
             // Where its socket is, which is of no use on a pipe.
             "ready" => {
                 self.quirks.note(Quirk::ReadyLine);
+                true
+            }
+            // Source: unstable `auth.status`.
+            "auth/status_update" => {
+                let mut told = params.and_then(value::parse_object).unwrap_or_default();
+                match extras::decode_auth(&mut told) {
+                    Some(status) => out.push(AgentEvent::AuthStatus(status)),
+                    None => out.push(value::anomaly(
+                        AnomalyKind::BadMessage,
+                        "A notice about the sign-in says nothing of its state.",
+                    )),
+                }
                 true
             }
             "elicitation/complete" => {
@@ -218,14 +241,23 @@ impl Codec {
         call: &Call,
         form: u8,
     ) -> Result<Option<(&'static str, String)>, CallError> {
-        if self.memory.is_v2() {
-            return Ok(v2::call(call, &self.can).filter(|_| form == 0));
-        }
-        if let Call::Prompt(session, _) = call {
-            self.memory.turn_session = Some(session.clone());
-            self.memory.seam = None;
-        }
-        calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)
+        let found = if self.memory.is_v2() {
+            v2::call(call, &self.can).filter(|_| form == 0)
+        } else {
+            if let Call::Prompt(session, _) = call {
+                self.memory.turn_session = Some(session.clone());
+                self.memory.seam = None;
+            }
+            calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)?
+        };
+        Ok(found.map(|(method, params)| {
+            let params = extras::extend(call, params, &self.can, &self.wire);
+            let params = match &self.trace {
+                Some(trace) => trace.mark(params),
+                None => params,
+            };
+            (method, params)
+        }))
     }
 
     /// Whether another form of this call may do after this error.

@@ -313,7 +313,7 @@ fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {
 }
 
 /// Kills the command that runs in the marked item, or the only one that runs.
-pub fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
+pub(super) fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else {
         return;
     };

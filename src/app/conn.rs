@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
-    SessionPhase, State, UnseenKind, asks, call, close, open, tabs, terminals, turn, user, words,
+    SessionPhase, State, UnseenKind, asks, call, close, extras, open, tabs, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -229,6 +229,7 @@ pub(super) fn on_ready(
         session.id = Some(id);
         session.ledger.doubt = Some(Doubt::Hinted);
     }
+    extras::on_ready(state, conn, fx);
     for key in keys {
         tell_folders_left_out(state, key);
         open::open(state, key, now, fx);

@@ -8,10 +8,10 @@ use crate::model::FieldValue;
 
 pub use super::asks::{answer_elicitation, answer_first_ask};
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
-pub use super::callbacks::kill_command;
 pub use super::choices::{set_mode, set_model, set_option, set_title};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, sign_in_to_host, start_agent};
+pub use super::extras::{archive_session, has_stoppable, stop_part};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};

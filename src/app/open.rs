@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    conn, keep, servers, tabs, turn, updates, user, words,
+    conn, extras, keep, servers, tabs, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -227,7 +227,7 @@ pub(super) fn open_if_ready(
 /// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
 /// resume; a session from the list is loaded, because only a load brings its history.
 pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if servers::must_wait(state, key, now) {
+    if extras::must_wait(state, key) || servers::must_wait(state, key, now) {
         return;
     }
     conn::tell_servers_left_out(state, key);

@@ -1,6 +1,6 @@
 //! A session: its transcript, turn, plan, choices, open questions and queue.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 use super::search::Search;
-use super::{Keeping, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
+use super::{Keeping, Part, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,8 @@ pub struct Session {
     pub reading: Option<(ItemId, ItemId)>,
     /// Branch and state of the folder.
     pub git: Option<GitInfo>,
+    /// Whether the agent keeps it in its archive.
+    pub is_archived: bool,
     /// Whether something came outside a turn since the last prompt.
     pub has_background_news: bool,
     /// What happened last in it while another tab was in front, until it is looked at.
@@ -129,6 +131,7 @@ impl Session {
             search: None,
             reading: None,
             git: None,
+            is_archived: false,
             has_background_news: false,
             unseen: None,
             shelf: Shelf::default(),
@@ -152,6 +155,7 @@ impl Session {
         ledger.shown_by.clear();
         ledger.compactions.clear();
         ledger.subagents.clear();
+        ledger.can_cancel.clear();
     }
 
     /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
@@ -221,6 +225,10 @@ pub struct Ledger {
     pub wanted: BTreeMap<u64, Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.
     pub left_out: Option<(String, String)>,
+    /// Parts of the work that the agent can stop by themselves.
+    pub can_cancel: BTreeSet<Part>,
+    /// Whether it is opened as soon as the agent is set up.
+    pub waits_for_setup: bool,
     /// Whether it is opened as soon as the user has answered for the folder's servers.
     pub waits_for_servers: bool,
 }

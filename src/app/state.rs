@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, CallTag, CloseReason, ConnId, FoldRules, FolderServers,
-    KeptSession, McpServer, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity,
-    TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, CloseReason, ConnId, FoldRules,
+    FolderServers, KeptSession, McpServer, Provider, SessionId, SessionInfo, SessionKey, SessionPlace,
+    SessionUpdate, Severity, TerminalId,
 };
 
 use super::{
@@ -226,6 +226,10 @@ pub struct Conn {
     pub phase: ConnPhase,
     /// What came out of `initialize`.
     pub info: Option<AgentInfo>,
+    /// How the user is signed in, if the agent tells.
+    pub auth: Option<AuthStatus>,
+    /// Where its models come from, if it tells.
+    pub providers: Vec<Provider>,
     /// Its process id.
     pub pid: Option<u32>,
     /// Calls without a reply yet, by number.
@@ -253,6 +257,8 @@ impl Conn {
             spec,
             phase: ConnPhase::Starting { since: now },
             info: None,
+            auth: None,
+            providers: Vec::new(),
             pid: None,
             open_calls: BTreeMap::new(),
             crashes: Vec::new(),

@@ -7,6 +7,7 @@ mod callbacks;
 mod close;
 mod dialects;
 mod diffs;
+mod extras;
 mod far;
 mod keep;
 mod life;

@@ -243,6 +243,9 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
             break_off(state, key, now, fx);
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
             fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
+            if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
+                call::flash(state, "Cancelled. This agent hears it only when its turn ends.", fx);
+            }
         }
     }
 }

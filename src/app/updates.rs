@@ -8,13 +8,13 @@
 use std::time::Instant;
 
 use crate::model::{
-    ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role, SessionId, SessionKey,
-    SessionUpdate, Severity, SubagentPatch,
+    AgentTerminal, ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role, SessionId,
+    SessionKey, SessionUpdate, Severity, SubagentPatch,
 };
 
 use super::{
-    Effect, ItemBody, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, keep,
-    messages, terminals, tools, turn, words,
+    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, extras,
+    keep, messages, terminals, tools, turn, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -138,8 +138,14 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
         SessionUpdate::Message { role, message, content } => {
             messages::on_message(session, role, &message, content, now);
         }
-        SessionUpdate::Terminal(news) => terminals::on_told(session, news, now),
+        SessionUpdate::Terminal(news) => {
+            if let AgentTerminal::About { id, can_cancel, .. } = &news {
+                extras::note_part(session, Part::Terminal(id.clone()), can_cancel);
+            }
+            terminals::on_told(session, news, now);
+        }
         SessionUpdate::Tool(patch) => {
+            extras::note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
             let wants_places = diffs::tells_news(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
             if wants_places {
@@ -324,6 +330,7 @@ fn on_subagent(
         session.ledger.subagents.insert(id.clone(), place);
         place
     };
+    extras::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
     session.transcript.edit(place, |item| {
         if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {

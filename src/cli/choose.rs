@@ -111,26 +111,49 @@ pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// More folders to work in, those of the configuration first, each once. Fails if one of the command line is none.
-pub fn more_folders(cli: &Cli, config: &Config, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// More folders to work in, those of the configuration first, each once. One of the configuration that is not there is
+/// told and left out. Fails if one of the command line is none.
+pub fn more_folders(
+    cli: &Cli,
+    config: &Config,
+    paths: &Paths,
+    folder: &Path,
+    problems: &mut Vec<Problem>,
+) -> anyhow::Result<Vec<PathBuf>> {
     let mut all: Vec<PathBuf> = Vec::new();
-    // Those of the configuration were looked at when it was read.
-    let configured =
-        config.additional_directories.iter().map(|path| path.canonicalize().unwrap_or(path.clone()));
-    let named = cli.add_dir.iter().map(|path| match path.canonicalize() {
-        Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => bail!("{} is a file; name a folder behind --add-dir", path.display()),
-        Err(error) => {
-            bail!("cannot work in {}: {error}; name a folder that exists behind --add-dir", path.display())
-        }
-    });
-    for path in configured.map(Ok).chain(named) {
-        let path = path?;
-        if path != folder && !all.contains(&path) {
-            all.push(path);
+    for path in &config.additional_directories {
+        match path.canonicalize() {
+            Ok(real) if real.is_dir() => all.push(real),
+            _ => problems.push(Problem {
+                file: paths.config_file.clone(),
+                line: match config.origin("additional_directories") {
+                    Origin::File { line } => Some(line),
+                    _ => None,
+                },
+                text: format!("`additional_directories` names {}, which is no folder", path.display()),
+                fix: "name one that exists, or remove it".to_owned(),
+            }),
         }
     }
-    Ok(all)
+    for path in &cli.add_dir {
+        match path.canonicalize() {
+            Ok(real) if real.is_dir() => all.push(real),
+            Ok(_) => bail!("{} is a file; name a folder behind --add-dir", path.display()),
+            Err(error) => {
+                bail!(
+                    "cannot work in {}: {error}; name a folder that exists behind --add-dir",
+                    path.display()
+                )
+            }
+        }
+    }
+    let mut once: Vec<PathBuf> = Vec::new();
+    for path in all {
+        if path != folder && !once.contains(&path) {
+            once.push(path);
+        }
+    }
+    Ok(once)
 }
 
 /// A configured agent, a known one that is here, or the demo; in this order.

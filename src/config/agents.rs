@@ -122,7 +122,7 @@ pub(super) fn read_agents(
     }
 }
 
-/// `additional_directories`. One that is not there is told and left out.
+/// `additional_directories`. One that is no whole path is told and left out.
 pub(super) fn read_folders(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -131,15 +131,11 @@ pub(super) fn read_folders(
     let mut folders = Vec::new();
     for text in reader.strings("additional_directories", value).unwrap_or_default() {
         let path = expand_home(&text, around);
-        if path.is_absolute() && path.is_dir() {
+        if path.is_absolute() {
             folders.push(path);
         } else {
-            let fix = "name a folder that exists, beginning with / or ~/, or remove it";
-            reader.problem(
-                &value.span(),
-                format!("`additional_directories` names {text}, which is no folder"),
-                fix,
-            );
+            let what = format!("`{text}` in `additional_directories` is no whole path");
+            reader.problem(&value.span(), what, "begin it with / or ~/");
         }
     }
     folders

@@ -120,6 +120,7 @@ impl Out<'_> {
             self.remote(&place, remote);
             self.callbacks(&place, spec.callbacks, true);
             self.wire(&place, &spec.wire);
+            self.providers(name, &spec.wire);
             return;
         }
         if let Some(ssh) = &spec.ssh {
@@ -137,6 +138,7 @@ impl Out<'_> {
         self.callbacks(&place, spec.callbacks, spec.ssh.is_some());
         self.wire(&place, &spec.wire);
         self.pairs(&place, "env", &spec.env);
+        self.providers(name, &spec.wire);
     }
 
     fn remote(&mut self, place: &str, remote: &Remote) {
@@ -167,18 +169,38 @@ impl Out<'_> {
 
     /// Only what is said: nothing of it is needed for most agents.
     fn wire(&mut self, place: &str, wire: &WireSpec) {
-        let rows: [(&str, Option<Value>); 7] = [
+        let prompt = wire.system_prompt.as_ref();
+        let rows: [(&str, Option<Value>); 10] = [
             ("profile", wire.profile.map(|profile| Value::from(profile.name()))),
             ("strict", wire.is_strict.then_some(Value::from(true))),
             ("framing", wire.has_headers.then(|| Value::from("content-length"))),
             ("protocol", (wire.protocol > 0).then(|| Value::from(i64::from(wire.protocol)))),
             ("model", wire.model.as_deref().map(Value::from)),
             ("auto_commits", wire.auto_commits.map(Value::from)),
+            ("system_prompt", prompt.map(|prompt| Value::from(prompt.text.as_str()))),
+            ("replace_system_prompt", prompt.filter(|prompt| prompt.replaces).map(|_| Value::from(true))),
+            ("trace", wire.is_traced.then_some(Value::from(true))),
             ("first_turn", (wire.first_turn > 0).then(|| Value::from(i64::from(wire.first_turn)))),
         ];
         for (key, value) in rows {
             if let Some(value) = value {
                 self.value(&format!("{place}.{key}"), key, value);
+            }
+        }
+    }
+
+    fn providers(&mut self, name: &str, wire: &WireSpec) {
+        for (index, wish) in wire.providers.iter().enumerate() {
+            let place = format!("agents.{name}.providers.{}", index + 1);
+            self.head(&format!("[[agents.{}.providers]]", key(name)));
+            self.value(&format!("{place}.id"), "id", wish.id.as_str());
+            match &wish.target {
+                Some(target) => {
+                    self.value(&format!("{place}.api_type"), "api_type", target.api_type.as_str());
+                    self.value(&format!("{place}.base_url"), "base_url", target.base_url.as_str());
+                    self.pairs(&place, "headers", &target.headers);
+                }
+                None => self.value(&format!("{place}.off"), "off", true),
             }
         }
     }

@@ -8,11 +8,22 @@ use toml::de::{DeTable, DeValue};
 
 use super::nearest::advice;
 use super::read::{Reader, Value};
-use crate::model::{Profile, WireSpec};
+use crate::model::{Profile, ProviderTarget, ProviderWish, SystemPrompt, WireSpec};
 
 /// The keys.
-pub(super) const KEYS: &[&str] =
-    &["profile", "strict", "framing", "protocol", "model", "auto_commits", "first_turn"];
+pub(super) const KEYS: &[&str] = &[
+    "profile",
+    "strict",
+    "framing",
+    "protocol",
+    "model",
+    "auto_commits",
+    "first_turn",
+    "system_prompt",
+    "replace_system_prompt",
+    "trace",
+    "providers",
+];
 
 /// How messages may be framed towards an agent.
 const FRAMINGS: &[&str] = &["lines", "content-length"];
@@ -23,7 +34,21 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
     let profile = word(reader, place, table, "profile", &profiles);
     let framing = word(reader, place, table, "framing", FRAMINGS);
     let name = |key: &str| format!("{place}.{key}");
+    let replaces = table
+        .get("replace_system_prompt")
+        .and_then(|value| reader.boolean(&name("replace_system_prompt"), value))
+        .unwrap_or(false);
+    let text = table.get("system_prompt").and_then(|value| reader.string(&name("system_prompt"), value));
     WireSpec {
+        system_prompt: text.map(|text| SystemPrompt { text, replaces }),
+        is_traced: table
+            .get("trace")
+            .and_then(|value| reader.boolean(&name("trace"), value))
+            .unwrap_or(false),
+        providers: table
+            .get("providers")
+            .map(|value| read_providers(reader, &name("providers"), value))
+            .unwrap_or_default(),
         profile: profile.and_then(|profile| Profile::of_name(&profile)),
         is_strict: table
             .get("strict")
@@ -37,6 +62,44 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
             .and_then(|value| reader.boolean(&name("auto_commits"), value)),
         first_turn: number(reader, place, table, "first_turn", [0, 1]).unwrap_or_default().into(),
     }
+}
+
+/// `[[agents.NAME.providers]]`: where the agent's models are to come from. One that cannot be used is told.
+fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Vec<ProviderWish> {
+    const PROVIDER_KEYS: &[&str] = &["id", "api_type", "base_url", "headers", "off"];
+    let Some(items) = value.get_ref().as_array() else {
+        let text = format!("`{place}` must be a list of tables");
+        reader.problem(&value.span(), text, format!("write [[{place}]] above each"));
+        return Vec::new();
+    };
+    let mut wishes = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let name = format!("{place}.{}", index + 1);
+        let Some(table) = reader.table(&name, item) else { continue };
+        reader.unknown_keys(table, &format!("[[{place}]]"), PROVIDER_KEYS);
+        let mut text =
+            |key: &str| table.get(key).and_then(|value| reader.string(&format!("{name}.{key}"), value));
+        let (id, api_type, base_url) = (text("id"), text("api_type"), text("base_url"));
+        let is_off =
+            table.get("off").and_then(|value| reader.boolean(&format!("{name}.off"), value)).unwrap_or(false);
+        let headers = table
+            .get("headers")
+            .and_then(|value| reader.pairs(&format!("{name}.headers"), value))
+            .unwrap_or_default();
+        match (id, api_type, base_url) {
+            (Some(id), _, _) if is_off => wishes.push(ProviderWish { id, target: None }),
+            (Some(id), Some(api_type), Some(base_url)) => {
+                let target = Some(ProviderTarget { api_type, base_url, headers });
+                wishes.push(ProviderWish { id, target });
+            }
+            _ => reader.problem(
+                &item.span(),
+                format!("a provider of `{place}` does not say enough"),
+                "write id, api_type and base_url; or id and off = true",
+            ),
+        }
+    }
+    wishes
 }
 
 /// One of several words, or a problem.
@@ -108,7 +171,10 @@ mod tests {
     fn every_key_is_read() {
         let (wire, problems) = read(
             "profile = \"banjo\"\nstrict = true\nframing = \"content-length\"\nprotocol = 2\n\
-             model = \"m\"\nauto_commits = false\nfirst_turn = 1\n",
+             model = \"m\"\nauto_commits = false\nfirst_turn = 1\ntrace = true\n\
+             system_prompt = \"Be brief.\"\nreplace_system_prompt = true\n\
+             [[providers]]\nid = \"main\"\napi_type = \"openai\"\nbase_url = \"https://llm.example\"\n\
+             headers = { X-Key = \"k\" }\n[[providers]]\nid = \"other\"\noff = true\n",
         );
         assert_eq!(problems, Vec::<String>::new());
         let expected = WireSpec {
@@ -119,6 +185,19 @@ mod tests {
             model: Some("m".to_owned()),
             auto_commits: Some(false),
             first_turn: 1,
+            system_prompt: Some(SystemPrompt { text: "Be brief.".to_owned(), replaces: true }),
+            is_traced: true,
+            providers: vec![
+                ProviderWish {
+                    id: "main".to_owned(),
+                    target: Some(ProviderTarget {
+                        api_type: "openai".to_owned(),
+                        base_url: "https://llm.example".to_owned(),
+                        headers: vec![("X-Key".to_owned(), "k".to_owned())],
+                    }),
+                },
+                ProviderWish { id: "other".to_owned(), target: None },
+            ],
         };
         assert_eq!(wire, expected);
         assert_eq!(read("").0, WireSpec::default());
@@ -126,6 +205,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_with_what_can() {
+        let (_, problems) = read("[[providers]]\nid = \"main\"\n");
+        assert!(problems[0].contains("does not say enough"), "{}", problems[0]);
         let (wire, problems) =
             read("profile = \"banjoo\"\nframing = \"xml\"\nprotocol = 3\nfirst_turn = \"1\"\n");
         assert_eq!(wire, WireSpec::default());

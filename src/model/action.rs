@@ -231,6 +231,8 @@ pub enum Action {
     Yes,
     /// In a dialog that asks yes or no: no.
     No,
+    /// Takes the session off the agent's list, or puts it back there.
+    ArchiveSession,
     /// Sends the prompt again whose turn failed.
     SendAgain,
     /// Repaints everything.

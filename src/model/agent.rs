@@ -61,13 +61,90 @@ pub struct AgentCapabilities {
     pub mcp_sse: bool,
     /// `auth.logout`.
     pub can_log_out: bool,
+    /// `sessionCapabilities.archive` (unstable).
+    pub can_archive: bool,
+    /// `sessionCapabilities.systemPrompt` (unstable): one may be added to the agent's own.
+    pub system_prompt: bool,
+    /// The same, instead of the agent's own.
+    pub system_prompt_override: bool,
+    /// `auth.status` (unstable).
+    pub tells_auth: bool,
+    /// `providers` (unstable).
+    pub has_providers: bool,
     /// A quirk, no capability: a missing file is to be read as an empty one, because the agent takes any
     /// error for the end of its work.
     pub missing_file_reads_empty: bool,
     /// A quirk: after a cancelled turn the session is gone and is to be opened again.
     pub dies_on_cancel: bool,
+    /// A quirk: the agent reads nothing while a turn runs.
+    pub deaf_in_turn: bool,
     /// A quirk: how many seconds the agent waits for an answer to a permission request.
     pub permission_limit_secs: Option<u32>,
+}
+
+impl AgentCapabilities {
+    /// Whether it takes this system prompt.
+    pub fn takes(&self, prompt: &super::SystemPrompt) -> bool {
+        self.system_prompt && (!prompt.replaces || self.system_prompt_override)
+    }
+}
+
+/// How the user is signed in, as the agent says. Source: unstable `auth/status`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuthStatus {
+    /// How.
+    pub state: AuthState,
+    /// With which accounts; never written to a log.
+    pub accounts: Vec<String>,
+}
+
+/// Whether the user is signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuthState {
+    /// Yes.
+    SignedIn,
+    /// No.
+    SignedOut,
+    /// There is nothing to sign in to.
+    NotNeeded,
+    /// The agent does not know.
+    #[default]
+    Unknown,
+}
+
+/// Where an agent's models come from. Source: unstable `providers/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Provider {
+    /// Its id.
+    pub id: String,
+    /// Whether it cannot be switched off.
+    pub is_required: bool,
+    /// The API that is spoken to it now; `None`: it is off.
+    pub api_type: Option<String>,
+    /// Where it is now.
+    pub base_url: Option<String>,
+    /// The APIs that can be spoken to it.
+    pub supported: Vec<String>,
+}
+
+/// What the user wants of a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderWish {
+    /// Which.
+    pub id: String,
+    /// Where it is to be; `None`: it is to be off.
+    pub target: Option<ProviderTarget>,
+}
+
+/// Where a provider is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderTarget {
+    /// The API to speak.
+    pub api_type: String,
+    /// The address.
+    pub base_url: String,
+    /// Headers; may hold secrets.
+    pub headers: Vec<(String, String)>,
 }
 
 /// A way to sign in. Source: ACP v1 authentication.

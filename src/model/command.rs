@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, AskId, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models, Modes,
-    RpcError, SessionId, SessionKey, TurnUsage,
+    Answer, AskId, AuthStatus, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models,
+    Modes, Provider, ProviderWish, RpcError, SessionId, SessionKey, TerminalId, ToolCallId, TurnUsage,
 };
 
 /// Something to be written to an agent.
@@ -62,6 +62,16 @@ pub enum Purpose {
     SetOption(SessionKey),
     /// A model.
     SetModel(SessionKey),
+    /// The end of a part of the work.
+    StopPart(SessionKey),
+    /// A session out of the agent's list.
+    Archive(SessionKey),
+    /// How the user is signed in.
+    AuthStatus,
+    /// Where models come from.
+    ListProviders,
+    /// A place that models are to come from, by its id.
+    SetProvider(String),
 }
 
 /// A request to an agent. `acp` builds it from the official types.
@@ -103,6 +113,18 @@ pub enum Call {
     SetOption(SessionId, String, ConfigValue),
     /// `session/set_model` (off the schema, used by many).
     SetModel(SessionId, super::ModelId),
+    /// `tool_call/cancel`. Source: ACP v2 tool-calls.
+    StopTool(SessionId, ToolCallId),
+    /// `terminal/cancel`. Source: ACP v2 tool-calls.
+    StopTerminal(SessionId, TerminalId),
+    /// `session/archive` (unstable), or `session/unarchive`.
+    Archive(SessionId, bool),
+    /// `auth/status` (unstable).
+    AuthStatus,
+    /// `providers/list` (unstable).
+    ListProviders,
+    /// `providers/set` or `providers/disable` (unstable).
+    SetProvider(ProviderWish),
 }
 
 /// Where a session works.
@@ -148,6 +170,10 @@ pub enum Reply {
     Options(Vec<ConfigOption>),
     /// `set_title`: the title as stored.
     Title(String),
+    /// `auth/status`.
+    AuthStatus(AuthStatus),
+    /// `providers/list`.
+    Providers(Vec<Provider>),
     /// Done, with nothing to tell.
     Done,
 }

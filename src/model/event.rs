@@ -1,7 +1,8 @@
 //! What a connection tells the app, in wire order.
 
 use super::{
-    AgentInfo, Ask, AskId, CallError, CallTag, CloseReason, Reply, RpcError, SessionId, SessionUpdate,
+    AgentInfo, Ask, AskId, AuthStatus, CallError, CallTag, CloseReason, Reply, RpcError, SessionId,
+    SessionUpdate,
 };
 
 /// One thing that happened on a connection.
@@ -24,6 +25,8 @@ pub enum AgentEvent {
     AskWithdrawn(AskId),
     /// `elicitation/complete`: the page of this elicitation id was dealt with.
     ElicitationComplete(String),
+    /// The user is signed in otherwise than before.
+    AuthStatus(AuthStatus),
     /// A call of ours came back.
     Replied(CallTag, Result<Reply, CallError>),
     /// Something irregular; shown in the log view and counted in the status line.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FarPlace, Remote, Ssh};
+use super::{FarPlace, ProviderWish, Remote, Ssh};
 
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,8 +80,23 @@ pub struct WireSpec {
     pub model: Option<String>,
     /// Whether it makes commits by itself, for systems that take it when a session is created.
     pub auto_commits: Option<bool>,
+    /// What is added to the agent's own system prompt, or stands in its place.
+    pub system_prompt: Option<SystemPrompt>,
+    /// Whether calls carry the trace that they belong to.
+    pub is_traced: bool,
+    /// Where its models are to come from.
+    pub providers: Vec<ProviderWish>,
     /// The number of a session's first turn where an agent wants to be told turns by number: 0 or 1.
     pub first_turn: u32,
+}
+
+/// A system prompt of the user's. Source: unstable `sessionCapabilities.systemPrompt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemPrompt {
+    /// The text.
+    pub text: String,
+    /// Whether it stands in the place of the agent's own.
+    pub replaces: bool,
 }
 
 /// Systems that are known to differ from the protocol.

@@ -188,6 +188,9 @@ pub struct ToolCallPatch {
     /// `_meta` and unknown keys, for the inspector and the permission dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Raw>,
+    /// Whether it can be stopped by itself; means nothing once kept.
+    #[serde(skip)]
+    pub can_cancel: Patch<bool>,
 }
 
 impl ToolCallPatch {
@@ -212,6 +215,7 @@ impl ToolCallPatch {
             terminals: Vec::new(),
             note: None,
             extra: None,
+            can_cancel: Patch::Keep,
         }
     }
 }
@@ -236,6 +240,9 @@ pub enum AgentTerminal {
         command: Option<String>,
         /// Where it runs.
         cwd: Option<PathBuf>,
+        /// Whether it can be stopped by itself; means nothing once kept.
+        #[serde(skip)]
+        can_cancel: Patch<bool>,
     },
     /// It wrote these bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
     Bytes {

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as schema;
+use agent_client_protocol_schema::v2 as v2_schema;
 use serde_json::{Value, json};
 
 use crate::model::{
@@ -16,7 +17,7 @@ use crate::model::{
 
 use super::quirks::{Quirk, Quirks};
 use super::value::json as to_json;
-use super::{content, oxide};
+use super::{content, extras, oxide};
 
 /// Most bytes of text in a prompt for agents that set themselves that limit.
 const SHORT_PROMPT_BYTES: usize = 102_400;
@@ -166,6 +167,18 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
         Call::SetModel(id, model) => {
             let params = json!({"sessionId": id.as_str(), "modelId": model.as_str()});
             ("session/set_model", params.to_string())
+        }
+        // Version 1 has no such thing, and nobody advertises it there.
+        Call::StopTool(id, tool) => (
+            v2_schema::AGENT_METHOD_NAMES.tool_call_cancel,
+            json!({"sessionId": id.as_str(), "toolCallId": tool.as_str()}).to_string(),
+        ),
+        Call::StopTerminal(id, terminal) => (
+            v2_schema::AGENT_METHOD_NAMES.terminal_cancel,
+            json!({"sessionId": id.as_str(), "terminalId": terminal.as_str()}).to_string(),
+        ),
+        Call::Archive(..) | Call::AuthStatus | Call::ListProviders | Call::SetProvider(_) => {
+            extras::call(call).unwrap_or(("", String::new()))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile};
 use super::quirks::{Quirk, Quirks};
 use super::replies::malformed;
 use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed};
-use super::{auth, options, oxide, strict};
+use super::{auth, extras, options, oxide, strict};
 
 /// The newest version of the protocol that parlor speaks.
 const VERSION: u16 = 1;
@@ -107,7 +107,10 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
         info.capabilities = if is_own_protocol {
             oxide::capabilities(&capabilities)
         } else {
-            decode_capabilities(capabilities)
+            let told = capabilities.clone();
+            let mut can = decode_capabilities(capabilities);
+            extras::capabilities(&told, &mut can);
+            can
         };
     }
     let can = &mut info.capabilities;

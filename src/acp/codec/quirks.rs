@@ -64,6 +64,10 @@ pub(crate) enum Quirk {
     ShortPatience,
     /// Reads lines of at most 4 MiB.
     ShortLines,
+    /// Reads nothing while it works on a turn.
+    DeafInTurn,
+    /// Has no way to say anything between two requests.
+    MuteBetween,
     /// Messages come with `Content-Length` headers.
     HeaderFrames,
     /// Messages come in arrays.
@@ -115,6 +119,10 @@ impl Quirk {
                 "The agent waits 30 s for an answer to its question, then takes it as a no."
             }
             Self::ShortLines => "Messages to it may hold at most 4 MiB.",
+            Self::DeafInTurn => {
+                "While a turn runs the agent reads nothing: answers and a cancel reach it at the end."
+            }
+            Self::MuteBetween => "What the agent says between two turns does not arrive on this way.",
             Self::HeaderFrames => "Messages come with Content-Length headers.",
             Self::Arrays => "Messages come in arrays.",
             Self::ReadyLine => "The agent says when it is ready.",
@@ -161,6 +169,17 @@ fn of_profile(profile: Profile) -> &'static [Quirk] {
         Profile::Banjo => {
             &[Quirk::WantsName, Quirk::OldResume, Quirk::OldSetMode, Quirk::ShortPatience, Quirk::ShortLines]
         }
+    }
+}
+
+/// What is odd about a system that is reached over a network.
+pub(super) fn of_remote(profile: Profile) -> Option<Quirk> {
+    match profile {
+        // Its web socket has one thread for reading and for the turn.
+        Profile::Banjo => Some(Quirk::DeafInTurn),
+        // It answers in the request itself.
+        Profile::ZeptoClaw => Some(Quirk::MuteBetween),
+        _ => None,
     }
 }
 

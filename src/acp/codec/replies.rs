@@ -17,7 +17,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
 };
-use super::{errors, options, strict};
+use super::{errors, extras, options, strict};
 
 /// Keys that hold why a turn ended.
 const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
@@ -70,8 +70,16 @@ pub(super) fn decode(
         Call::SetTitle(_, asked) => {
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
+        Call::AuthStatus => extras::decode_auth(&mut result)
+            .map(Reply::AuthStatus)
+            .ok_or_else(|| malformed("it tells no state"))?,
+        Call::ListProviders => Reply::Providers(extras::decode_providers(&mut result)),
         Call::Authenticate { .. }
         | Call::LogOut
+        | Call::StopTool(..)
+        | Call::StopTerminal(..)
+        | Call::Archive(..)
+        | Call::SetProvider(_)
         | Call::DeleteSession(_)
         | Call::CloseSession(_)
         | Call::SetMode(..)

@@ -40,6 +40,7 @@ pub(super) fn decode(
     patch.is_announcement = is_announcement;
 
     decode_head(&mut call, &mut patch);
+    patch.can_cancel = can_cancel(&call);
     if let Some(items) = take(&mut call, &["content"]) {
         patch.content = Patch::Set(decode_content(items, quirks, out));
     }
@@ -58,6 +59,15 @@ pub(super) fn decode(
         patch.extra = Some(raw(&Value::Object(call)));
     }
     patch
+}
+
+/// Whether a call or a terminal can be stopped by itself. Source: ACP v2 tool-calls, `capabilities.cancel`.
+pub(super) fn can_cancel(told: &Object) -> Patch<bool> {
+    match told.get("capabilities") {
+        None => Patch::Keep,
+        Some(Value::Object(can)) => Patch::Set(can.get("cancel").is_some_and(Value::is_object)),
+        Some(_) => Patch::Clear,
+    }
 }
 
 /// Title, name, kind and status, by the official type.

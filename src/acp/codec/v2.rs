@@ -24,7 +24,7 @@ use super::replies::{self, malformed};
 use super::value::{
     Object, fill, first_text, json as to_json, list, parse_object, take, take_text, typed, whole,
 };
-use super::{auth, content, hello};
+use super::{auth, content, extras, hello, tools};
 
 /// Files and terminals are the agent's own.
 pub(super) const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
@@ -57,6 +57,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         return None;
     }
     let methods = take(&mut result, &["authMethods"]).map(list).unwrap_or_default();
+    let told = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
     let response: schema::InitializeResponse = match typed(Value::Object(result)) {
         Ok(response) => response,
         Err(error) => return Some(Err(malformed(&error))),
@@ -66,7 +67,11 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         title: response.info.title,
         version: Some(response.info.version),
         protocol_version: 2,
-        capabilities: capabilities(&response.capabilities),
+        capabilities: {
+            let mut can = capabilities(&response.capabilities);
+            extras::capabilities(&told, &mut can);
+            can
+        },
         auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
         ..AgentInfo::default()
     }))
@@ -151,6 +156,17 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
             };
             let request = schema::SetSessionConfigOptionRequest::new(session(id), option.as_str(), value);
             (names.session_set_config_option, to_json(&request))
+        }
+        Call::StopTool(id, tool) => {
+            let request = schema::CancelToolCallRequest::new(session(id), tool.as_str());
+            (names.tool_call_cancel, to_json(&request))
+        }
+        Call::StopTerminal(id, terminal) => {
+            let request = schema::CancelTerminalRequest::new(session(id), terminal.as_str());
+            (names.terminal_cancel, to_json(&request))
+        }
+        Call::Archive(..) | Call::AuthStatus | Call::ListProviders | Call::SetProvider(_) => {
+            return extras::call(call);
         }
         // Modes and models are config options.
         Call::SetMode(..) | Call::SetModel(..) => return None,
@@ -249,7 +265,8 @@ pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTermi
         return Some(vec![AgentTerminal::Bytes { id, bytes, is_whole: false }]);
     }
     let (command, cwd) = (first_text(update, &["command"]), first_text(update, &["cwd"]).map(Into::into));
-    news.push(AgentTerminal::About { id: id.clone(), command, cwd });
+    let can_cancel = tools::can_cancel(update);
+    news.push(AgentTerminal::About { id: id.clone(), command, cwd, can_cancel });
     match update.get("output") {
         Some(Value::Null) => {
             news.push(AgentTerminal::Bytes { id: id.clone(), bytes: Vec::new(), is_whole });

@@ -387,6 +387,12 @@ fn call_words(call: &Call) -> String {
         Call::SetMode(_, mode) => format!("mode {mode}"),
         Call::SetOption(_, option, value) => format!("option {option} {value:?}"),
         Call::SetModel(_, model) => format!("model {model}"),
+        Call::StopTool(_, tool) => format!("stop tool {tool}"),
+        Call::StopTerminal(_, terminal) => format!("stop terminal {terminal}"),
+        Call::Archive(id, is_away) => format!("archive {id} {is_away}"),
+        Call::AuthStatus => "auth status".into(),
+        Call::ListProviders => "providers".into(),
+        Call::SetProvider(wish) => format!("provider {}", wish.id),
     }
 }
 

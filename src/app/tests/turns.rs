@@ -362,7 +362,7 @@ fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
     }
     desk.fx.clear();
     assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"));
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("connect 5 after 0 ms");
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("connect 4 after 0 ms");
     desk.handshake(all_capabilities())
         .reply(Ok(Reply::Done))
         .expect_sent("call resume s\ncall prompt \"go\"");

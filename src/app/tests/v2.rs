@@ -65,7 +65,8 @@ fn acp_v2_a_terminal_of_the_agent_is_told_before_or_after_the_call_that_shows_it
     let bytes = |bytes: &[u8], is_whole| {
         SessionUpdate::Terminal(AgentTerminal::Bytes { id: id(), bytes: bytes.to_vec(), is_whole })
     };
-    let command = AgentTerminal::About { id: id(), command: Some("make".into()), cwd: None };
+    let command =
+        AgentTerminal::About { id: id(), command: Some("make".into()), cwd: None, can_cancel: Patch::Keep };
     desk.update(SessionUpdate::Terminal(command))
         .update(bytes(b"old", false))
         .update(bytes(b"new \xc3", true));

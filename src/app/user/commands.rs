@@ -78,7 +78,11 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             "No agent has been started.",
         ),
         Action::ForceStop => unless(is_agent_alive(state), "No agent is running."),
-        Action::KillCommand => unless(has_running_command(session), "No command is running."),
+        Action::KillCommand => unless(
+            has_running_command(session) || flow::has_stoppable(session),
+            "Nothing runs that can be stopped by itself.",
+        ),
+        Action::ArchiveSession => unless(can.can_archive && is_named, "The agent keeps no archive."),
         Action::TogglePlan => unless(!session.plans.is_empty(), "There is no plan."),
         Action::ToggleFold => unless(session.selected.is_some(), "Mark an item first."),
         Action::OpenCopy
@@ -157,7 +161,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
             say(state, text, fx);
         }
-        Action::KillCommand => flow::kill_command(state, key, now, fx),
+        Action::KillCommand => flow::stop_part(state, key, now, fx),
+        Action::ArchiveSession => flow::archive_session(state, key, fx),
         Action::OpenPalette => {
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
             picker::push(state, palette);

@@ -84,7 +84,7 @@ actions! {
     InspectItem, "inspect-item", true, "Show input and output of the marked call as they came";
     OpenLocation, "open-location", true, "Open what the marked call works on in the editor";
     ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
-    KillCommand, "kill-command", true, "End the running command";
+    KillCommand, "kill-command", true, "Stop the marked call, command or subagent";
 
     OpenCopy, "open-copy", true, "Choose what to copy";
     CopyItem, "copy-item", true, "Copy the marked item, else the last reply";
@@ -111,6 +111,7 @@ actions! {
     NewSession, "new-session", true, "Open a tab with this agent";
     ForkSession, "fork-session", true, "Fork this session";
     RenameSession, "rename-session", true, "Rename this session";
+    ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
     CloseSession, "close-session", true, "Close this tab and its session";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
     OpenThemes, "open-themes", true, "Choose a theme";

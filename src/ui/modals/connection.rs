@@ -6,7 +6,9 @@ use ratatui::layout::{Position, Rect};
 use super::sheet::{Place, Row, Sheet, words};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
-use crate::model::{Action, AgentCapabilities, AuthKind, CloseReason, ConnId, ExitInfo};
+use crate::model::{
+    Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
+};
 use crate::ui::scene::Scene;
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -127,11 +129,37 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
         if !ways.is_empty() {
             facts.push(("sign-in", ways.join(", ")));
         }
+        if let Some(auth) = &conn.auth {
+            facts.push(("account", account(auth)));
+        }
+        for (index, provider) in conn.providers.iter().enumerate() {
+            facts.push((if index == 0 { "models from" } else { "" }, provider_words(provider)));
+        }
         for (index, quirk) in info.quirks.iter().enumerate() {
             facts.push((if index == 0 { "quirks" } else { "" }, quirk.clone()));
         }
     }
     facts
+}
+
+fn account(auth: &AuthStatus) -> String {
+    let state = match auth.state {
+        AuthState::SignedIn => "signed in",
+        AuthState::SignedOut => "not signed in",
+        AuthState::NotNeeded => "none needed",
+        AuthState::Unknown => "unknown",
+    };
+    let names: Vec<String> = auth.accounts.iter().map(|account| text::one_line(account)).collect();
+    if names.is_empty() { state.to_owned() } else { format!("{state}: {}", names.join(", ")) }
+}
+
+fn provider_words(provider: &Provider) -> String {
+    let place = match (&provider.api_type, &provider.base_url) {
+        (Some(api), Some(url)) => format!("{url} ({api})"),
+        (Some(only), None) | (None, Some(only)) => only.clone(),
+        (None, None) => "off".to_owned(),
+    };
+    text::one_line(&format!("{}: {place}", provider.id))
 }
 
 fn list(flags: &[(bool, &str)]) -> String {
@@ -155,6 +183,9 @@ fn capabilities(can: &AgentCapabilities) -> String {
         (can.mcp_http, "use MCP over HTTP"),
         (can.mcp_sse, "use MCP over SSE"),
         (can.can_log_out, "sign out"),
+        (can.can_archive, "archive sessions"),
+        (can.system_prompt, "take a system prompt"),
+        (can.has_providers, "change where models come from"),
     ])
 }
 

@@ -317,3 +317,41 @@ fn acp_v1_what_nobody_answers_is_cancelled_or_an_error() {
         }
     }
 }
+
+#[test]
+fn a_system_behind_a_url_has_its_odd_ways_and_on_a_pipe_it_has_not() {
+    let answer =
+        |name: &str| json!({"protocolVersion": 1, "agentInfo": {"name": name, "version": "1"}}).to_string();
+    let told = |name: &str, remote: bool| {
+        let remote = remote.then(crate::model::Remote::default);
+        let mut codec = Codec::new(&AgentSpec { remote, ..AgentSpec::default() });
+        let info = codec.on_initialize(&answer(name)).unwrap();
+        (info.capabilities.deaf_in_turn, info.quirks.iter().any(|quirk| quirk.contains("between two turns")))
+    };
+    assert_eq!((told("Banjo Duet", true), told("Banjo Duet", false)), ((true, false), (false, false)));
+    assert_eq!((told("zeptoclaw", true), told("zeptoclaw", false)), ((false, true), (false, false)));
+    assert_eq!(told("claude", true), (false, false));
+}
+
+#[test]
+fn acp_v1_a_change_of_the_sign_in_is_told() {
+    let mut out = Vec::new();
+    let told = r#"{"state":"unauthenticated"}"#;
+    assert!(codec().notification("auth/status_update", Some(told), &mut out));
+    let status = crate::model::AuthStatus { state: crate::model::AuthState::SignedOut, accounts: Vec::new() };
+    assert_eq!(out, [crate::model::AgentEvent::AuthStatus(status)]);
+    out.clear();
+    assert!(codec().notification("auth/status_update", Some("{}"), &mut out));
+    assert!(matches!(out.as_slice(), [crate::model::AgentEvent::Anomaly(_)]));
+}
+
+#[test]
+fn calls_carry_the_trace_where_that_is_wished_for() {
+    let wire = crate::model::WireSpec { is_traced: true, ..crate::model::WireSpec::default() };
+    let mut codec = Codec::new(&AgentSpec { wire, ..AgentSpec::default() });
+    let (_, text) = codec.call_in_form(&Call::NewSession(place()), 0).unwrap().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(value["_meta"]["traceparent"].as_str().is_some_and(|parent| parent.starts_with("00-")), "{text}");
+    let (_, text) = self::codec().call_in_form(&Call::NewSession(place()), 0).unwrap().unwrap();
+    assert!(!text.contains("traceparent"));
+}

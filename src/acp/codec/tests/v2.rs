@@ -312,7 +312,12 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
     let told = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
     let id = || crate::model::TerminalId::from("x");
     let expected = [
-        AgentTerminal::About { id: id(), command: Some("make".to_owned()), cwd: Some("/w".into()) },
+        AgentTerminal::About {
+            id: id(),
+            command: Some("make".to_owned()),
+            cwd: Some("/w".into()),
+            can_cancel: Patch::Keep,
+        },
         AgentTerminal::Bytes { id: id(), bytes: b"hello".to_vec(), is_whole: true },
         AgentTerminal::Exit { id: id(), status: ExitInfo { code: Some(2), signal: None } },
     ];

@@ -1,0 +1,208 @@
+//! Parts of the protocol that are drafts, and that the official types here do not hold.
+//!
+//! Duty: the capabilities, calls and answers of archive, state of the sign-in, providers and system prompts; and
+//! what is added to calls for them. Not its duty: parts that the official types hold (`calls`, `v2`).
+//! Invariant: nothing of it is sent to an agent that does not advertise it.
+//! Source: the RFDs of the protocol, schema 1.15.1 with its unstable features.
+
+use serde_json::{Value, json};
+
+use crate::model::{AgentCapabilities, AuthState, AuthStatus, Call, Provider, WireSpec};
+
+use super::value::{Object, first_text, list, parse_object, rename, take};
+
+/// Reads what is advertised of them.
+pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
+    let session = ["sessionCapabilities", "session_capabilities", "session"]
+        .iter()
+        .find_map(|key| told.get(*key)?.as_object());
+    let is_there = |object: Option<&Object>, key: &str| {
+        object.and_then(|object| object.get(key)).is_some_and(|marker| match marker {
+            Value::Bool(is_on) => *is_on,
+            other => other.is_object(),
+        })
+    };
+    can.can_archive = is_there(session, "archive");
+    can.system_prompt = is_there(session, "systemPrompt");
+    can.system_prompt_override = session
+        .and_then(|session| session.get("systemPrompt")?.get("mode")?.as_object())
+        .is_some_and(|mode| is_there(Some(mode), "override"));
+    can.tells_auth = is_there(told.get("auth").and_then(Value::as_object), "status");
+    can.has_providers = is_there(Some(told), "providers");
+}
+
+/// Method and params of a call that is one of these.
+pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
+    Some(match call {
+        Call::Archive(id, true) => ("session/archive", json!({"sessionId": id.as_str()}).to_string()),
+        Call::Archive(id, false) => ("session/unarchive", json!({"sessionId": id.as_str()}).to_string()),
+        Call::AuthStatus => ("auth/status", "{}".to_owned()),
+        Call::ListProviders => ("providers/list", "{}".to_owned()),
+        Call::SetProvider(wish) => match &wish.target {
+            None => ("providers/disable", json!({"providerId": wish.id}).to_string()),
+            Some(target) => {
+                let headers: Object =
+                    target.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+                let params = json!({
+                    "providerId": wish.id,
+                    "apiType": target.api_type,
+                    "baseUrl": target.base_url,
+                    "headers": headers,
+                });
+                ("providers/set", params.to_string())
+            }
+        },
+        _ => return None,
+    })
+}
+
+/// Adds what belongs to a call beside its own params: the system prompt, where a session is opened.
+pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire: &WireSpec) -> String {
+    let opens = matches!(
+        call,
+        Call::NewSession(_) | Call::LoadSession(..) | Call::ResumeSession(..) | Call::ForkSession(..)
+    );
+    let Some(prompt) = wire.system_prompt.as_ref().filter(|prompt| opens && can.takes(prompt)) else {
+        return params;
+    };
+    let Some(mut object) = parse_object(&params) else { return params };
+    let mode = if prompt.replaces { "override" } else { "append" };
+    let content = json!([{"type": "text", "text": prompt.text}]);
+    object.insert("systemPrompt".to_owned(), json!({"mode": mode, "content": content}));
+    Value::Object(object).to_string()
+}
+
+/// How the user is signed in; `None`: it cannot be read.
+pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
+    let state = match first_text(result, &["state"])?.as_str() {
+        "authenticated" => AuthState::SignedIn,
+        "unauthenticated" => AuthState::SignedOut,
+        "not_required" => AuthState::NotNeeded,
+        _ => AuthState::Unknown,
+    };
+    let accounts = take(result, &["accounts"]).map(list).unwrap_or_default();
+    let accounts = accounts.iter().filter_map(Value::as_object).filter_map(|account| {
+        let label = first_text(account, &["label", "email", "name"])?;
+        let organization = first_text(account, &["organization"]);
+        Some(organization.map_or(label.clone(), |organization| format!("{label} ({organization})")))
+    });
+    Some(AuthStatus { state, accounts: accounts.collect() })
+}
+
+/// Where the agent's models come from.
+pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
+    let items = take(result, &["providers"]).map(list).unwrap_or_default();
+    let provider = |item: Value| {
+        let Value::Object(mut item) = item else { return None };
+        rename(&mut item, "providerId", &["id"]);
+        let current = item.get("current").and_then(Value::as_object);
+        let supported = item.get("supported").and_then(Value::as_array);
+        Some(Provider {
+            id: first_text(&item, &["providerId"])?,
+            is_required: item.get("required") == Some(&Value::Bool(true)),
+            api_type: current.and_then(|current| first_text(current, &["apiType"])),
+            base_url: current.and_then(|current| first_text(current, &["baseUrl"])),
+            supported: supported
+                .into_iter()
+                .flatten()
+                .filter_map(|word| word.as_str().map(str::to_owned))
+                .collect(),
+        })
+    };
+    items.into_iter().filter_map(provider).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ProviderTarget, ProviderWish, SessionPlace, SystemPrompt};
+
+    fn object(value: Value) -> Object {
+        match value {
+            Value::Object(object) => object,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn what_is_advertised_is_read_and_nothing_else() {
+        let all = object(json!({
+            "sessionCapabilities": {"archive": {}, "systemPrompt": {"mode": {"override": {}}}},
+            "auth": {"status": {}},
+            "providers": {},
+        }));
+        let mut can = AgentCapabilities::default();
+        capabilities(&all, &mut can);
+        assert!(can.can_archive && can.system_prompt && can.system_prompt_override);
+        assert!(can.tells_auth && can.has_providers);
+        let none =
+            object(json!({"sessionCapabilities": {"archive": null, "systemPrompt": false}, "auth": {}}));
+        capabilities(&none, &mut can);
+        assert_eq!(can, AgentCapabilities::default());
+    }
+
+    #[test]
+    fn a_system_prompt_goes_with_what_opens_a_session_and_only_where_it_is_taken() {
+        let prompt = |replaces| Some(SystemPrompt { text: "Be brief.".to_owned(), replaces });
+        let wire = |replaces| WireSpec { system_prompt: prompt(replaces), ..WireSpec::default() };
+        let new = Call::NewSession(SessionPlace::default());
+        let can = AgentCapabilities { system_prompt: true, ..AgentCapabilities::default() };
+        let sent = extend(&new, r#"{"cwd":"/w"}"#.to_owned(), &can, &wire(false));
+        let expected =
+            r#"{"cwd":"/w","systemPrompt":{"mode":"append","content":[{"type":"text","text":"Be brief."}]}}"#;
+        assert_eq!(sent, expected);
+        let plain = r#"{"cwd":"/w"}"#;
+        assert_eq!(extend(&new, plain.to_owned(), &can, &wire(true)), plain, "it replaces nothing there");
+        assert_eq!(extend(&new, plain.to_owned(), &AgentCapabilities::default(), &wire(false)), plain);
+        assert_eq!(extend(&Call::LogOut, "{}".to_owned(), &can, &wire(false)), "{}");
+        let all = AgentCapabilities { system_prompt_override: true, ..can };
+        assert!(extend(&new, plain.to_owned(), &all, &wire(true)).contains("override"));
+    }
+
+    #[test]
+    fn calls_have_the_names_of_the_drafts() {
+        let sent = |asked: &Call| call(asked).map(|(method, params)| format!("{method} {params}"));
+        let archive = |is_away| Call::Archive("s".into(), is_away);
+        assert_eq!(sent(&archive(true)).as_deref(), Some(r#"session/archive {"sessionId":"s"}"#));
+        assert_eq!(sent(&archive(false)).as_deref(), Some(r#"session/unarchive {"sessionId":"s"}"#));
+        let target = ProviderTarget {
+            api_type: "openai".to_owned(),
+            base_url: "https://llm.example".to_owned(),
+            headers: vec![("X-Team".to_owned(), "blue".to_owned())],
+        };
+        let set = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: Some(target) });
+        assert_eq!(
+            sent(&set).as_deref(),
+            Some(
+                r#"providers/set {"providerId":"main","apiType":"openai","baseUrl":"https://llm.example","headers":{"X-Team":"blue"}}"#
+            )
+        );
+        let off = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: None });
+        assert_eq!(sent(&off).as_deref(), Some(r#"providers/disable {"providerId":"main"}"#));
+        assert_eq!(sent(&Call::LogOut), None);
+    }
+
+    #[test]
+    fn answers_are_read_leniently() {
+        let mut told = object(json!({"state": "authenticated", "accounts": [
+            {"label": "ada@example.org", "organization": "Shop", "active": true}, 3, {"name": "Ada"}]}));
+        let expected = vec!["ada@example.org (Shop)".to_owned(), "Ada".to_owned()];
+        assert_eq!(
+            decode_auth(&mut told),
+            Some(AuthStatus { state: AuthState::SignedIn, accounts: expected })
+        );
+        let state = |word: &str| decode_auth(&mut object(json!({"state": word}))).map(|told| told.state);
+        assert_eq!(state("not_required"), Some(AuthState::NotNeeded));
+        assert_eq!(state("unauthenticated"), Some(AuthState::SignedOut));
+        assert_eq!(state("half"), Some(AuthState::Unknown));
+        assert_eq!(decode_auth(&mut Object::new()), None);
+        let mut told = object(json!({"providers": [
+            {"providerId": "main", "supported": ["openai", 1], "required": true,
+             "current": {"apiType": "openai", "baseUrl": "https://x"}}, {"id": "other"}, {}]}));
+        let providers = decode_providers(&mut told);
+        assert_eq!(providers.len(), 2);
+        assert_eq!(providers[0].base_url.as_deref(), Some("https://x"));
+        assert!(providers[0].is_required && providers[0].supported == ["openai"]);
+        assert_eq!((providers[1].id.as_str(), providers[1].base_url.as_deref()), ("other", None));
+    }
+}

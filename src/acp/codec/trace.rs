@@ -1,0 +1,100 @@
+//! Trace context: which trace a call belongs to, for whoever follows work through several programs.
+//!
+//! Duty: `traceparent` and `tracestate` in the `_meta` of calls, where the user wants it. Not its duty: a trace of its
+//! own; the first part is what the environment says, else made once for a connection.
+//! Source: ACP v1 extensibility, reserved keys of `_meta`; W3C Trace Context, `traceparent`, version 00.
+
+use std::env;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+/// The trace of one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trace {
+    trace_id: String,
+    state: Option<String>,
+}
+
+impl Trace {
+    /// The trace that parlor itself runs in, else a new one.
+    pub(super) fn begin() -> Self {
+        Self::of(env::var("TRACEPARENT").ok().as_deref(), env::var("TRACESTATE").ok())
+    }
+
+    fn of(parent: Option<&str>, state: Option<String>) -> Self {
+        let known = parent.and_then(trace_id);
+        let is_known = known.is_some();
+        let trace_id = known.map_or_else(|| format!("{:016x}{:016x}", random(), random()), str::to_owned);
+        Self { trace_id, state: state.filter(|state| is_known && !state.trim().is_empty()) }
+    }
+
+    /// The params of a call with the trace in them, unless they have a `_meta` of their own.
+    pub(super) fn mark(&self, params: String) -> String {
+        let Some(rest) = params.strip_prefix('{').filter(|rest| !rest.contains("\"_meta\"")) else {
+            return params;
+        };
+        let parent = format!("00-{}-{:016x}-01", self.trace_id, random());
+        let mut meta = serde_json::json!({"traceparent": parent});
+        if let (Some(state), Some(object)) = (&self.state, meta.as_object_mut()) {
+            object.insert("tracestate".to_owned(), state.as_str().into());
+        }
+        let comma = if rest.trim_start() == "}" { "" } else { "," };
+        format!("{{\"_meta\":{meta}{comma}{rest}")
+    }
+}
+
+/// The trace of a `traceparent` that can be read.
+fn trace_id(parent: &str) -> Option<&str> {
+    let mut parts = parent.trim().split('-');
+    let (version, id, span) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_hex = |text: &str, length: usize| {
+        text.len() == length
+            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+            && text.bytes().any(|byte| byte != b'0')
+    };
+    (version.len() == 2 && version != "ff" && is_hex(id, 32) && is_hex(span, 16)).then_some(id)
+}
+
+/// A number that is none of those before, and not 0. Nothing secret hangs on it.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0af7651916cd43dd8448eb211c80319c";
+
+    #[test]
+    fn a_call_goes_on_with_the_trace_of_the_environment() {
+        let parent = format!("00-{ID}-b7ad6b7169203331-01");
+        let trace = Trace::of(Some(&parent), Some("a=1".to_owned()));
+        let marked = trace.mark("{\"cwd\":\"/w\"}".to_owned());
+        let value: serde_json::Value = serde_json::from_str(&marked).unwrap();
+        let told = value["_meta"]["traceparent"].as_str().unwrap();
+        assert!(
+            told.starts_with(&format!("00-{ID}-")) && told.ends_with("-01") && told.len() == 55,
+            "{told}"
+        );
+        assert_eq!((value["_meta"]["tracestate"].as_str(), value["cwd"].as_str()), (Some("a=1"), Some("/w")));
+        assert_ne!(
+            trace.mark("{}".to_owned()),
+            trace.mark("{}".to_owned()),
+            "each call is a span of its own"
+        );
+        let empty = trace.mark("{}".to_owned());
+        assert!(serde_json::from_str::<serde_json::Value>(&empty).is_ok(), "{empty}");
+        let own = "{\"_meta\":{},\"a\":1}".to_owned();
+        assert_eq!(trace.mark(own.clone()), own);
+    }
+
+    #[test]
+    fn what_is_no_trace_is_not_gone_on_with() {
+        let zeros = format!("00-{}-b7ad6b7169203331-01", "0".repeat(32));
+        for parent in [None, Some(""), Some("00-xyz-1-01"), Some(zeros.as_str())] {
+            let trace = Trace::of(parent, Some("a=1".to_owned()));
+            assert_eq!((trace.trace_id.len(), &trace.state), (32, &None), "{parent:?}");
+            assert_ne!(trace.trace_id, "0".repeat(32));
+        }
+    }
+}

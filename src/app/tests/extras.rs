@@ -1,0 +1,158 @@
+//! What only some agents offer.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
+    SessionUpdate::Tool(Box::new(ToolCallPatch {
+        status: Patch::Set(ToolStatus::InProgress),
+        can_cancel,
+        ..ToolCallPatch::new("t".into())
+    }))
+}
+
+fn stop(desk: &mut Desk) -> &mut Desk {
+    desk.flow(|state, now, fx| flow::stop_part(state, KEY, now, fx))
+}
+
+#[test]
+fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
+    let mut desk = Desk::running();
+    desk.update(tool(Patch::Keep));
+    stop(&mut desk).expect_sent("");
+    desk.update(tool(Patch::Set(true)));
+    assert!(flow::has_stoppable(desk.session()));
+    stop(&mut desk).expect_sent("call stop tool t");
+    desk.reply(Ok(Reply::Done));
+    assert_eq!(desk.state.flash.as_deref(), Some("The agent stops it."));
+    desk.update(tool(Patch::Clear));
+    assert!(!flow::has_stoppable(desk.session()), "it says so no more");
+}
+
+#[test]
+fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
+    let mut desk = Desk::running();
+    let about = |can_cancel| {
+        let id = TerminalId::from("x");
+        SessionUpdate::Terminal(AgentTerminal::About { id, command: None, cwd: None, can_cancel })
+    };
+    desk.update(SessionUpdate::Tool(Box::new(ToolCallPatch {
+        content: Patch::Set(vec![ToolContent::Terminal("x".into())]),
+        ..ToolCallPatch::new("t".into())
+    })));
+    desk.update(about(Patch::Set(true)));
+    stop(&mut desk).expect_sent("call stop terminal x");
+    desk.fail(-32602, "it has ended");
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("it has ended")));
+    let status = ExitInfo { code: Some(0), signal: None };
+    desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id: "x".into(), status }));
+    assert!(!flow::has_stoppable(desk.session()));
+}
+
+#[test]
+fn a_subagent_is_cancelled_by_its_own_session() {
+    let mut desk = Desk::running();
+    let patch = |can_cancel, state: &str| {
+        SessionUpdate::Subagent(SubagentPatch {
+            session: "child".into(),
+            title: Patch::Keep,
+            description: Patch::Keep,
+            state: Patch::Set(state.to_owned()),
+            can_cancel,
+        })
+    };
+    desk.update(patch(Patch::Set(true), "running"));
+    stop(&mut desk).expect_sent("cancel child");
+    desk.update(patch(Patch::Keep, "idle"));
+    assert!(!flow::has_stoppable(desk.session()));
+}
+
+#[test]
+fn of_several_parts_the_marked_one_is_stopped() {
+    let mut desk = Desk::running();
+    for id in ["a", "b"] {
+        let patch = ToolCallPatch {
+            status: Patch::Set(ToolStatus::InProgress),
+            can_cancel: Patch::Set(true),
+            ..ToolCallPatch::new(id.into())
+        };
+        desk.update(SessionUpdate::Tool(Box::new(patch)));
+    }
+    stop(&mut desk).expect_sent("");
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("Mark the one")));
+    let first = desk.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
+    let first = first.map(|item| item.id);
+    desk.state.sessions.get_mut(&KEY).unwrap().selected = first;
+    stop(&mut desk).expect_sent("call stop tool a");
+}
+
+#[test]
+fn an_archived_session_is_taken_back_and_opened_again() {
+    let mut desk = Desk::started();
+    let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
+    desk.handshake(caps).open(ID);
+    desk.fx.clear();
+    desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s true");
+    desk.reply(Ok(Reply::Done));
+    assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
+    desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s false");
+    desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
+    let mut desk = Desk::ready();
+    desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("");
+}
+
+#[test]
+fn providers_are_set_before_a_session_is_opened() {
+    let wish = ProviderWish { id: "main".to_owned(), target: None };
+    let wire = WireSpec { providers: vec![wish], ..WireSpec::default() };
+    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let mut desk = Desk::with_spec(spec.clone());
+    let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
+    desk.handshake(caps);
+    desk.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
+    let answer = |desk: &mut Desk, is_it: &dyn Fn(&Purpose) -> bool, result| {
+        let tag =
+            desk.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
+        desk.agent(AgentEvent::Replied(tag, result));
+    };
+    let status = AuthStatus { state: AuthState::SignedIn, accounts: vec!["ada".to_owned()] };
+    answer(&mut desk, &|purpose| *purpose == Purpose::AuthStatus, Ok(Reply::AuthStatus(status.clone())));
+    assert_eq!(desk.state.conns[&CONN].auth, Some(status));
+    desk.expect_sent("");
+    let error = CallError::Agent(RpcError::new(-32602, "it is required"));
+    answer(&mut desk, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
+    desk.expect_sent("call new");
+    let told = desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { title, .. } if title == "The provider main was not set.")
+    });
+    assert!(told);
+    // An agent that lets nobody set them is not asked.
+    let mut desk = Desk::with_spec(spec);
+    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
+    assert_eq!(desk.session().transcript.items().len(), 1);
+}
+
+#[test]
+fn a_system_prompt_that_is_not_taken_is_told() {
+    let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
+    let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
+    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let told = |system_prompt, system_prompt_override| {
+        let mut desk = Desk::with_spec(spec.clone());
+        desk.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
+        desk.session().transcript.items().len()
+    };
+    assert_eq!((told(true, true), told(true, false), told(false, false)), (0, 1, 1));
+}
+
+#[test]
+fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
+    assert!(desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { title, .. } if title.contains("hears nothing"))
+    }));
+    desk.submit("go").cancel();
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("only when its turn ends")));
+}
