@@ -3,7 +3,7 @@
 //! Duty: decides what every event means (`update`), and holds all that must survive a redraw.
 //! Not its duty: drawing, IO, clocks, the wire.
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
-//! The user's side is `user` and the dialogs (`modal`); the agent's side is `conn` and `open` (processes and
+//! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
 //! the agent), `auth` and `choices`. `flow` is what the one may ask of the other. `keep` says
 //! what is worth keeping, `restore` makes a session of it.
@@ -11,6 +11,7 @@
 
 mod aside;
 mod asks;
+pub mod attention;
 mod auth;
 mod call;
 mod callbacks;
@@ -140,7 +141,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
 /// Whether the event is one of the many that may concern a tab behind the front alone.
 fn may_be_unseen(state: &State, event: &Event) -> bool {
     // These show what comes from all agents.
-    let is_everything_shown = matches!(state.modals.last(), Some(Modal::Log { .. }));
+    let is_everything_shown = matches!(state.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
     let is_one_of_many = matches!(
         event,
         Event::Agent(_, AgentEvent::Update(..))

@@ -352,10 +352,24 @@ pub fn answer_first_ask(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(first) = state.sessions.get(&key).and_then(|session| session.asks.front()).cloned() else {
-        return;
-    };
-    let OpenAsk { conn, ask, kind, .. } = first;
+    if let Some(first) =
+        state.sessions.get(&key).and_then(|session| session.asks.front()).map(|open| open.ask)
+    {
+        answer_ask(state, key, first, option, now, fx);
+    }
+}
+
+/// The same for one of a session's open asks, wherever it stands in the row.
+pub fn answer_ask(
+    state: &mut State,
+    key: SessionKey,
+    ask: AskId,
+    option: Option<usize>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
+    let Some(OpenAsk { conn, kind, .. }) = open.cloned() else { return };
     turn::note_news(state, key, now);
     match &kind {
         OpenAskKind::Permission { request, .. } => {

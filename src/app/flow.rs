@@ -6,7 +6,7 @@
 
 use crate::model::FieldValue;
 
-pub use super::asks::{answer_elicitation, answer_first_ask};
+pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
 pub use super::choices::{set_mode, set_model, set_option, set_title};
 pub use super::close::{close_session, delete_session, show_session};

@@ -9,6 +9,7 @@ pub use line::*;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::attention::WaitingFor;
 use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey, Target};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -41,6 +42,19 @@ pub enum Modal {
     Changes(ChangesDialog),
     /// A line of text to be given (a title, a variable of a sign-in).
     Line(LineDialog),
+    /// What waits in all tabs.
+    Attention(AttentionDialog),
+}
+
+/// Which of the things that wait is marked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AttentionDialog {
+    /// The marked one, by what it is, because others come and go; `None`: there is none.
+    pub marked: Option<(SessionKey, WaitingFor)>,
+    /// Its place in the list.
+    pub place: usize,
+    /// Whether the marked request is shown whole.
+    pub is_whole: bool,
 }
 
 /// How all changes are looked at.
@@ -273,6 +287,8 @@ pub struct AskView {
     pub is_full_screen: bool,
     /// When it came to the front; the grace period counts from it.
     pub shown_at: Option<Instant>,
+    /// Whether it is looked at in the list of all that waits.
+    pub is_in_list: bool,
     /// The form as filled in so far.
     pub form: Option<FormState>,
     /// The ask that this belongs to; `user::settle` makes it fresh for another one.

@@ -282,7 +282,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }
-        Modal::Help { .. } => false,
+        Modal::Help { .. } | Modal::Attention(_) => false,
         Modal::Choice(_)
         | Modal::Queue { .. }
         | Modal::Log { .. }

@@ -3,6 +3,7 @@
 //! Each plays events to `update` and reads the outcome as text: a digest of the state, and what was sent.
 
 mod asks;
+mod attention;
 mod callbacks;
 mod close;
 mod dialects;

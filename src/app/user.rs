@@ -8,6 +8,7 @@
 //! closes a dialog never also cancels; what allows is never chosen by default for good.
 
 mod asks;
+mod attention;
 mod changes;
 mod commands;
 mod composer;
@@ -37,6 +38,7 @@ mod url;
 mod validate;
 
 pub use asks::on_ask_shown;
+pub use attention::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use changes::shown_files;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
@@ -54,7 +56,7 @@ pub use validate::{field_hint, shown_value};
 
 use std::time::{Duration, Instant};
 
-use crate::model::{Action, ItemId, LineEdit};
+use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
 use super::{Effect, Modal, OpenAsk, State, TimerId, ViewCommand};
 
@@ -106,7 +108,13 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
             }
         }
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
-        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_) | Modal::Inspect(_)) => {}
+        Some(
+            Modal::Choice(_)
+            | Modal::Queue { .. }
+            | Modal::Connection(_)
+            | Modal::Inspect(_)
+            | Modal::Attention(_),
+        ) => {}
         None => form::on_line(state, &edit),
     }
 }
@@ -142,6 +150,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Url => asks::on_url(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
+        Focus::Attention => attention::on_action(state, said, now, fx),
         Focus::Main | Focus::Browse => true,
     };
     if !is_done {
@@ -170,6 +179,15 @@ fn in_a_dialog(action: Action) -> Action {
 fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
     state.flash = Some(text.into());
     fx.push(Effect::Timer(TimerId::Flash, FLASH));
+}
+
+/// The request that keys answer, with the session it stands in: the one that is marked in the list of all that waits,
+/// else the first of the session in front.
+fn shown_ask(state: &State) -> Option<(SessionKey, &OpenAsk)> {
+    match state.modals.last() {
+        Some(Modal::Attention(_)) => marked_ask(state),
+        _ => Some((state.active, first_ask(state)?)),
+    }
 }
 
 /// The request that is shown when no dialog is above it.

@@ -167,6 +167,8 @@ pub enum Action {
     /// Ends the agent's process.
     ForceStop,
 
+    /// What waits in all tabs.
+    OpenAttention,
     /// Chooses an agent for a new tab in this folder.
     NewTab,
     /// Chooses a folder for a new tab, then an agent.

@@ -4,6 +4,7 @@
 //! Not its duty: keys (`input`), what a choice does (`app`).
 //! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
 
+mod attention;
 mod connection;
 mod form;
 mod help;
@@ -50,6 +51,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             Modal::Inspect(item) => inspect::draw(scene, *item, view, area, buf),
             Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
+            Modal::Attention(_) => attention::draw(scene, view, area, buf),
         };
     }
     let Some(ask) = scene.session.asks.front() else {
@@ -84,8 +86,11 @@ pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: 
     sheet::draw_bar(scene, bar, skip, rows, all, buf);
 }
 
-/// `1 of 3`, when more asks wait behind the shown one.
+/// `1 of 3`, when more asks wait behind the shown one; of another tab, which one.
 fn place_in_queue(scene: &Scene) -> String {
+    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
+        return attention::tab_of(scene, scene.session.key);
+    }
     let asks = scene.session.asks.len();
     if asks > 1 { format!("1 of {asks}") } else { String::new() }
 }
@@ -101,6 +106,7 @@ fn heading(modal: &Modal) -> String {
         Modal::Connection(_) => "Connection".to_owned(),
         Modal::Inspect(_) => "As it came".to_owned(),
         Modal::Changes(_) => "Changes".to_owned(),
+        Modal::Attention(_) => attention::TITLE.to_owned(),
     }
 }
 

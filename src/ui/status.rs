@@ -8,6 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::app::attention;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, flow};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
@@ -225,6 +226,9 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
         let line = scene.span(Role::Status, format!("mouse: terminal's{key}"));
         pieces.push(Piece { line: line.into(), action: None, rank: 4 });
     }
+    if let Some(piece) = behind(scene) {
+        pieces.push(piece);
+    }
     let queued = session.queue.len();
     if queued > 0 {
         let line = scene.span(Role::Status, format!("queue {queued}"));
@@ -243,6 +247,23 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
         pieces.push(Piece { line, action: Some(Action::OpenHelp), rank: 5 });
     }
     pieces
+}
+
+/// What waits in other tabs: what nothing goes on without, else what only wants a look.
+fn behind(scene: &Scene) -> Option<Piece> {
+    let (mark, role, text) = match attention::count_behind(scene.state) {
+        (0, 0) => return None,
+        (0, 1) => (scene.look.glyphs.bullet, Role::Accent, "1 to look at".to_owned()),
+        (0, count) => (scene.look.glyphs.bullet, Role::Accent, format!("{count} to look at")),
+        (1, _) => (scene.look.glyphs.warn, Role::Warning, "1 waits".to_owned()),
+        (count, _) => (scene.look.glyphs.warn, Role::Warning, format!("{count} wait")),
+    };
+    let key = scene.key(Context::Main, Action::OpenAttention);
+    let mut line = Line::from(scene.span(role, format!("{mark} {text}")));
+    if let Some(key) = key {
+        line.push_span(scene.span(Role::KeyHint, format!(" {key}")));
+    }
+    Some(Piece { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
 /// `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size only what is used.

@@ -35,6 +35,7 @@ enum Step {
     OpenTab(usize),
     CloseTab(usize),
     Show(usize),
+    Attend(usize),
     Fork(usize),
     Timer(usize),
     SignIn(usize),
@@ -67,6 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..2usize).prop_map(Step::OpenTab),
         1 => n.clone().prop_map(Step::CloseTab),
         2 => n.clone().prop_map(Step::Show),
+        4 => (0..6usize).prop_map(Step::Attend),
         3 => n.clone().prop_map(Step::Fork),
         1 => n.clone().prop_map(Step::Timer),
         1 => n.prop_map(Step::SignIn),
@@ -294,6 +296,17 @@ impl World {
             Step::CloseTab(session) => {
                 let key = self.session(session)?;
                 self.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+            }
+            Step::Attend(key) => {
+                let action = match key {
+                    0 | 1 => Action::OpenAttention,
+                    2 => Action::Down,
+                    3 => Action::FullScreen,
+                    4 => Action::Accept,
+                    _ => Action::Choose(1),
+                };
+                self.play(Event::Input);
+                self.play(Event::Act(action));
             }
             Step::Show(session) => {
                 let key = self.session(session)?;

@@ -23,7 +23,7 @@ impl Desk {
     }
 
     /// A second tab with a process of its own, in another folder, its session open as `two`, in front.
-    fn two_tabs() -> (Self, SessionKey, ConnId) {
+    pub fn two_tabs() -> (Self, SessionKey, ConnId) {
         let mut desk = Self::ready();
         let key = desk.open_tab(new_tab("/code/lib", fake()));
         let conn = desk.state.sessions[&key].conn.unwrap();

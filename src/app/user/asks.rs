@@ -3,21 +3,27 @@
 use std::time::Instant;
 
 use crate::app::flow::{self, ElicitationOutcome};
-use crate::app::{AskView, Effect, FormState, OpenAsk, OpenAskKind, State, URL_OPTIONS};
+use crate::app::{AskView, Effect, FormState, Modal, OpenAsk, OpenAskKind, State, URL_OPTIONS};
 use crate::app::{OUTSIDE_FILE_OPTIONS, ViewCommand};
 use crate::model::{Action, ElicitationMode, PermissionKind};
 
-use super::{dialogs, first_ask, inspect_url, moved, say};
+use super::{dialogs, first_ask, inspect_url, moved, say, shown_ask};
 
 /// Another ask came to the front of the active session (or none is left): `state.ask_view` begins anew.
 /// Does nothing when the view already belongs to the ask in front, so what was typed into a form stays.
 pub fn on_ask_shown(state: &mut State, now: Instant) {
-    let front = first_ask(state).map(|open| open.ask);
+    let front = shown_ask(state).map(|(_, open)| open.ask);
+    let is_in_list = matches!(state.modals.last(), Some(Modal::Attention(_)));
     if front.is_some() && state.ask_view.ask == front {
+        if state.ask_view.is_in_list != is_in_list {
+            // It comes into view once more, in another place.
+            state.ask_view.is_in_list = is_in_list;
+            state.ask_view.shown_at = None;
+        }
         return;
     }
-    let fresh = first_ask(state).map(|open| fresh_view(open, now)).unwrap_or_default();
-    let left = std::mem::replace(&mut state.ask_view, fresh);
+    let fresh = shown_ask(state).map(|(_, open)| fresh_view(open, now)).unwrap_or_default();
+    let left = std::mem::replace(&mut state.ask_view, AskView { is_in_list, ..fresh });
     keep_form(state, left);
 }
 
@@ -44,10 +50,12 @@ fn keep_form(state: &mut State, left: AskView) {
 
 /// Permission and outside file: one of several answers.
 pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let count = match first_ask(state).map(|open| &open.kind) {
-        Some(OpenAskKind::Permission { request, .. }) => request.options.len(),
-        Some(OpenAskKind::OutsideFile { .. }) => OUTSIDE_FILE_OPTIONS.len(),
-        Some(OpenAskKind::Elicitation(_)) | None => return false,
+    let Some((key, open)) = shown_ask(state) else { return false };
+    let ask = open.ask;
+    let count = match &open.kind {
+        OpenAskKind::Permission { request, .. } => request.options.len(),
+        OpenAskKind::OutsideFile { .. } => OUTSIDE_FILE_OPTIONS.len(),
+        OpenAskKind::Elicitation(_) => return false,
     };
     let chosen = match action {
         Action::Choose(place) => usize::from(place).checked_sub(1),
@@ -55,7 +63,7 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         _ => return move_mark(state, action, count, fx),
     };
     match chosen.filter(|place| *place < count) {
-        Some(place) => flow::answer_first_ask(state, state.active, Some(place), now, fx),
+        Some(place) => flow::answer_ask(state, key, ask, Some(place), now, fx),
         None if count == 0 => say(state, "The agent offers no answers. Escape rejects the request.", fx),
         None if action == Action::Accept => say(state, "Mark an answer first, or type its number.", fx),
         None => {}

@@ -12,7 +12,9 @@ use crate::app::{
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
-use super::{dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions, tabs};
+use super::{
+    attention, dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions, tabs,
+};
 
 /// Whether the action only opens a list or another session, so that it may be wished while a request of the
 /// agent waits: nothing that scrolls, types, answers or changes the agent.
@@ -29,6 +31,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
             | Action::OpenThemes
             | Action::OpenQueue
             | Action::NewSession
+            | Action::OpenAttention
     )
 }
 
@@ -175,6 +178,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 dialogs::toggle_page(state, Modal::Connection(conn), fx);
             }
         }
+        Action::OpenAttention => attention::open(state, now, fx),
         Action::OpenAgents => picker::open_agents(state),
         Action::OpenSessions => sessions::open(state, now, fx),
         Action::CloseSession => sessions::ask_close(state, key, fx),

@@ -38,6 +38,8 @@ pub enum Focus {
     Url,
     /// A file outside the session's folders.
     OutsideFile,
+    /// What waits in all tabs.
+    Attention,
 }
 
 /// The layer that takes keys now, apart from the grace period (see [`super::takes_input`]).
@@ -51,6 +53,7 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Connection(_) | Modal::Inspect(_)) => Focus::Connection,
         Some(Modal::Changes(_)) => Focus::Changes,
         Some(Modal::Line(_)) => Focus::Line,
+        Some(Modal::Attention(_)) => Focus::Attention,
         None => match first_ask(state).map(|open| &open.kind) {
             None => base_focus(state),
             Some(OpenAskKind::Permission { .. }) => Focus::Permission,
@@ -94,8 +97,13 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
             field.takes_text().then_some(&field.input)
         }
         None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
-        Some(Modal::Choice(_) | Modal::Queue { .. } | Modal::Connection(_) | Modal::Inspect(_)) | None => {
-            None
-        }
+        Some(
+            Modal::Choice(_)
+            | Modal::Queue { .. }
+            | Modal::Connection(_)
+            | Modal::Inspect(_)
+            | Modal::Attention(_),
+        )
+        | None => None,
     }
 }

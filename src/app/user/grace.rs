@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{first_ask, leave, on_ask_shown, picker};
+use super::{attention, first_ask, leave, on_ask_shown, picker};
 
 /// Input must have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(400);
@@ -19,7 +19,24 @@ const LONGEST: Duration = Duration::from_millis(1500);
 /// Whether the top layer takes keys now. While it does not, keys belong to the prompt.
 /// The answer is the same before and after [`on_input`] was told of the key that is asked about.
 pub fn takes_input(state: &State, now: Instant) -> bool {
-    match appeared(state) {
+    is_over(state, appeared(state), now)
+}
+
+/// Whether what is shown may be answered now. It is the same as [`takes_input`] but in the list of all that waits,
+/// which the user opened: there only the answers have to wait.
+pub fn takes_answers(state: &State, now: Instant) -> bool {
+    is_over(state, may_be_answered_since(state), now)
+}
+
+fn may_be_answered_since(state: &State) -> Appeared {
+    match state.modals.last() {
+        Some(Modal::Attention(_)) => state.ask_view.shown_at.map_or(Appeared::Unseen, Appeared::At),
+        _ => appeared(state),
+    }
+}
+
+fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
+    match appeared {
         Appeared::ByUser => true,
         Appeared::Unseen => false,
         Appeared::At(since) => {
@@ -34,8 +51,8 @@ pub fn takes_input(state: &State, now: Instant) -> bool {
 /// A key or click arrived, whatever it does.
 pub fn on_input(state: &mut State, now: Instant) {
     settle(state, now);
-    if let Appeared::At(since) = appeared(state)
-        && takes_input(state, now)
+    if let Appeared::At(since) = may_be_answered_since(state)
+        && takes_answers(state, now)
     {
         state.user.unlocked = Some(since);
     }
@@ -45,10 +62,11 @@ pub fn on_input(state: &mut State, now: Instant) {
 /// Stamps dialogs that appeared, and makes `state.ask_view` fresh for another ask. Idempotent; `app::update`
 /// calls it at the end of every update, whatever the event was.
 pub fn settle(state: &mut State, now: Instant) {
+    attention::settle(state);
     on_ask_shown(state, now);
     picker::settle_note(state);
     leave::settle_question(state);
-    let is_covered = !state.modals.is_empty();
+    let is_covered = !matches!(state.modals.last(), None | Some(Modal::Attention(_)));
     if let Some(Modal::Picker(picker)) = state.modals.last_mut()
         && picker.is_by_itself
     {

@@ -9,7 +9,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
 };
 
-use super::{asks, changes, composer, first_ask, say, search, takes_input};
+use super::{asks, attention, changes, composer, first_ask, say, search, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const IDLE_BODY: &str = "Nothing is running any more. Quitting stops the agent."
 pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_open_to_keys = takes_input(state, now);
     if !state.modals.is_empty() {
-        if is_open_to_keys && !changes::leave_filter(state) {
+        if is_open_to_keys && !changes::leave_filter(state) && !attention::leave_whole(state) {
             close_top(state, fx);
         }
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {

@@ -123,6 +123,7 @@ actions! {
     RestartAgent, "restart-agent", true, "Restart the agent and go on";
     ForceStop, "force-stop", true, "Force the agent to stop";
 
+    OpenAttention, "open-attention", true, "Show what waits for you in all tabs";
     NewTab, "new-tab", true, "Open a tab with an agent in this folder";
     NewTabElsewhere, "new-tab-elsewhere", true, "Open a tab in another folder";
     NextTab, "next-tab", true, "The next tab";

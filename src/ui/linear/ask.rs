@@ -231,7 +231,8 @@ pub fn reply(state: &State, line: &str) -> Reply {
         | Focus::Queue
         | Focus::Help
         | Focus::Log
-        | Focus::Connection => Reply::Do(vec![Event::Act(Action::Escape)]),
+        | Focus::Connection
+        | Focus::Attention => Reply::Do(vec![Event::Act(Action::Escape)]),
     }
 }
 

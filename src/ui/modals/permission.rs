@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use super::place_in_queue;
 use super::sheet::{Place, Row, Sheet, choice, spread, words};
 use crate::app::user::inspect_url;
-use crate::app::{ItemBody, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
+use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolKind};
 use crate::ui::cells::{diff_counts, sole_fate, tool_body};
@@ -89,7 +89,7 @@ pub(super) fn draw(
     let full = if is_full { "smaller" } else { "full screen" };
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answers"),
-        scene.hint(Context::Permission, Action::Escape, "rejects"),
+        scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
         scene.hint(Context::Permission, Action::FullScreen, full),
         scene.hint(Context::Permission, Action::ToggleDiffLayout, "side by side").filter(|_| has_diff),
     ];
@@ -98,9 +98,15 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf);
 }
 
+/// In the list of all that waits, Escape leads back to it.
+fn escape_means(scene: &Scene) -> &'static str {
+    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "goes back" } else { "rejects" }
+}
+
 /// How long the agent still waits, if it does not wait for ever.
 fn time_left(scene: &Scene) -> Option<String> {
-    let ask = scene.session.asks.front()?;
+    let shown = scene.state.ask_view.ask;
+    let ask = scene.session.asks.iter().find(|open| Some(open.ask) == shown)?;
     let limit = scene.state.conns.get(&ask.conn)?.capabilities().permission_limit_secs?;
     let waited = scene.look.now.saturating_duration_since(ask.since).as_secs();
     Some(match u64::from(limit).checked_sub(waited).filter(|left| *left > 0) {
@@ -149,7 +155,7 @@ pub(super) fn draw_outside_file(
     }
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answers"),
-        scene.hint(Context::Permission, Action::Escape, "rejects"),
+        scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
     ];
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
@@ -226,7 +232,7 @@ fn says_the_same(title: &str, what: &str) -> bool {
 }
 
 /// What the agent wants to do, and to what.
-fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
+pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
     let path =
         tool.input.path.as_deref().or_else(|| tool.locations.first().map(|place| place.path.as_path()));
