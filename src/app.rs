@@ -182,6 +182,11 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
 
 fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
+    for key in call::sessions_of(state, id, false) {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.anomaly_count = session.anomaly_count.saturating_add(1);
+        }
+    }
     // The details of the connection tell what was learned on the way.
     if anomaly.kind == AnomalyKind::Dialect
         && let Some(info) = state.conns.get_mut(&id).and_then(|conn| conn.info.as_mut())

@@ -24,6 +24,7 @@ use anyhow::Context as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::acp::tap::Tap;
+use crate::app::tabs;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{AgentEvent, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
@@ -136,7 +137,7 @@ struct Loop {
     pictures: Pictures,
     /// Something outside the state changed what is to be seen (a grammar was loaded).
     repaint: Arc<Notify>,
-    log_version: u64,
+    log_stand: effects::LogStand,
     /// Something else has the terminal: nothing is drawn, no key is read.
     is_away: bool,
     /// The terminal has gone: nothing is drawn any more.
@@ -206,7 +207,7 @@ impl Loop {
             clock: Clock::new(now),
             pictures,
             repaint,
-            log_version: 0,
+            log_stand: effects::LogStand::default(),
             is_away: false,
             is_tty_gone: false,
             began: now,
@@ -579,7 +580,7 @@ impl Loop {
     fn draw(&mut self, now: Instant) -> anyhow::Result<()> {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
-            self.doer.refresh_log(&mut self.view, &mut self.log_version);
+            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
         }
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
         self.tty.draw(theme.style(Role::Text), |buf| ui::draw_into(state, view, theme, buf))?;

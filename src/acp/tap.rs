@@ -55,6 +55,8 @@ pub struct TapLine {
     pub sequence: u64,
     /// Time since the tap was made.
     pub at: Duration,
+    /// The number of its connection.
+    pub conn: u64,
     /// Which way.
     pub direction: Direction,
     /// The line, or how it begins; secrets are hidden, nothing else is cleaned.
@@ -72,6 +74,8 @@ pub struct TapFilter {
     pub from_agent: bool,
     /// Lines of its stderr.
     pub stderr: bool,
+    /// Only lines of these connections; `None`: of all.
+    pub conns: Option<Vec<u64>>,
     /// Only lines that hold this text, in any case; empty: all.
     pub text: String,
     /// Only lines after this sequence number; 0: all.
@@ -86,6 +90,7 @@ impl Default for TapFilter {
             to_agent: true,
             from_agent: true,
             stderr: true,
+            conns: None,
             text: String::new(),
             after: 0,
             max_lines: usize::MAX,
@@ -94,18 +99,22 @@ impl Default for TapFilter {
 }
 
 impl TapFilter {
-    fn takes(&self, direction: Direction) -> bool {
-        match direction {
-            Direction::ToAgent => self.to_agent,
-            Direction::FromAgent => self.from_agent,
-            Direction::Stderr => self.stderr,
-        }
+    fn takes(&self, conn: u64, direction: Direction) -> bool {
+        let is_wanted = self.conns.as_ref().is_none_or(|conns| conns.contains(&conn));
+        is_wanted
+            && match direction {
+                Direction::ToAgent => self.to_agent,
+                Direction::FromAgent => self.from_agent,
+                Direction::Stderr => self.stderr,
+            }
     }
 }
 
 /// A shared ring of raw lines; a clone is the same tap.
 #[derive(Debug, Clone)]
 pub struct Tap {
+    /// What its lines are marked with.
+    conn: u64,
     shared: Arc<Shared>,
 }
 
@@ -122,6 +131,7 @@ struct Shared {
 impl Default for Tap {
     fn default() -> Self {
         Self {
+            conn: 0,
             shared: Arc::new(Shared {
                 start: Instant::now(),
                 version: AtomicU64::new(0),
@@ -134,13 +144,19 @@ impl Default for Tap {
 }
 
 impl Tap {
+    /// The same tap for a connection, whose number its lines are marked with.
+    #[must_use]
+    pub fn of_conn(&self, conn: u64) -> Self {
+        Self { conn, shared: Arc::clone(&self.shared) }
+    }
+
     /// Keeps a line, without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
         let at = self.shared.start.elapsed();
-        let sequence = lock(&self.shared.ring).push(at, direction, line);
+        let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
         self.shared.version.store(sequence, Ordering::Release);
         if self.shared.has_sink.load(Ordering::Acquire) {
-            self.write(|sink| sink.append(sequence, at, direction, line));
+            self.write(|sink| sink.append(sequence, at, self.conn, direction, line));
         }
     }
 
@@ -153,13 +169,15 @@ impl Tap {
     pub fn snapshot(&self, filter: &TapFilter) -> Vec<TapLine> {
         let needle = filter.text.to_lowercase();
         // Copies first, so that the lock is not held while texts are searched.
-        let copies = lock(&self.shared.ring).copy(filter.after, |direction| filter.takes(direction));
+        let copies =
+            lock(&self.shared.ring).copy(filter.after, |conn, direction| filter.takes(conn, direction));
         let mut lines: Vec<TapLine> = copies
             .into_iter()
             .rev()
             .map(|copy| TapLine {
                 sequence: copy.sequence,
                 at: copy.at,
+                conn: copy.conn,
                 direction: copy.direction,
                 text: redact(&String::from_utf8_lossy(&copy.bytes)).into_owned(),
                 len_bytes: copy.len_bytes,

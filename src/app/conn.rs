@@ -31,6 +31,9 @@ const REMOTE_BACK_OFF: &[Duration] = &[
     Duration::from_secs(16),
 ];
 
+/// So many connections of a session are remembered, for its log.
+const MOST_FORMER: usize = 32;
+
 /// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
 /// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
 pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
@@ -78,9 +81,18 @@ pub(super) fn join_or_connect(
     open::open_if_ready(state, shared, key, now, fx);
 }
 
+/// A session gets a connection, and remembers it for its log.
+pub(super) fn take_conn(session: &mut Session, conn: ConnId) {
+    session.conn = Some(conn);
+    if session.ledger.conns.len() >= MOST_FORMER {
+        session.ledger.conns.pop_front();
+    }
+    session.ledger.conns.push_back(conn);
+}
+
 /// A session waits for its connection. What was opened from a list has no view yet that could be kept.
 fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instant) {
-    session.conn = Some(conn);
+    take_conn(session, conn);
     let here = spec.far_place(&session.place.cwd);
     // A session that the agent listed keeps the folder that it named.
     let is_there = |far: &FarPlace| here.as_ref().is_some_and(|here| here.host == far.host);

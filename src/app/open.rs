@@ -119,6 +119,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         ..super::Session::new(key, place.clone())
     };
     copy.ledger.copied_from = Some(key);
+    copy.ledger.conns.push_back(conn);
     let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
         forked,
@@ -192,7 +193,7 @@ fn add_beside(
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.place.far = spec.and_then(|spec| spec.far_place(&session.place.cwd));
-        session.conn = Some(conn);
+        conn::take_conn(session, conn);
         session.phase = SessionPhase::Starting { since: now };
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }

@@ -86,6 +86,8 @@ pub struct Session {
     pub is_archived: bool,
     /// Whether something came outside a turn since the last prompt.
     pub has_background_news: bool,
+    /// How many anomalies there were on its connections.
+    pub anomaly_count: u64,
     /// What happened last in it while another tab was in front, until it is looked at.
     pub unseen: Option<Unseen>,
     /// What its tab keeps while another one is in front.
@@ -133,6 +135,7 @@ impl Session {
             git: None,
             is_archived: false,
             has_background_news: false,
+            anomaly_count: 0,
             unseen: None,
             shelf: Shelf::default(),
             ledger: Ledger::default(),
@@ -215,6 +218,8 @@ pub struct Ledger {
     pub doubt: Option<Doubt>,
     /// The session that this one is being copied from.
     pub copied_from: Option<SessionKey>,
+    /// The connections that it had, the latest last.
+    pub conns: VecDeque<ConnId>,
     /// Since when the agent wants a sign-in.
     pub sign_in_since: Option<Instant>,
     /// A prompt that the agent refused for want of a sign-in; sent again without a new item.

@@ -31,7 +31,7 @@ pub struct State {
     pub ask_view: AskView,
     /// A short message in the status line.
     pub flash: Option<String>,
-    /// How many anomalies there were.
+    /// How many anomalies there were on all connections.
     pub anomaly_count: u64,
     /// Sessions that the agent listed, for the picker.
     pub listed: Vec<SessionInfo>,
@@ -182,6 +182,8 @@ pub struct Setup {
     pub start_with: Option<AgentSpec>,
     /// The session to go on with; taken out by [`State::new`].
     pub reopen: Option<Box<KeptSession>>,
+    /// Whether what is done is kept on disk, so that a session can be closed and opened again.
+    pub keeps_sessions: bool,
     /// A word for the status line at the beginning.
     pub hint: Option<String>,
     /// The agent that this folder used last.

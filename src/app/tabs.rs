@@ -102,6 +102,14 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
     }
 }
 
+/// The connections whose lines are in the log of the tab in front: those that it had. With a single tab it is the log
+/// of all.
+pub fn log_conns(state: &State) -> Option<Vec<u64>> {
+    tabs(state).nth(1)?;
+    let session = state.sessions.get(&front(state))?;
+    Some(session.ledger.conns.iter().map(|conn| conn.0).collect())
+}
+
 /// What the screen shows of the tabs behind the front, as one number: as long as it is the same, nothing of it
 /// needs to be drawn anew.
 pub(super) fn face(state: &State) -> u64 {

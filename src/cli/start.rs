@@ -78,6 +78,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folds: config.folds,
         mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
+        keeps_sessions: store.is_some(),
         palette: config.keymap.palette(),
         reopen,
         hint,

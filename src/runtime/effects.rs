@@ -30,6 +30,9 @@ use super::agents::Agents;
 /// How many lines the log view shows at the most.
 const LOG_LINES: usize = 4_000;
 
+/// Which lines the log view has: those up to a number, of these connections.
+pub type LogStand = (u64, Option<Vec<u64>>);
+
 /// The hands of the loop.
 pub struct Doer {
     /// Finds a theme by name.
@@ -249,14 +252,14 @@ impl Doer {
         self.work(move || Some(ServiceEvent::History(session, store.history(&folder))));
     }
 
-    /// Gives the log view its lines if there are new ones since `version`.
-    pub fn refresh_log(&self, view: &mut ViewState, version: &mut u64) {
-        let newest = self.tap.version();
-        if *version == newest {
+    /// Gives the log view the lines of these connections (`None`: of all) if they are other ones than at the last time.
+    pub fn refresh_log(&self, view: &mut ViewState, last: &mut LogStand, conns: Option<Vec<u64>>) {
+        let stand = (self.tap.version(), conns.clone());
+        if *last == stand {
             return;
         }
-        *version = newest;
-        let all = TapFilter { max_lines: LOG_LINES, ..TapFilter::default() };
+        *last = stand;
+        let all = TapFilter { max_lines: LOG_LINES, conns, ..TapFilter::default() };
         let lines = self.tap.snapshot(&all).into_iter().map(|line| LogLine {
             time_ms: u64::try_from(line.at.as_millis()).unwrap_or(u64::MAX),
             direction: match line.direction {
@@ -293,7 +296,7 @@ impl Doer {
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
         let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
         let connection = acp::connect_calling(
-            ConnectOptions { spec, cwd, tap: self.tap.clone(), stderr_log },
+            ConnectOptions { spec, cwd, tap: self.tap.of_conn(conn.0), stderr_log },
             agents.bell(),
         );
         self.conns.insert(conn, connection.commands);

@@ -8,8 +8,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::attention;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, flow};
+use crate::app::{attention, tabs};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 
@@ -213,10 +213,11 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
 fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
     let session = scene.session;
     let mut pieces: Vec<Piece> = Vec::new();
-    let anomalies = usize::try_from(scene.state.anomaly_count).unwrap_or(usize::MAX);
+    let root = scene.state.sessions.get(&tabs::front(scene.state)).unwrap_or(session);
+    let anomalies = usize::try_from(root.anomaly_count).unwrap_or(usize::MAX);
     if anomalies > 0 {
         let word = if anomalies == 1 { "anomaly" } else { "anomalies" };
-        let count = short_count(scene.state.anomaly_count);
+        let count = short_count(root.anomaly_count);
         let line = scene.span(Role::Warning, format!("{} {count} {word}", scene.look.glyphs.warn));
         pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }

@@ -23,6 +23,7 @@ pub struct Ring {
 #[derive(Debug)]
 struct Entry {
     at: Duration,
+    conn: u64,
     direction: Direction,
     kept_bytes: usize,
     len_bytes: usize,
@@ -33,6 +34,7 @@ struct Entry {
 pub struct Copy {
     pub sequence: u64,
     pub at: Duration,
+    pub conn: u64,
     pub direction: Direction,
     pub bytes: Vec<u8>,
     pub len_bytes: usize,
@@ -40,29 +42,30 @@ pub struct Copy {
 
 impl Ring {
     /// Appends a line, drops old ones as needed, and returns the new line's number.
-    pub fn push(&mut self, at: Duration, direction: Direction, line: &[u8]) -> u64 {
+    pub fn push(&mut self, at: Duration, conn: u64, direction: Direction, line: &[u8]) -> u64 {
         let kept = line.get(..LINE_BYTES).unwrap_or(line);
         while self.entries.len() >= MAX_LINES || self.bytes.len() + kept.len() > MAX_BYTES {
             let Some(oldest) = self.entries.pop_front() else { break };
             self.bytes.drain(..oldest.kept_bytes.min(self.bytes.len()));
         }
         self.bytes.extend(kept);
-        self.entries.push_back(Entry { at, direction, kept_bytes: kept.len(), len_bytes: line.len() });
+        self.entries.push_back(Entry { at, conn, direction, kept_bytes: kept.len(), len_bytes: line.len() });
         self.last_sequence += 1;
         self.last_sequence
     }
 
     /// Copies the lines after a number that are wanted, oldest first.
-    pub fn copy(&self, after: u64, wants: impl Fn(Direction) -> bool) -> Vec<Copy> {
+    pub fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<Copy> {
         let first = self.last_sequence - self.entries.len() as u64 + 1;
         let mut begin = 0;
         let mut copies = Vec::new();
         for (sequence, entry) in (first..).zip(&self.entries) {
             let end = begin + entry.kept_bytes;
-            if sequence > after && wants(entry.direction) {
+            if sequence > after && wants(entry.conn, entry.direction) {
                 copies.push(Copy {
                     sequence,
                     at: entry.at,
+                    conn: entry.conn,
                     direction: entry.direction,
                     bytes: self.slice(begin, end),
                     len_bytes: entry.len_bytes,

@@ -1,6 +1,6 @@
 //! The file of the tap.
 //!
-//! Duty: one JSON object a line: `{"n":1,"ms":12.345,"dir":"from","text":"…"}`, appended and buffered.
+//! Duty: one JSON object a line: `{"n":1,"ms":12.345,"conn":1,"dir":"from","text":"…"}`, appended and buffered.
 //! Not its duty: when to flush (the connection does after each batch).
 
 use std::fs::{File, OpenOptions};
@@ -24,6 +24,7 @@ pub struct Sink {
 struct Line<'a> {
     n: u64,
     ms: f64,
+    conn: u64,
     dir: &'a str,
     text: &'a str,
 }
@@ -46,13 +47,17 @@ impl Sink {
         &mut self,
         sequence: u64,
         at: Duration,
+        conn: u64,
         direction: Direction,
         line: &[u8],
     ) -> io::Result<()> {
         let text = String::from_utf8_lossy(line);
         let text = redact(&text);
         let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
-        serde_json::to_writer(&mut self.file, &Line { n: sequence, ms, dir: direction.word(), text: &text })?;
+        serde_json::to_writer(
+            &mut self.file,
+            &Line { n: sequence, ms, conn, dir: direction.word(), text: &text },
+        )?;
         self.file.write_all(b"\n")
     }
 

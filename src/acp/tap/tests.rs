@@ -121,3 +121,19 @@ fn a_file_gets_whole_lines_without_secrets() {
     assert_eq!(lines[1]["text"].as_str().unwrap().len(), LINE_BYTES * 2);
     assert_eq!(lines[1]["n"], 2);
 }
+
+#[test]
+fn lines_of_one_connection_can_be_had_alone() {
+    let tap = Tap::default();
+    let (one, two) = (tap.of_conn(1), tap.of_conn(2));
+    one.record(Direction::ToAgent, b"to one");
+    two.record(Direction::FromAgent, b"from two");
+    one.record(Direction::Stderr, b"of one");
+    let texts = |conns: Option<Vec<u64>>| -> Vec<String> {
+        let lines = tap.snapshot(&TapFilter { conns, ..TapFilter::default() });
+        lines.into_iter().map(|line| line.text).collect()
+    };
+    assert_eq!(texts(Some(vec![1])), ["to one", "of one"]);
+    assert_eq!(texts(Some(vec![2, 3])), ["from two"]);
+    assert_eq!(texts(None).len(), 3);
+}

@@ -224,7 +224,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
         notice Error: The agent ended with exit code 0.
         "#,
     );
-    assert_eq!(desk.state.anomaly_count, 1);
+    assert_eq!((desk.session().anomaly_count, desk.state.anomaly_count), (1, 1));
     let ItemBody::Notice { detail, .. } = &desk.session().transcript.items()[0].body else {
         panic!("a notice");
     };

@@ -314,3 +314,87 @@ fn who_looks_elsewhere_is_called_also_for_the_front() {
     desk.play(Event::Focus(false)).ask(2, permission("t"));
     assert!(desk.fx.contains(&Effect::Announce("a permission waits for your answer.".into())));
 }
+
+fn quit_question(desk: &Desk) -> Option<(String, String)> {
+    match desk.state.modals.last() {
+        Some(Modal::Choice(dialog)) => Some((dialog.title.clone(), dialog.body.join(" "))),
+        _ => None,
+    }
+}
+
+#[test]
+fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.submit("one").flow(|state, now, fx| flow::submit(state, key, "two".into(), now, fx));
+    desk.fx.clear();
+    desk.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
+    let (title, body) = quit_question(&desk).unwrap();
+    assert_eq!(
+        (title.as_str(), body.as_str()),
+        ("Turns are running. Quit?", "Quitting cancels 2 turns and stops the agents of all tabs.",)
+    );
+    desk.end_turn(StopReason::EndTurn);
+    let (title, _) = quit_question(&desk).unwrap();
+    assert_eq!(title, "A turn is running. Quit?");
+    desk.fx.clear();
+    desk.play(Event::Act(Action::Yes)).expect_sent("disconnect 1\ncancel two\ndisconnect 2\nquit");
+    assert!(desk.state.sessions.values().all(|session| !session.turn.is_running()));
+    assert_eq!(desk.state.conns[&conn].phase, ConnPhase::Stopping);
+}
+
+#[test]
+fn a_tab_closes_at_once_unless_that_cuts_something_off() {
+    let closes = |prepare: &dyn Fn(&mut Desk, SessionKey)| {
+        let (mut desk, key, _) = Desk::two_tabs();
+        desk.state.setup.keeps_sessions = true;
+        prepare(&mut desk, key);
+        desk.wait(2).play(Event::Input).play(Event::Act(Action::CloseSession));
+        let is_asked = quit_question(&desk).is_some_and(|(title, _)| title == "Close this session?");
+        assert_ne!(is_asked, !desk.state.sessions.contains_key(&key));
+        !is_asked
+    };
+    assert!(closes(&|_, _| {}));
+    assert!(
+        closes(&|desk, _| {
+            desk.state.setup.keeps_sessions = false;
+        }),
+        "nothing was said yet"
+    );
+    assert!(!closes(&|desk, key| {
+        desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+    }));
+    assert!(!closes(&|desk, _| {
+        desk.play(Event::Draft("a thought".into()));
+    }));
+    assert!(
+        !closes(&|desk, key| {
+            desk.state.setup.keeps_sessions = false;
+            let notice = ItemBody::Notice { severity: Severity::Info, title: "said".into(), detail: None };
+            desk.state.sessions.get_mut(&key).unwrap().transcript.push(1, notice);
+        }),
+        "it would be gone"
+    );
+}
+
+#[test]
+fn the_log_of_a_tab_is_that_of_its_own_connections() {
+    let desk = Desk::ready();
+    assert_eq!(tabs::log_conns(&desk.state), None, "with one tab it is the log of all");
+    let (mut desk, _, conn) = Desk::two_tabs();
+    assert_eq!(tabs::log_conns(&desk.state), Some(vec![conn.0]));
+    let ended =
+        CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
+    desk.play(Event::Agent(conn, AgentEvent::Closed(ended)));
+    assert_eq!(tabs::log_conns(&desk.state), Some(vec![conn.0, 3]), "the end of the former one stays in it");
+    desk.play(Event::Act(Action::ShowTab(1)));
+    assert_eq!(tabs::log_conns(&desk.state), Some(vec![CONN.0]));
+}
+
+#[test]
+fn an_oddity_of_one_agent_is_counted_in_its_own_tab() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    let odd = Anomaly { kind: AnomalyKind::BadMessage, text: "{".into() };
+    desk.play(Event::Agent(conn, AgentEvent::Anomaly(odd)));
+    let count = |key: SessionKey| desk.state.sessions[&key].anomaly_count;
+    assert_eq!((count(KEY), count(key)), (0, 1));
+}

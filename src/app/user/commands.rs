@@ -181,7 +181,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenAttention => attention::open(state, now, fx),
         Action::OpenAgents => picker::open_agents(state),
         Action::OpenSessions => sessions::open(state, now, fx),
-        Action::CloseSession => sessions::ask_close(state, key, fx),
+        Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),
         Action::OpenModels => open_models(state),

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::app::tabs;
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
 };
@@ -19,6 +20,9 @@ const QUIT_TITLE: &str = "A turn is running. Quit?";
 const IDLE_TITLE: &str = "The turn has ended. Quit?";
 const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
 const IDLE_BODY: &str = "Nothing is running any more. Quitting stops the agent.";
+/// The same with several tabs.
+const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
+const IDLE_ALL_BODY: &str = "Nothing is running any more. Quitting stops the agents of all tabs.";
 
 /// Closes the top dialog, else rejects the shown request, else closes the search, else
 /// leaves the transcript, else cancels the turn, else leaves the selection.
@@ -98,13 +102,14 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Quits; asks once while a turn runs in any session.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
-    if is_asked || !is_any_turn_running(state) {
+    if is_asked || running_turns(state) == 0 {
         flow::quit(state, now, fx);
         return;
     }
+    let (title, body) = quit_words(state);
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: QUIT_TITLE.to_owned(),
-        body: vec![QUIT_BODY.to_owned()],
+        title: title.to_owned(),
+        body: vec![body],
         choices: vec![
             Choice { label: "Yes, quit".to_owned(), outcome: ChoiceOutcome::Quit },
             Choice { label: "No, stay".to_owned(), outcome: ChoiceOutcome::Close },
@@ -118,22 +123,37 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// `y` that is on its way must not become a letter of the prompt.
 pub fn settle_question(state: &mut State) {
     let Some(place) = state.modals.iter().position(is_quit_question) else { return };
-    let (title, body) =
-        if is_any_turn_running(state) { (QUIT_TITLE, QUIT_BODY) } else { (IDLE_TITLE, IDLE_BODY) };
+    let (title, body) = quit_words(state);
     if let Some(Modal::Choice(dialog)) = state.modals.get_mut(place)
-        && dialog.title != title
+        && dialog.body.first() != Some(&body)
     {
         title.clone_into(&mut dialog.title);
-        dialog.body = vec![body.to_owned()];
+        dialog.body = vec![body];
+    }
+}
+
+fn quit_words(state: &State) -> (&'static str, String) {
+    let has_tabs = tabs::tabs(state).nth(1).is_some();
+    match running_turns(state) {
+        0 if has_tabs => (IDLE_TITLE, IDLE_ALL_BODY.to_owned()),
+        0 => (IDLE_TITLE, IDLE_BODY.to_owned()),
+        1 if has_tabs => {
+            (QUIT_TITLE, "Quitting cancels the turn and stops the agents of all tabs.".to_owned())
+        }
+        1 => (QUIT_TITLE, QUIT_BODY.to_owned()),
+        count => {
+            (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
+        }
     }
 }
 
 fn is_quit_question(modal: &Modal) -> bool {
-    matches!(modal, Modal::Choice(dialog) if dialog.title == QUIT_TITLE || dialog.title == IDLE_TITLE)
+    let titles = [QUIT_TITLE, IDLE_TITLE, QUIT_ALL_TITLE];
+    matches!(modal, Modal::Choice(dialog) if titles.contains(&dialog.title.as_str()))
 }
 
-fn is_any_turn_running(state: &State) -> bool {
-    state.sessions.values().any(|session| session.turn.is_running())
+fn running_turns(state: &State) -> usize {
+    state.sessions.values().filter(|session| session.turn.is_running()).count()
 }
 
 /// Closes the top dialog, and takes back what it only tried.

@@ -32,6 +32,21 @@ pub fn remove(state: &mut State, value: &PickerValue, label: &str, fx: &mut Vec<
     }
 }
 
+/// Closes a session; asks first if something is cut off or lost by it.
+pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_harmless = state.sessions.get(&key).is_some_and(|session| {
+        let is_busy = session.turn.is_running() || !session.asks.is_empty();
+        let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
+        let is_written = session.draft.trim().is_empty() && session.queue.is_empty();
+        !is_busy && is_kept && is_written && session.parent.is_none()
+    });
+    if is_harmless {
+        flow::close_session(state, key, now, fx);
+    } else {
+        ask_close(state, key, fx);
+    }
+}
+
 /// Asks whether a session is to be closed.
 pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
@@ -45,7 +60,9 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
     let can_come_back =
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
-    body.push(if can_come_back {
+    body.push(if state.setup.keeps_sessions {
+        "It is kept: parlor can go on with it later.".to_owned()
+    } else if can_come_back {
         "The agent keeps it: it can be opened again from the list.".to_owned()
     } else {
         "What stands in it is gone then: this agent does not bring it back.".to_owned()

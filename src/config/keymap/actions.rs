@@ -108,11 +108,11 @@ actions! {
     OpenOptions, "open-options", true, "Change the agent's options";
     OpenAgents, "open-agents", true, "Choose an agent";
     OpenSessions, "open-sessions", true, "Show, open, close or delete a session";
-    NewSession, "new-session", true, "Open a tab with this agent";
+    NewSession, "new-session", true, "Start a new session with this agent, in a tab";
     ForkSession, "fork-session", true, "Fork this session";
     RenameSession, "rename-session", true, "Rename this session";
     ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
-    CloseSession, "close-session", true, "Close this tab and its session";
+    CloseSession, "close-session", true, "Close this session and its tab";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
     OpenThemes, "open-themes", true, "Choose a theme";
     OpenLog, "open-log", true, "Show the log of the connection";

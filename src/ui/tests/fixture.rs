@@ -119,7 +119,7 @@ pub fn streaming() -> Stage {
         });
         session.draft = "then look at session.rs".into();
     });
-    stage.state.anomaly_count = 1;
+    stage.session(|session| session.anomaly_count = 1);
     stage
 }
 
