@@ -28,6 +28,7 @@ mod keep;
 mod messages;
 pub mod modal;
 mod open;
+pub mod outline;
 pub mod places;
 pub mod repeats;
 mod replies;

@@ -1,8 +1,12 @@
 //! How much of a tool call is shown: as the user chose, else by the rules.
 
-use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, ToolContent, ToolKind, ToolStatus};
+use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
 
-use super::{Item, ToolCall};
+use super::{Item, Message, MessagePart, ToolCall};
+
+/// Prompts of up to so many lines, and so many bytes, are shown in whole.
+const PROMPT_MOST_LINES: usize = 40;
+const PROMPT_MOST_BYTES: usize = 16 * 1024;
 
 /// How much of a call is shown.
 pub fn fold_of(rules: &FoldRules, item: &Item, call: &ToolCall) -> Fold {
@@ -12,6 +16,21 @@ pub fn fold_of(rules: &FoldRules, item: &Item, call: &ToolCall) -> Fold {
         None if call.status == ToolStatus::Failed => rules.failed,
         None => by_size(rules, call).unwrap_or_else(|| by_kind(rules, call)),
     }
+}
+
+/// Whether a prompt is so long that only its beginning and its end are shown, unless the user opens it.
+pub fn is_long_prompt(message: &Message) -> bool {
+    let mut lines = 0;
+    message.role == Role::User
+        && message.parts.iter().any(|part| match part {
+            MessagePart::Text(text) => {
+                text.len() > PROMPT_MOST_BYTES || {
+                    lines += text.bytes().filter(|byte| *byte == b'\n').count();
+                    lines > PROMPT_MOST_LINES
+                }
+            }
+            MessagePart::Block(_) => false,
+        })
 }
 
 /// What changed something or ran is seen; what only looked around is not.

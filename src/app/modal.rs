@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::attention::WaitingFor;
+use super::outline::Only;
 use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey, Target};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -120,6 +121,8 @@ pub enum PickerKind {
     Copy,
     /// An item of the transcript.
     Outline,
+    /// What is shown of the transcript.
+    Only,
     /// A file or a page.
     Place,
     /// An agent for a new tab in this folder.
@@ -158,6 +161,8 @@ pub enum PickerValue {
     Copy(CopySource),
     /// An item of the transcript.
     Item(ItemId),
+    /// Only this of the transcript, or all of it.
+    Only(Option<Only>),
     /// A file or a page.
     Target(Target),
 }

@@ -9,6 +9,7 @@ use crate::model::{
     SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
 };
 
+use super::outline::Only;
 use super::search::Search;
 use super::{Keeping, Part, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
 
@@ -78,6 +79,8 @@ pub struct Session {
     pub selected: Option<ItemId>,
     /// The search that is open.
     pub search: Option<Box<Search>>,
+    /// Only this is shown of the transcript.
+    pub only: Option<Only>,
     /// The first and the last item on the screen when the user last wished something.
     pub reading: Option<(ItemId, ItemId)>,
     /// Branch and state of the folder.
@@ -131,6 +134,7 @@ impl Session {
             folds: FoldRules::default(),
             selected: None,
             search: None,
+            only: None,
             reading: None,
             git: None,
             is_archived: false,

@@ -64,6 +64,8 @@ pub enum Action {
     NextFailure,
     /// A list of prompts, edits, commands and failures to go to.
     OpenOutline,
+    /// Offers to show only prompts, edits, commands or failures.
+    OpenFilter,
     /// A list of files and pages that are named, to open one.
     OpenPlaces,
     /// Gives the keys to the transcript, or back to the prompt.

@@ -14,7 +14,7 @@ use crate::app::{Item, Session, ToolCall};
 use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, Gap, ToolContent, ToolKind};
 
 use super::diff::{Diff, Fate, Layout as DiffColumns};
-use super::look::Look;
+use super::look::{Look, with_commas};
 use super::picture::{self, base64_bytes};
 use super::text::{sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
@@ -201,52 +201,41 @@ fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
     })
 }
 
-/// What a drawing of whole changes was made for, and the drawing.
-struct Drawn {
-    diffs: Rc<Vec<Diff>>,
-    is_told_above: bool,
-    cols: u16,
-    theme: String,
-    epoch: u32,
-    columns: DiffColumns,
-    lines: Vec<Line<'static>>,
-}
+/// Most rows of a change that a dialog draws; it says how many it leaves out.
+const DIALOG_MOST_ROWS: usize = 20_000;
 
-thread_local! {
-    static DRAWN: RefCell<Option<Drawn>> = const { RefCell::new(None) };
-}
-
-/// Whole changes, drawn once as long as nothing changes: a dialog asks for them in each frame.
-fn drawn_diffs(diffs: &Rc<Vec<Diff>>, is_told_above: bool, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-    let (columns, epoch) = (DiffColumns::choose(look.diff_layout, cols), super::highlight::epoch());
-    DRAWN.with_borrow_mut(|drawn| {
-        if let Some(known) = drawn
-            && Rc::ptr_eq(&known.diffs, diffs)
-            && (known.cols, known.epoch, known.columns) == (cols, epoch, columns)
-            && known.is_told_above == is_told_above
-            && known.theme == look.theme.name
-        {
-            return known.lines.clone();
+/// Whole changes, as far as a dialog can show them.
+fn drawn_diffs(diffs: &[Diff], is_told_above: bool, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let columns = DiffColumns::choose(look.diff_layout, cols);
+    let mut lines = Vec::new();
+    let mut left = DIALOG_MOST_ROWS;
+    for diff in diffs {
+        let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
+        if diffs.len() > 1 || (tool::needs_head(diff) && !(is_told_above && is_plain)) {
+            lines.push(tool::diff_head(diff, look, cols));
         }
-        let mut lines = Vec::new();
-        for diff in diffs.iter() {
-            let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
-            if diffs.len() > 1 || (tool::needs_head(diff) && !(is_told_above && is_plain)) {
-                lines.push(tool::diff_head(diff, look, cols));
-            }
+        let rows = diff.len(columns);
+        if rows <= left {
             lines.extend(diff.draw_all(columns, look, cols));
+        } else {
+            lines.extend(diff.draw(0..left, columns, look, cols));
+            let more = format!("{} {} more lines", look.glyphs.fold, with_commas(rows - left));
+            lines.push(Line::styled(more, look.theme.style(Role::Warning)));
         }
-        let (diffs, theme) = (Rc::clone(diffs), look.theme.name.clone());
-        *drawn = Some(Drawn { diffs, is_told_above, cols, theme, epoch, columns, lines: lines.clone() });
-        lines
-    })
+        left = left.saturating_sub(rows);
+    }
+    lines
 }
 
 /// Plain text with its own line breaks, in one style.
 pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
+}
+
+/// The same with the blank lines at its end.
+pub(crate) fn exact_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let text = sanitize(text);
-    let text = text.trim_end_matches('\n');
     let mut out = Vec::new();
     for line in text.split('\n') {
         let line = super::text::expand_tabs(line, 0);

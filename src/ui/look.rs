@@ -140,6 +140,19 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// A count with its thousands apart: `1,980`.
+pub fn with_commas(count: usize) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// A size in bytes, short: `812 B`, `34 kB`, `1.2 MB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
@@ -192,6 +205,7 @@ mod tests {
         assert_eq!(duration(Duration::from_secs(8)), "8 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
         assert_eq!(duration(Duration::from_secs(3780)), "1 h 3 min");
+        assert_eq!([7, 980, 1980, 1_234_567].map(with_commas), ["7", "980", "1,980", "1,234,567"]);
         assert_eq!(size(812), "812 B");
         assert_eq!(size(34_500), "34 kB");
         assert_eq!(size(1_240_000), "1.2 MB");

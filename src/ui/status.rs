@@ -13,6 +13,7 @@ use crate::app::{attention, tabs};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 
+use super::look::with_commas;
 use super::plan;
 use super::scene::{Scene, line_width, short_count};
 use super::text;
@@ -103,16 +104,35 @@ pub(super) fn draw_rule(
         let width = end.saturating_sub(area.x + 2);
         hits.add(Rect { x: area.x + 2, y: area.y, width, height: 1 }, Hit::Act(Action::TogglePlan));
     }
+    if let Some(only) = scene.session.only {
+        draw_filter(scene, only.words(), area, buf, hits);
+    }
     let Some(view) = transcript.filter(|view| !view.is_following()) else { return };
     let down = scene.marks.down;
-    let label = match view.new_items() {
-        0 => format!(" more {down} "),
-        new => format!(" {new} new {down} "),
+    let label = match view.news() {
+        (0, 0) => format!(" more {down} "),
+        (0, 1) => format!(" 1 new line {down} "),
+        (0, lines) => format!(" {} new lines {down} ", with_commas(lines)),
+        (new, _) => format!(" {new} new {down} "),
     };
     let width = u16::try_from(text::width(&label)).unwrap_or(0);
     let x = area.right().saturating_sub(width + 2).max(area.x);
     buf.set_string(x, area.y, label, scene.style(Role::Accent));
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::ScrollEnd));
+}
+
+/// Says that only a part of the transcript is shown, and how all of it is.
+fn draw_filter(scene: &Scene, words: &str, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+    let room = usize::from(area.width).saturating_sub(22);
+    let key = scene
+        .key(Context::Main, Action::Escape)
+        .map(|key| format!(" {} {key} shows all", scene.look.glyphs.dot));
+    let tail = key.filter(|key| text::width(words) + text::width(key) + 7 <= room).unwrap_or_default();
+    let label = format!(" only {}{tail} ", text::truncate(words, room.saturating_sub(7).max(8)));
+    let width = u16::try_from(text::width(&label)).unwrap_or(0).min(area.width.saturating_sub(2));
+    let x = area.x + 2;
+    text::put_text(buf, x, area.y, &label, width, scene.style(Role::Accent));
+    hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::OpenFilter));
 }
 
 /// What goes on, in a few words.

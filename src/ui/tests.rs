@@ -39,6 +39,54 @@ fn a_permission_with_a_diff() {
 }
 
 #[test]
+fn a_request_is_laid_out_once_and_not_in_each_frame() {
+    let stage = permission();
+    let mut view = stage.view();
+    let first = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
+    for _ in 0..5 {
+        view.apply(crate::app::ViewCommand::ScrollDialog(1));
+        stage.draw(&mut view, &theme("dark"), (120, 40));
+    }
+    assert_eq!(view.asked.layouts, 1);
+    stage.draw(&mut view, &theme("dark"), (70, 40));
+    assert_eq!(view.asked.layouts, 2, "another width");
+    stage.draw(&mut view, &theme("light"), (70, 40));
+    assert_eq!(view.asked.layouts, 3, "other colours");
+    let again = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert_eq!(first, again);
+}
+
+#[test]
+fn behind_a_dialog_no_picture_is_left() {
+    use crate::app::{ItemBody, Message, MessagePart};
+    use crate::model::{ContentBlock, Role};
+    use crate::ui::picture::{self, Drawn, Facts, Grid, Rows};
+    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    let mut stage = ready();
+    let now = stage.now;
+    let image = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
+    stage.session(|session| {
+        let parts = vec![MessagePart::Block(image.clone())];
+        let (message, took) = (None, None);
+        let said =
+            Message { role: Role::Agent, message, parts, is_open: false, began: now, took, is_local: false };
+        session.transcript.push(1, ItemBody::Message(said));
+    });
+    let mut view = stage.view();
+    let shown = |stage: &Stage, view: &mut ViewState| text(&stage.draw(view, &theme("dark"), (100, 30)));
+    shown(&stage, &mut view);
+    let wanted = picture::take_wanted().expect("somebody looks at it");
+    let facts = Facts { points: (8, 2), format: "png", bytes: 3 };
+    let rows = Rows::Text(vec![ratatui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
+    picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 9 }));
+    assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
+    stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
+    assert!(!shown(&stage, &mut view).contains(['▀', '▄']));
+    stage.state.modals.pop();
+    assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"), "it comes back");
+}
+
+#[test]
 fn a_form() {
     check("form", &form(), |_| {});
 }

@@ -18,16 +18,20 @@ use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::look::Look;
 
+mod filter;
 mod find;
 mod group;
 mod heights;
 mod lead;
 mod list;
+mod news;
 mod paint;
 mod select;
 
+use filter::Filter;
 use heights::Heights;
 use list::List;
+use news::News;
 use select::Select;
 
 pub use select::{EDGE_STEP, Released, selected_text};
@@ -45,8 +49,8 @@ pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
     wishes: Vec<Wish>,
-    /// How many items there were when the reader left the end.
-    seen_items: usize,
+    /// What there was when the reader left the end.
+    news: News,
     item_count: usize,
     cells: HashMap<usize, Cell>,
     screens: Screens,
@@ -69,6 +73,8 @@ pub struct TranscriptView {
     /// Columns of tables that are left out on the left.
     sideways: u16,
     heights: Heights,
+    /// Only a part of the transcript is shown.
+    filter: Option<Filter>,
     select: Select,
 }
 
@@ -177,9 +183,10 @@ impl TranscriptView {
         self.anchor == Anchor::Follow
     }
 
-    /// Items that came since the reader left the end, as of the last frame.
-    pub fn new_items(&self) -> usize {
-        if self.is_following() { 0 } else { self.item_count.saturating_sub(self.seen_items) }
+    /// Items that came since the reader left the end, and lines of the message that was open then, as of the last
+    /// frame.
+    pub fn news(&self) -> (usize, usize) {
+        if self.is_following() { (0, 0) } else { (self.news.items(), self.news.lines()) }
     }
 
     /// The item whose head line is in this row of the area, as of the last frame.
@@ -220,6 +227,27 @@ impl TranscriptView {
             self.look = Some(key);
             self.look_rev += 1;
         }
+    }
+
+    /// Follows what is to be shown of the transcript; the reader comes back to where they were.
+    fn follow_filter(&mut self, session: &Session) {
+        let (items, revision) = (session.transcript.items(), session.transcript.revision());
+        if session.only == self.filter.as_ref().map(|filter| filter.only) {
+            if let Some(filter) = &mut self.filter {
+                filter.follow(items, revision);
+            }
+            return;
+        }
+        let before = self.filter.take();
+        let back = before.map_or(self.anchor, |filter| filter.back);
+        match session.only {
+            Some(only) => self.filter = Some(Filter::new(only, items, revision, back)),
+            // Who goes somewhere in it is not to be brought back.
+            None if self.wishes.is_empty() => self.anchor = back,
+            None => {}
+        }
+        self.heights.clear();
+        self.clear_selection();
     }
 
     /// Moves tables as it was wished, no further than the widest one that is near the screen.
@@ -283,6 +311,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
     }
     view.move_sideways();
+    view.follow_filter(session);
     let look = &Look { sideways: Some(view.sideways), ..*look };
     view.heads.clear();
     view.select.seen.clear();
@@ -309,9 +338,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     view.hold(look.now);
     let was_following = view.is_following();
     let top = List::new(session, view, look, cols).place_top();
-    if was_following && !view.is_following() {
-        view.seen_items = count;
-    }
+    view.news.follow(session.transcript.items(), was_following || view.is_following());
     let mut list = List::new(session, view, look, cols);
     list.follow_heights();
     paint::draw(&mut list, top, area, buf);

@@ -8,14 +8,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
 
-use crate::app::{State, ViewCommand};
+use crate::app::{DiffLayout, State, ViewCommand};
 use crate::config::keymap::Keymap;
-use crate::model::{Action, AskId, SessionKey};
+use crate::model::{Action, AskId, ConnId, SessionKey};
 
 use super::changes::ChangesView;
 use super::composer::Composer;
@@ -46,6 +48,7 @@ pub struct ViewState {
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
     pub(super) log: LogView,
+    pub(super) asked: KeptBody,
     pub(super) changes: ChangesView,
     pub(super) hits: HitMap,
     /// The session of the last frame.
@@ -67,6 +70,43 @@ pub(super) struct DialogView {
     pub page: usize,
     /// The row that was marked in the last frame: the view follows it only when it moves.
     pub marked: Option<usize>,
+}
+
+/// What a request is about, laid out once: a dialog asks for it in each frame.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeptBody {
+    key: Option<BodyKey>,
+    lines: Rc<Vec<Line<'static>>>,
+    /// How often it was laid out.
+    pub layouts: usize,
+}
+
+/// All that the lines of a request depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct BodyKey {
+    pub conn: ConnId,
+    pub ask: AskId,
+    /// The revision of its tool call.
+    pub rev: u32,
+    /// Bytes of the terminals that it shows.
+    pub output_bytes: u64,
+    pub cols: u16,
+    pub layout: DiffLayout,
+    pub theme: String,
+    /// When grammars and pictures came.
+    pub epochs: (u32, u64),
+}
+
+impl KeptBody {
+    /// The lines, made anew if something that they depend on has changed.
+    pub fn get(&mut self, key: BodyKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Rc<Vec<Line<'static>>> {
+        if self.key.as_ref() != Some(&key) {
+            self.lines = Rc::new(make());
+            self.key = Some(key);
+            self.layouts += 1;
+        }
+        Rc::clone(&self.lines)
+    }
 }
 
 /// Tells one dialog from the next.
@@ -131,6 +171,7 @@ impl ViewState {
             dialog: DialogView::default(),
             changes: ChangesView::default(),
             log: LogView::default(),
+            asked: KeptBody::default(),
             hits: HitMap::default(),
             active: None,
             wants_selected: None,
@@ -221,6 +262,7 @@ impl ViewState {
 
     pub(super) fn hide_dialog(&mut self) {
         self.dialog = DialogView::default();
+        self.asked = KeptBody::default();
     }
 
     pub(super) fn transcript(&self) -> Option<&TranscriptView> {

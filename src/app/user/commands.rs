@@ -97,6 +97,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::CopyOutput
         | Action::CopyPatch
         | Action::CopyTurnPatch
+        | Action::OpenFilter
         | Action::ToggleAllFolds => {
             unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
         }

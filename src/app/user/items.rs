@@ -1,13 +1,12 @@
 //! Items of the transcript: marking, opening, folding.
 
-use std::time::Instant;
-
-use crate::app::fold::fold_of;
+use crate::app::fold::{fold_of, is_long_prompt};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand, flow,
 };
 use crate::model::{Action, DiffPlace, FileDiff, Fold, FoldRules, Gap, ItemId, Location, Role, Target};
+use std::time::Instant;
 
 use super::{open, say};
 
@@ -20,7 +19,8 @@ pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> boo
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
             Role::Letter => false,
-            Role::User | Role::Agent => true,
+            Role::User => !is_long_prompt(message),
+            Role::Agent => true,
         },
         ItemBody::Tool(call) => fold_of(rules, item, call) == Fold::Open,
         ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
@@ -77,7 +77,8 @@ enum Step {
 fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let items = session.transcript.items();
-    let seen = |item: &&Item| !item.is_hidden();
+    let only = session.only;
+    let seen = |item: &&Item| !item.is_hidden() && only.is_none_or(|only| only.shows(item));
     let marked = session.selected.and_then(|id| usize::try_from(id.0).ok());
     let (before, behind) = if let Some(place) = marked {
         (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
@@ -235,7 +236,9 @@ fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
 /// Whether an item has a folded form.
 pub fn can_fold(body: &ItemBody) -> bool {
     match body {
-        ItemBody::Message(message) => matches!(message.role, Role::Thought | Role::Letter),
+        ItemBody::Message(message) => {
+            matches!(message.role, Role::Thought | Role::Letter) || is_long_prompt(message)
+        }
         ItemBody::Tool(_)
         | ItemBody::Compaction { .. }
         | ItemBody::Raw { .. }

@@ -4,12 +4,13 @@
 //! A jump goes from the marked item if that is on the screen, else from what is; at the end of the transcript
 //! also the last one can be jumped to. Where it arrives is marked, so that the next jump goes on from there.
 
+use crate::app::outline::{Only, is_failure};
 use crate::app::search::title;
 use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
     ToolCall, TurnEnd, ViewCommand,
 };
-use crate::model::{Action, ItemId, Role, Severity, StopReason, ToolKind, ToolStatus};
+use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
 use super::{picker, say};
 
@@ -39,6 +40,10 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
             open_outline(state, fx);
             return true;
         }
+        Action::OpenFilter => {
+            open_filter(state);
+            return true;
+        }
         _ => return false,
     };
     jump(state, stop, is_forward, fx);
@@ -50,6 +55,9 @@ pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&state.active)
         && session.transcript.get(id).is_some()
     {
+        // What one goes to is to be seen.
+        session.only =
+            session.only.filter(|only| session.transcript.get(id).is_some_and(|item| only.shows(item)));
         session.selected = Some(id);
         fx.push(Effect::View(ViewCommand::ShowSelectedAtTop));
     }
@@ -104,21 +112,6 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
     }
 }
 
-fn is_failure(body: &ItemBody) -> bool {
-    match body {
-        ItemBody::Tool(tool) => {
-            tool.status == ToolStatus::Failed || tool.exit_code.is_some_and(|code| code != 0)
-        }
-        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => {
-            !matches!(reason, StopReason::EndTurn | StopReason::Cancelled)
-        }
-        ItemBody::TurnEnd(TurnEnd::Failed { .. } | TurnEnd::AgentDied { .. }) => true,
-        ItemBody::Notice { severity, .. } => *severity == Severity::Error,
-        ItemBody::Compaction { status, .. } => status == "failed",
-        _ => false,
-    }
-}
-
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
@@ -142,6 +135,32 @@ fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
     outline.note =
         is_cut.then(|| format!("Only the last {MOST_ROWS} are listed. The search finds the others."));
     picker::push(state, outline);
+}
+
+/// Offers what the transcript may be brought down to.
+fn open_filter(state: &mut State) {
+    let Some(session) = state.active_session() else { return };
+    let row = |only: Option<Only>, label: String, count: usize| PickerRow {
+        value: PickerValue::Only(only),
+        label,
+        detail: String::new(),
+        right: count.to_string(),
+        group: None,
+        is_current: session.only == only,
+    };
+    let items = session.transcript.items();
+    let seen = || items.iter().filter(|item| !item.is_hidden());
+    let mut rows = vec![row(None, "everything".to_owned(), seen().count())];
+    for only in Only::ALL {
+        let count = seen().filter(|item| only.shows(item)).count();
+        rows.push(row(Some(only), format!("only {}", only.words()), count));
+    }
+    picker::push(state, picker::new(PickerKind::Only, "Show", rows));
+}
+
+/// Shows the whole transcript again. Returns whether only a part of it was shown.
+pub fn show_all(state: &mut State) -> bool {
+    state.sessions.get_mut(&state.active).is_some_and(|session| session.only.take().is_some())
 }
 
 /// The row of the reader's place: the last one that is not below it.

@@ -10,7 +10,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
 };
 
-use super::{asks, attention, changes, composer, first_ask, say, search, takes_input};
+use super::{asks, attention, changes, composer, first_ask, jump, say, search, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 const IDLE_ALL_BODY: &str = "Nothing is running any more. Quitting stops the agents of all tabs.";
 
 /// Closes the top dialog, else rejects the shown request, else closes the search, else
-/// leaves the transcript, else cancels the turn, else leaves the selection.
+/// leaves the transcript, else shows all of it again, else cancels the turn, else leaves the selection.
 ///
 /// A second press soon after a rejection cancels the turn, even if another request has come to the front:
 /// who presses twice wants it to stop.
@@ -43,7 +43,11 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             asks::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }
-    } else if composer::close_completions(state) || search::close(state) || stop_browsing(state) {
+    } else if composer::close_completions(state)
+        || search::close(state)
+        || stop_browsing(state)
+        || jump::show_all(state)
+    {
         // That was all.
     } else if let Some(conn) = state
         .active_session()

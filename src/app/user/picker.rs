@@ -224,11 +224,20 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
         (_, PickerValue::Target(target)) => on_open(state, target, fx),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
+        (_, PickerValue::Only(only)) => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.only = only;
+            }
+        }
         (_, PickerValue::Open(key)) => flow::show_session(state, key, now, fx),
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
         (
-            PickerKind::Palette | PickerKind::Copy | PickerKind::Outline | PickerKind::Place,
+            PickerKind::Palette
+            | PickerKind::Copy
+            | PickerKind::Outline
+            | PickerKind::Only
+            | PickerKind::Place,
             PickerValue::Id(_),
         ) => {}
         (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {

@@ -23,6 +23,8 @@ pub fn open(state: &mut State) {
         search.is_typing = true;
         return;
     }
+    // Hits are anywhere.
+    session.only = None;
     session.transcript.watch(true);
     session.search = Some(Box::new(Search::new(session.reading.map(|(first, _)| first))));
 }

@@ -28,7 +28,11 @@ pub fn remove(state: &mut State, value: &PickerValue, label: &str, fx: &mut Vec<
                 say(state, "The agent cannot delete sessions.", fx);
             }
         }
-        PickerValue::Action(_) | PickerValue::Copy(_) | PickerValue::Item(_) | PickerValue::Target(_) => {}
+        PickerValue::Action(_)
+        | PickerValue::Copy(_)
+        | PickerValue::Item(_)
+        | PickerValue::Only(_)
+        | PickerValue::Target(_) => {}
     }
 }
 

@@ -65,6 +65,7 @@ actions! {
     PreviousHit, "previous-hit", false, "To the hit before";
     ToggleRegex, "toggle-regex", false, "Search for a regular expression, or literally";
     OpenOutline, "open-outline", true, "Go to a prompt, edit, command or failure";
+    OpenFilter, "open-filter", true, "Show only prompts, edits, commands or failures";
     OpenPlaces, "open-places", true, "Open a file or page that is named here";
     PreviousPrompt, "previous-prompt", true, "Go to the prompt above";
     NextPrompt, "next-prompt", true, "Go to the prompt below";

@@ -19,7 +19,7 @@ use crate::ui::terminal::Screen;
 use crate::ui::text::mark::Mark;
 use crate::ui::theme::Role;
 
-use super::{DiffKey, block_lines, message, other, tool};
+use super::{DiffKey, block_lines, exact_lines, message, other, tool};
 
 /// Terminals that are being read, by id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
@@ -76,6 +76,13 @@ pub(crate) enum Source {
         text: usize,
         /// Which block.
         block: usize,
+    },
+    /// A part of a text that is shown as it is, up to behind a line end or to its end.
+    Plain {
+        /// Part of the message.
+        place: usize,
+        /// Bytes.
+        bytes: Range<usize>,
     },
     /// Content that is no text, in whole.
     Block {
@@ -190,6 +197,10 @@ impl Layout {
                 }
                 None => Vec::new(),
             },
+            Source::Plain { place, bytes } => {
+                let text = text_at(item, *place).get(bytes.clone()).unwrap_or_default();
+                exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols.min(PROSE_COLS))
+            }
             Source::Block { place } => {
                 let is_message = matches!(item.body, ItemBody::Message(_));
                 let cols = if is_message { cols.min(PROSE_COLS) } else { cols };
@@ -209,12 +220,17 @@ impl Layout {
         piece.lines = Some(lines);
     }
 
+    /// Whether a line of a piece says that something is left out there.
+    pub fn is_gap(&self, piece: usize, line: usize) -> bool {
+        let lines = self.pieces.get(piece).and_then(|piece| piece.lines.as_deref());
+        lines.and_then(|lines| lines.get(line)).is_some_and(is_gap)
+    }
+
     /// The gap that a line of a piece stands for, if it does.
     pub fn gap_at(&self, piece: usize, line: usize) -> Option<Gap> {
         let piece = self.pieces.get(piece)?;
         let lines = piece.lines.as_deref()?;
         let Source::Diff { diff, rows, columns } = &piece.source else { return None };
-        let is_gap = |line: &Line<'_>| line.spans.first().is_some_and(|it| Mark::of(it.style).has(Mark::GAP));
         let place = lines.get(..line)?.iter().filter(|line| is_gap(line)).count();
         let gaps = self.diffs.get(*diff)?.gaps(rows.clone(), *columns);
         let line = lines.get(line).filter(|line| is_gap(line)).and(gaps.get(place))?;
@@ -260,6 +276,10 @@ fn text_at(item: &Item, place: usize) -> &str {
         ItemBody::Compaction { summary, .. } => summary,
         _ => "",
     }
+}
+
+fn is_gap(line: &Line<'_>) -> bool {
+    line.spans.first().is_some_and(|span| Mark::of(span.style).has(Mark::GAP))
 }
 
 /// Content of an item that is no Markdown.

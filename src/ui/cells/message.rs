@@ -2,9 +2,10 @@
 
 use ratatui::text::{Line, Span};
 
+use crate::app::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
-use crate::ui::look::{Look, duration};
+use crate::ui::look::{Look, duration, size, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::text::mark::Mark;
 use crate::ui::text::one_line;
@@ -16,28 +17,92 @@ use super::plain_lines;
 /// Lines of a thought that are shown while it streams.
 const THOUGHT_TAIL_LINES: usize = 3;
 
+/// Lines of a long prompt that are shown before it is opened, and bytes if they are very long.
+const PROMPT_HEAD_LINES: usize = 12;
+const PROMPT_TAIL_LINES: usize = 4;
+const PROMPT_END_BYTES: usize = 4 * 1024;
+/// Lines, or bytes, of a prompt that make one piece.
+const PROMPT_PIECE_LINES: usize = 64;
+const PROMPT_PIECE_BYTES: usize = 8 * 1024;
+
 /// Lays a message out. Texts that only grew keep what is known of them.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, context: &mut Context<'_>) {
     layout.is_live = false;
     match message.role {
-        Speaker::User => lay_out_user(layout, message, context),
+        Speaker::User => lay_out_user(layout, item, message, context),
         Speaker::Agent => lay_out_parts(layout, message, 0, 0),
         Speaker::Thought | Speaker::Letter => lay_out_thought(layout, item, message, context),
     }
 }
 
-fn lay_out_user(layout: &mut Layout, message: &Message, context: &Context<'_>) {
+fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
     layout.pieces.clear();
     let cols = context.cols.min(PROSE_COLS);
+    let is_long = is_long_prompt(message);
     for (place, part) in message.parts.iter().enumerate() {
-        let piece = match part {
-            MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
-                Piece::ready(plain_lines(text, Role::User, context.look, cols), 0)
+        match part {
+            MessagePart::Text(text) if is_long && item.is_open == Some(true) => {
+                let mut from = 0;
+                while from < text.len() {
+                    let to = behind_lines(text, from, PROMPT_PIECE_LINES);
+                    layout.pieces.push(Piece::lazy(Source::Plain { place, bytes: from..to }, 0, false));
+                    from = to;
+                }
             }
-            MessagePart::Block(_) => Piece::lazy(Source::Block { place }, 0, false),
-        };
-        layout.pieces.push(piece);
+            MessagePart::Text(text) if is_long => {
+                for lines in ends_of(text, context.look, cols) {
+                    layout.pieces.push(Piece::ready(lines, 0));
+                }
+            }
+            MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
+                layout.pieces.push(Piece::ready(plain_lines(text, Role::User, context.look, cols), 0));
+            }
+            MessagePart::Block(_) => layout.pieces.push(Piece::lazy(Source::Block { place }, 0, false)),
+        }
     }
+}
+
+/// The first and the last lines of a long text, and how many lie between them.
+fn ends_of(text: &str, look: &Look<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
+    let text = text.trim_end_matches('\n');
+    let head = behind_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
+    let head = (head..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let mut tail = text.len();
+    for _ in 0..PROMPT_TAIL_LINES {
+        tail = text.get(..tail).and_then(|before| before.rfind('\n')).unwrap_or(head).max(head);
+    }
+    let tail = tail.max(text.len().saturating_sub(PROMPT_END_BYTES));
+    let tail = (tail..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let [first, left_out, last] =
+        [text.get(..head), text.get(head..tail), text.get(tail..)].map(Option::unwrap_or_default);
+    let draw = |text: &str| plain_lines(text, Role::User, look, cols);
+    if left_out.trim().is_empty() {
+        return vec![draw(text)];
+    }
+    let count = left_out.trim_matches('\n').bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let words = if count > 1 {
+        format!("{} {} lines", look.glyphs.fold, with_commas(count))
+    } else {
+        format!("{} {} more", look.glyphs.fold, size(left_out.len() as u64))
+    };
+    let words = Line::from(Mark::GAP.span(words, look.theme.style(Role::TextDim)));
+    vec![draw(first), vec![words], draw(last.strip_prefix('\n').unwrap_or(last))]
+}
+
+/// Where so many lines end that begin at a place, or some that are very long.
+fn behind_lines(text: &str, from: usize, count: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let mut ends = rest.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+    let to = from + ends.nth(count - 1).unwrap_or(rest.len());
+    if to - from <= PROMPT_PIECE_BYTES {
+        return to;
+    }
+    let most = from + PROMPT_PIECE_BYTES;
+    let line = text
+        .get(from..to)
+        .and_then(|lines| lines.bytes().take(PROMPT_PIECE_BYTES).rposition(|it| it == b'\n'));
+    let to = line.map_or(most, |at| from + at + 1);
+    (to..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
 /// Pieces for the blocks of all texts, from piece `first` on. Those that are as before are kept.

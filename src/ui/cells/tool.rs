@@ -557,5 +557,6 @@ pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16)
 }
 
 fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {
-    Mark::NO_LINE.row(Line::styled(format!("{}{text}", look.glyphs.fold), look.theme.style(Role::TextDim)))
+    let text = format!("{}{text}", look.glyphs.fold);
+    Mark::NO_LINE.row(Line::from(Mark::GAP.span(text, look.theme.style(Role::TextDim))))
 }

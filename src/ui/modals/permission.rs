@@ -14,13 +14,14 @@ use super::sheet::{Place, Row, Sheet, choice, spread, words};
 use crate::app::user::inspect_url;
 use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
-use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolKind};
+use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
 use crate::ui::cells::{diff_counts, sole_fate, tool_body};
 use crate::ui::diff::Fate;
 use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
+use crate::ui::view_state::{BodyKey, ViewState};
+use crate::ui::{highlight, picture};
 
 /// Columns inside when nothing asks for more.
 const COLS: u16 = 84;
@@ -68,7 +69,8 @@ pub(super) fn draw(
         if !title.is_empty() && !says_the_same(&title, &what) {
             sheet.head.extend(words(scene, Role::TextDim, &title, cols));
         }
-        sheet.body = tool_body(tool, scene.session, &scene.look, cols).into_iter().map(Row::from).collect();
+        sheet.kept = body_key(scene, Some((tool, item)), cols)
+            .map(|key| view.asked.get(key, || tool_body(tool, scene.session, &scene.look, cols)));
     }
 
     if let Some(note) = &request.tool.note {
@@ -101,6 +103,28 @@ pub(super) fn draw(
 /// In the list of all that waits, Escape leads back to it.
 fn escape_means(scene: &Scene) -> &'static str {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "goes back" } else { "rejects" }
+}
+
+/// All that the lines of the shown request depend on.
+fn body_key(scene: &Scene, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
+    let ask = scene.session.asks.front()?;
+    let rev = call.and_then(|(_, item)| scene.session.transcript.get(item)).map_or(0, |item| item.rev);
+    let output = call.iter().flat_map(|(call, _)| &call.content).map(|content| match content {
+        ToolContent::Terminal(id) => {
+            scene.session.terminals.get(id).map_or(0, |view| view.dropped_bytes + view.output.len() as u64)
+        }
+        _ => 0,
+    });
+    Some(BodyKey {
+        conn: ask.conn,
+        ask: ask.ask,
+        rev,
+        output_bytes: output.sum(),
+        cols,
+        layout: scene.look.diff_layout,
+        theme: scene.look.theme.name.clone(),
+        epochs: (highlight::epoch(), picture::rev()),
+    })
 }
 
 /// How long the agent still waits, if it does not wait for ever.
@@ -147,7 +171,8 @@ pub(super) fn draw_outside_file(
         let lines = content.lines().count();
         let label = format!("with {}:", counted(lines, "line", "lines"));
         sheet.head.extend(words(scene, Role::Modal, &label, cols));
-        sheet.body = words(scene, Role::DiffPlus, content, cols);
+        let make = || words(scene, Role::DiffPlus, content, cols).into_iter().map(|row| row.line).collect();
+        sheet.kept = body_key(scene, None, cols).map(|key| view.asked.get(key, make));
     }
     for (index, label) in OUTSIDE_FILE_OPTIONS.iter().enumerate() {
         let is_selected = index == scene.state.ask_view.selected;

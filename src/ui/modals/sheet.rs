@@ -4,6 +4,8 @@
 //! scroll bar, clicks. Not its duty: what stands in it.
 //! On a small screen a dialog takes all of it and gives up its border; blank rows go before content does.
 
+use std::rc::Rc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
@@ -12,6 +14,7 @@ use ratatui::text::{Line, Span};
 use crate::app::LineInput;
 use crate::model::Action;
 use crate::ui::composer::blank;
+use crate::ui::picture::strip;
 use crate::ui::scene::{Scene, line_width};
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -50,6 +53,8 @@ pub(super) struct Sheet {
     pub tag: String,
     pub head: Vec<Row>,
     pub body: Vec<Row>,
+    /// Lines that are kept elsewhere, shown in place of the body.
+    pub kept: Option<Rc<Vec<Line<'static>>>>,
     pub foot: Vec<Row>,
     /// Keys and what they do, the most useful first.
     pub hints: Vec<(String, String)>,
@@ -102,7 +107,8 @@ impl Sheet {
         let room = most.saturating_sub(edge);
         let hint_rows = usize::from(!self.hints.is_empty());
         let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
-        let wanted_body = self.body.len().max(self.body_rows).min(most_body);
+        let body_len = self.kept.as_ref().map_or(self.body.len(), |kept| kept.len());
+        let wanted_body = body_len.max(self.body_rows).min(most_body);
 
         // Blank rows part the sections as long as there is room for them.
         let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
@@ -125,7 +131,7 @@ impl Sheet {
         let spare = usize::from(height).saturating_sub(used);
         let body_rows = body_rows + if wanted_body > 0 { spare } else { 0 };
 
-        if let Some(hint) = self.scroll_hint.take().filter(|_| self.body.len() > body_rows) {
+        if let Some(hint) = self.scroll_hint.take().filter(|_| body_len > body_rows) {
             self.hints.insert(self.hints.len().min(2), hint);
         }
 
@@ -152,21 +158,18 @@ impl Sheet {
         }
         if wanted_body > 0 {
             let top = y;
-            let skip = scroll(&self.body, body_rows, view);
+            let marked = self.body.iter().position(|row| row.is_selected || row.cursor.is_some());
+            let skip = scroll(marked, body_len, body_rows, view);
             let end = y + u16::try_from(body_rows).unwrap_or(0);
-            draw_rows(
-                scene,
-                self.body.iter().skip(skip).take(body_rows),
-                inner,
-                &mut y,
-                view,
-                buf,
-                &mut cursor,
-            );
+            // Of what is kept only a screenful is copied.
+            let kept = self.kept.iter().flat_map(|kept| kept.iter()).skip(skip).take(body_rows);
+            let kept: Vec<Row> = kept.cloned().map(Row::from).collect();
+            let body = kept.iter().chain(self.body.iter().skip(skip).take(body_rows));
+            draw_rows(scene, body, inner, &mut y, view, buf, &mut cursor);
             let area = Rect { x: inner.x, y: top, width: inner.width, height: end - top };
             lift(scene, area, buf);
             let bar = Rect { x: outer.right() - 1, width: 1, ..area };
-            draw_bar(scene, bar, skip, body_rows, self.body.len(), buf);
+            draw_bar(scene, bar, skip, body_rows, body_len, buf);
             y = end + gap;
         }
         if foot_rows > 0 {
@@ -257,11 +260,10 @@ fn draw_rows<'r>(
 }
 
 /// The first row of the body to be shown; follows the marked row when it moves, else the reader.
-fn scroll(body: &[Row], rows: usize, view: &mut ViewState) -> usize {
-    let marked = body.iter().position(|row| row.is_selected || row.cursor.is_some());
+fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState) -> usize {
     let dialog = &mut view.dialog;
     dialog.page = rows;
-    let most = body.len().saturating_sub(rows);
+    let most = body.saturating_sub(rows);
     let mut skip = dialog.scroll.min(most);
     if let Some(at) = marked.filter(|_| marked != dialog.marked) {
         // One more row at the edge tells that the list goes on.
@@ -283,6 +285,10 @@ fn recede(scene: &Scene, screen: Rect, buf: &mut Buffer) {
     let ground = scene.look.theme.screen_bg();
     for place in screen.positions() {
         let Some(cell) = buf.cell_mut(place) else { continue };
+        if strip::is_part(cell) {
+            // In one tone a picture is only noise, and what stands for a row of one is not to be touched.
+            cell.set_symbol(" ");
+        }
         if cell.symbol() == scene.look.glyphs.rule || cell.symbol() == scene.look.glyphs.pipe {
             cell.set_style(rule);
         } else {

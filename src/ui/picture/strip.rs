@@ -71,6 +71,11 @@ pub fn is_head(cell: &Cell) -> bool {
     cell.symbol() == HEAD_TEXT
 }
 
+/// Whether a cell is a part of a picture, whichever way that is shown.
+pub fn is_part(cell: &Cell) -> bool {
+    cell.symbol().starts_with(['▀', '▄', HEAD, COVERED, PLACEHOLDER])
+}
+
 /// What the terminal is sent for a cell, if it is a head.
 pub fn of(cell: &Cell) -> Option<Arc<str>> {
     found(cell).map(|(text, _)| text)

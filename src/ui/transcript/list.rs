@@ -144,7 +144,7 @@ impl<'a> List<'a> {
                 rows += self.rows(at.item, at.piece).saturating_sub(at.row);
                 at = Place { piece: at.piece + 1, row: 0, ..at };
             } else {
-                at = Place { item: at.item + 1, piece: 0, row: 0 };
+                at = Place { item: self.after(at.item), piece: 0, row: 0 };
             }
         }
         rows
@@ -161,8 +161,8 @@ impl<'a> List<'a> {
             left -= at.row;
             if at.piece > 0 {
                 at.piece -= 1;
-            } else if at.item > 0 {
-                at.item -= 1;
+            } else if let Some(before) = self.before(at.item) {
+                at.item = before;
                 let pieces = self.pieces(at.item);
                 if pieces == 0 {
                     at.row = 0;
@@ -182,7 +182,7 @@ impl<'a> List<'a> {
         let mut left = count;
         while at.item < self.items.len() {
             if at.piece >= self.pieces(at.item) {
-                at = Place { item: at.item + 1, piece: 0, row: 0 };
+                at = Place { item: self.after(at.item), piece: 0, row: 0 };
                 continue;
             }
             let rows = self.rows(at.item, at.piece).saturating_sub(at.row);
@@ -280,6 +280,22 @@ impl<'a> List<'a> {
         pieces
     }
 
+    /// The item behind another one, of those that are shown.
+    pub fn after(&self, item: usize) -> usize {
+        match &self.view.filter {
+            Some(filter) => filter.after(item).unwrap_or(self.items.len()),
+            None => item + 1,
+        }
+    }
+
+    /// The item before another one, of those that are shown.
+    fn before(&self, item: usize) -> Option<usize> {
+        match &self.view.filter {
+            Some(filter) => filter.before(item),
+            None => item.checked_sub(1),
+        }
+    }
+
     /// Follows the items' heights, as far as they can be told without laying anything out.
     pub fn follow_heights(&mut self) {
         let mut all = std::mem::take(&mut self.view.heights);
@@ -294,25 +310,37 @@ impl<'a> List<'a> {
 
     /// Takes note of the heights of items that are laid out.
     pub fn measure(&mut self, first: usize, last: usize) {
-        for item in first..=last {
-            let Some(cell) = self.view.cells.get(&item) else { continue };
-            let gap = self.gap_before(item);
-            if let Some((_, Some(rows))) = heights::counted(&cell.layout, (0, 0), gap) {
+        let mut item = first;
+        while item <= last {
+            let counted = self.view.cells.get(&item).map(|cell| {
+                let gap = self.gap_before(item);
+                heights::counted(&cell.layout, (0, 0), gap)
+            });
+            if let Some(Some((_, Some(rows)))) = counted {
                 self.view.heights.measure(item, rows);
             }
+            item = self.after(item);
         }
     }
 
     /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.
     fn is_hidden(&self, index: usize) -> bool {
-        group::leader(&self.session.folds, self.items, index) != index
+        self.view.filter.as_ref().is_some_and(|filter| !filter.has(index))
+            || group::leader(&self.session.folds, self.items, index) != index
             || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
     /// A blank line parts items, but not calls and thoughts among themselves.
     pub fn gap_before(&self, index: usize) -> usize {
         let Some(item) = self.items.get(index) else { return 0 };
-        let before = (0..index).rev().take(group::GROUP_MAX + 8).find(|at| !self.is_hidden(*at));
+        let mut before = self.before(index);
+        // What is left out is passed over; beyond so many there is a blank line in any case.
+        for _ in 0..group::GROUP_MAX + 8 {
+            before = match before {
+                Some(at) if self.is_hidden(at) => self.before(at),
+                _ => break,
+            };
+        }
         let Some(before) = before.and_then(|at| self.items.get(at)) else { return 0 };
         usize::from(!(is_compact(before) && is_compact(item)))
     }

@@ -21,7 +21,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
     let mut at = top;
     while y < area.bottom() && at.item < list.items.len() {
         if at.piece >= list.pieces(at.item) {
-            at = Place { item: at.item + 1, piece: 0, row: 0 };
+            at = Place { item: list.after(at.item), piece: 0, row: 0 };
             continue;
         }
         list.draw_piece(at.item, at.piece);

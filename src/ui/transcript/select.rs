@@ -141,7 +141,8 @@ impl TranscriptView {
             3 => Unit::Line,
             _ => Unit::Cell,
         };
-        let head = self.item_at(at.y.saturating_sub(self.select.area.y)).filter(|_| count == 1);
+        let head = self.item_at(at.y.saturating_sub(self.select.area.y));
+        let head = head.or_else(|| self.more_of(place)).filter(|_| count == 1);
         let spot = place.spot;
         let gap =
             if count == 1 && !place.is_gap { self.gap_of(spot.item, spot.piece, spot.row) } else { None };
@@ -185,6 +186,13 @@ impl TranscriptView {
             (None, None, Some((id, gap))) => Released::Gap(id, gap),
             (None, None, None) => Released::Nothing,
         }
+    }
+
+    /// The item of which a row says that there is more of it.
+    fn more_of(&self, Touched { spot, is_gap }: Touched) -> Option<ItemId> {
+        let layout = &self.cells.get(&spot.item).filter(|_| !is_gap)?.layout;
+        (layout.is_gap(spot.piece, spot.row) && layout.gap_at(spot.piece, spot.row).is_none())
+            .then_some(ItemId(spot.item as u64))
     }
 
     fn gap_of(&self, item: usize, piece: usize, row: usize) -> Option<(ItemId, Gap)> {

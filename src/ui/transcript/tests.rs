@@ -12,6 +12,7 @@ use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
 mod find;
+mod hostile;
 mod items;
 mod lead;
 mod scroll;

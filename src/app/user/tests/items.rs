@@ -77,3 +77,56 @@ fn of_several_places_the_user_says_which() {
     assert_eq!(opened(&rig.act(Action::Choose(1))), Some(("/home/u/shop/a.rs".into(), Some(12))));
     assert_eq!(focus(&rig.state), Focus::Main);
 }
+
+#[test]
+fn the_transcript_is_brought_down_to_a_kind_and_esc_takes_that_back() {
+    use crate::app::outline::Only;
+    use crate::model::{ToolKind, ToolStatus};
+    let mut rig = Rig::new();
+    push(&mut rig, |call| call.kind = ToolKind::Execute);
+    push(&mut rig, |call| (call.kind, call.status) = (ToolKind::Read, ToolStatus::Failed));
+    push(&mut rig, |call| call.kind = ToolKind::Read);
+    rig.act(Action::OpenFilter);
+    let rows: Vec<(String, String)> =
+        rig.picker().rows.iter().map(|row| (row.label.clone(), row.right.clone())).collect();
+    let counts: Vec<&str> = rows.iter().map(|(_, count)| count.as_str()).collect();
+    assert_eq!(counts, ["3", "2", "0", "0", "1", "1"], "{rows:?}");
+    for _ in 0..4 {
+        rig.act(Action::Down);
+    }
+    rig.act(Action::Accept);
+    assert_eq!(rig.session().only, Some(Only::Commands));
+    // The mark walks over what is shown.
+    rig.act(Action::SelectPrevious);
+    assert_eq!(rig.session().selected, Some(ItemId(0)));
+    rig.run_turn();
+    rig.act(Action::Escape);
+    assert_eq!(rig.session().only, None);
+    assert!(!rig.is_cancelling(), "one press does one thing");
+    rig.session().only = Some(Only::Commands);
+    rig.act(Action::NextFailure);
+    assert_eq!(rig.session().selected, Some(ItemId(1)), "what one goes to is seen");
+    assert_eq!(rig.session().only, None);
+    rig.session().only = Some(Only::Failures);
+    rig.act(Action::OpenSearch);
+    assert_eq!(rig.session().only, None, "hits are anywhere");
+}
+
+#[test]
+fn one_gap_is_opened_and_all_are_shut_again() {
+    use crate::model::Gap;
+    let mut rig = Rig::new();
+    push(&mut rig, |call| {
+        let change = DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
+        call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];
+    });
+    let gap = Gap { change: 0, line: 7 };
+    rig.act(Action::OpenThisGap(ItemId(0), gap));
+    rig.act(Action::OpenThisGap(ItemId(0), gap));
+    let item = |rig: &mut Rig| rig.session().transcript.items()[0].clone();
+    assert_eq!((item(&mut rig).open_gaps, item(&mut rig).is_open), (vec![gap], Some(true)));
+    rig.act(Action::ToggleContext);
+    assert!(item(&mut rig).shows_context && item(&mut rig).open_gaps.is_empty());
+    rig.act(Action::OpenGap);
+    assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("No gap")));
+}

@@ -12,7 +12,7 @@ use super::*;
 fn snap(name: &str, session: &Session) {
     crate::ui::highlight::wait_for(&["rs", "rust"]);
     let mut out = String::new();
-    for cols in [36, 76, 116] {
+    for cols in [40, 80, 200] {
         for (word, is_open) in [("by rule", None), ("open", Some(true)), ("closed", Some(false))] {
             let mut session = session.clone();
             for index in 0..session.transcript.items().len() as u64 {
@@ -80,6 +80,55 @@ fn blocks() {
     with_blocks.parts.push(MessagePart::Block(link));
     push(&mut session, ItemBody::Message(with_blocks));
     snap("blocks", &session);
+}
+
+#[test]
+fn long_prompts() {
+    let mut session = session();
+    let text: String = (1..=48).map(|n| format!("a line that was pasted, the {n}th of them\n")).collect();
+    push(&mut session, message(Role::User, &text));
+    snap("long_prompts", &session);
+}
+
+#[test]
+fn tables_formulas_and_diagrams() {
+    let mut session = session();
+    let head: String = (1..=9).map(|n| format!("| column {n} ")).collect();
+    let cells: String = (1..=9).map(|n| format!("| the value of column {n} ")).collect();
+    let text = format!(
+        "Let \\(a_b * c_d\\) and $x_1$ be.\n\n{head}|\n{}|\n{cells}|\n{cells}|\n\n```mermaid\ngraph TD\n  A --> B\n```\n",
+        "|---".repeat(9)
+    );
+    push(&mut session, message(Role::Agent, &text));
+    snap("tables_formulas_and_diagrams", &session);
+}
+
+#[test]
+fn pictures() {
+    use crate::ui::picture::{self, Drawn, Facts, Grid, Rows};
+    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    let mut session = session();
+    let image =
+        ContentBlock::Image { data: Arc::from("AAAA".repeat(9)), mime_type: "image/png".into(), uri: None };
+    let ItemBody::Message(mut with_picture) = message(Role::Agent, "Look:") else { unreachable!() };
+    with_picture.parts.push(MessagePart::Block(image.clone()));
+    push(&mut session, ItemBody::Message(with_picture));
+    let mut call = tool(ToolKind::Read, ToolStatus::Completed, "Read shot.png");
+    call.content = vec![ToolContent::Block(image)];
+    push_tool(&mut session, call);
+    // Whoever looks asks for it, at each width.
+    for cols in [40, 80, 200] {
+        for item in [None, Some(true)] {
+            session.transcript.edit(ItemId(1), |call| call.is_open = item);
+            render(&session, &mut TranscriptView::default(), cols, 60);
+        }
+    }
+    while let Some(wanted) = picture::take_wanted() {
+        let facts = Facts { points: (6, 4), format: "png", bytes: 27 };
+        let rows = vec![ratatui::text::Line::raw("█▀▀▀▀█"), ratatui::text::Line::raw("█▄▄▄▄█")];
+        picture::put(wanted.key, Ok(Drawn { facts, rows: Rows::Text(rows), kept_as: None, weight: 9 }));
+    }
+    snap("pictures", &session);
 }
 
 #[test]

@@ -86,10 +86,10 @@ fn what_was_read_stays_while_text_streams() {
         let now = rows_text_without_bar(&render(&session, &mut view, 60, 20));
         assert_eq!(now[..12], before[..12]);
     }
-    assert_eq!(view.new_items(), 40);
+    assert_eq!(view.news(), (40, 80));
     view.scroll_end();
     let buf = render(&session, &mut view, 60, 20);
-    assert!(view.is_following() && view.new_items() == 0);
+    assert!(view.is_following() && view.news() == (0, 0));
     assert!(rows_of(&buf).last().unwrap().contains("and more"));
 }
 
@@ -356,4 +356,118 @@ fn wide_tables_are_moved_together_and_not_too_far() {
     assert!(last.contains("value 11") && !last.contains('>'), "{last}");
     view.scroll_sideways(-99);
     assert_eq!(shown(&mut view), first);
+}
+
+#[test]
+fn lines_of_a_message_that_goes_on_are_news() {
+    let mut session = session();
+    let text: String = (0..80).map(|n| format!("line {n}\n\n")).collect();
+    let id = push(&mut session, open_message(Role::Agent, &text));
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    view.scroll_pages(-1);
+    render(&session, &mut view, 60, 20);
+    assert_eq!(view.news(), (0, 0));
+    for times in 1..=3 {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Message(message) = &mut item.body
+                && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+            {
+                text.push_str("one\ntwo\nthree\n");
+            }
+        });
+        render(&session, &mut view, 60, 20);
+        assert_eq!(view.news(), (0, 3 * times));
+    }
+    view.scroll_end();
+    render(&session, &mut view, 60, 20);
+    assert_eq!(view.news(), (0, 0));
+}
+
+#[test]
+fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
+    use crate::app::outline::Only;
+    let mut session = long_session(3000);
+    let mut failed = tool(ToolKind::Fetch, ToolStatus::Failed, "http://broken");
+    failed.id = "broken".into();
+    let id = push_tool(&mut session, failed);
+    for n in 0..300 {
+        push(&mut session, message(Role::Agent, &format!("later {n}")));
+    }
+    let mut view = TranscriptView::default();
+    render(&session, &mut view, 60, 20);
+    view.scroll_lines(-333);
+    let before = rows_of(&render(&session, &mut view, 60, 20));
+    session.only = Some(Only::Failures);
+    let shown = rows_of(&render(&session, &mut view, 60, 20));
+    let rows: Vec<&String> = shown.iter().filter(|row| !row.trim().is_empty()).collect();
+    assert_eq!(rows.len(), 1, "{shown:?}");
+    assert!(rows[0].contains("http://broken"));
+    // Another one comes, and one that was there goes wrong.
+    push_tool(&mut session, tool(ToolKind::Execute, ToolStatus::Failed, "make"));
+    push(&mut session, message(Role::Agent, "no failure"));
+    let text = rows_of(&render(&session, &mut view, 60, 20)).join("\n");
+    assert!(text.contains("make") && !text.contains("no failure"), "{text}");
+    session.only = Some(Only::Prompts);
+    let text = rows_of(&render(&session, &mut view, 60, 20)).join("\n");
+    assert!(text.contains("question") && !text.contains("answer"), "{text}");
+    assert!(view.layouts_last_frame() <= 22, "{}", view.layouts_last_frame());
+    view.scroll_top();
+    assert!(rows_of(&render(&session, &mut view, 60, 20)).join("\n").contains("question 0"));
+    session.only = None;
+    assert_eq!(rows_of(&render(&session, &mut view, 60, 20)), before);
+    // Who goes somewhere from there is not brought back.
+    session.only = Some(Only::Failures);
+    render(&session, &mut view, 60, 20);
+    session.only = None;
+    view.show_at_top(id);
+    let rows = rows_of(&render(&session, &mut view, 60, 20));
+    assert!(rows.iter().take(2).any(|row| row.contains("http://broken")), "{rows:?}");
+}
+
+#[test]
+fn a_long_prompt_shows_both_ends_until_it_is_opened() {
+    use ratatui::layout::Position;
+    let text: String = (1..=2000).map(|n| format!("pasted {n}\n")).collect();
+    let mut session = session();
+    let id = push(&mut session, message(Role::User, &text));
+    let mut view = TranscriptView::default();
+    let rows = rows_of(&render(&session, &mut view, 60, 40));
+    let shown: Vec<&str> =
+        rows.iter().map(|row| row.trim_start_matches([' ', '▌'])).filter(|row| !row.is_empty()).collect();
+    assert_eq!(shown.len(), 17, "{shown:?}");
+    assert_eq!(
+        (shown[0], shown[11], shown[12], shown[13], shown[16]),
+        ("pasted 1", "pasted 12", "⋯ 1,984 lines", "pasted 1997", "pasted 2000")
+    );
+    // A click on what is left out opens it.
+    let at = rows.iter().position(|row| row.contains("1,984")).unwrap();
+    view.press(Position::new(6, u16::try_from(at).unwrap()), start());
+    assert_eq!(view.release(), Released::Click(id));
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    render(&session, &mut view, 60, 40);
+    view.scroll_top();
+    let mut seen = Vec::new();
+    for _ in 0..60 {
+        let rows = rows_of(&render(&session, &mut view, 60, 40));
+        seen.extend(
+            rows.iter().filter_map(|row| {
+                row.split("pasted ").nth(1)?.split_whitespace().next()?.parse::<u32>().ok()
+            }),
+        );
+        view.scroll_pages(1);
+    }
+    seen.dedup();
+    let mut all = seen.clone();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 2000, "each line is there");
+    // One line without an end is no better.
+    let id = push(&mut session, message(Role::User, &"wörd ".repeat(20_000)));
+    view.scroll_end();
+    let rows = rows_of(&render(&session, &mut view, 60, 200));
+    assert!(rows.iter().any(|row| row.contains("kB more")), "{rows:?}");
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    let rows = rows_of(&render(&session, &mut view, 60, 40));
+    assert!(rows.iter().all(|row| !row.contains("kB more")));
 }
