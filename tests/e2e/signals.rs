@@ -1,6 +1,7 @@
 //! However parlor ends, the terminal is restored and no agent lives on.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -72,4 +73,31 @@ fn a_wish_to_quit_ends_an_agent_that_ignores_everything() {
     screen.wait_exit();
     assert!(!screen.is_alternate());
     assert_all_gone(&pids);
+}
+
+#[test]
+fn a_stopped_parlor_leaves_the_shell_its_terminal_and_comes_back_with_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("shell");
+    // Without a shell that controls jobs, nobody could continue what was stopped, and the system stops nothing.
+    let lines = format!(
+        "#!/bin/sh\nset -m\n'{}' --agent-command 'sleep 300'\necho stopped with $?\nread answer\nfg > /dev/null\n",
+        env!("CARGO_BIN_EXE_parlor")
+    );
+    fs::write(&script, lines).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut screen = Screen::start_program(&script, folder.path());
+    screen.wait_for("starting");
+    screen.send("what was typed");
+    screen.wait_for("what was typed");
+    screen.send("\u{1a}");
+    screen.wait_for("stopped with");
+    assert!(!screen.is_alternate());
+    screen.send("goes to the shell\r");
+    screen.wait_until("the screen is parlor's again", Screen::is_alternate);
+    screen.send(" before");
+    screen.wait_for("what was typed before");
+    screen.send("\u{11}");
+    screen.wait_exit();
+    assert!(!screen.is_alternate());
 }
