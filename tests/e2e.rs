@@ -5,6 +5,7 @@
 mod e2e {
     mod copy;
     mod modes;
+    mod picture;
     mod plain;
     pub mod screen;
     mod search;
