@@ -272,7 +272,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 config.images = word;
             } else {
                 let otherwise = format!("write {}", IMAGE_WAYS.join(", "));
-                let fix = nearest::advice(&word, IMAGE_WAYS.into_iter(), &otherwise);
+                let fix = nearest::advice(&word, IMAGE_WAYS, &otherwise);
                 reader.problem(&value.span(), format!("`{word}` is no way to show pictures"), fix);
             }
         }

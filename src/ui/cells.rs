@@ -169,9 +169,10 @@ pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff], shown: &Shown) -> 
         let index = u32::try_from(out.len()).unwrap_or(u32::MAX);
         let of_this = shown.gaps.iter().filter(|gap| gap.change == index);
         let open: Vec<u32> = of_this.map(|gap| gap.line).collect();
-        out.extend(match shown.is_whole {
-            true => Diff::of_whole(change, place),
-            false => Diff::of_open(change, place, &open),
+        out.extend(if shown.is_whole {
+            Diff::of_whole(change, place)
+        } else {
+            Diff::of_open(change, place, &open)
         });
     }
     out

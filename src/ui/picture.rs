@@ -159,7 +159,9 @@ thread_local! {
 pub fn show(grid: Option<Grid>) {
     CACHE.with_borrow_mut(|cache| {
         let entries = std::mem::take(&mut cache.entries);
-        entries.into_values().for_each(|entry| cache.let_go(entry));
+        for entry in entries.into_values() {
+            cache.let_go(entry);
+        }
         cache.wanted.clear();
         cache.grid = grid;
         cache.epoch += 1;

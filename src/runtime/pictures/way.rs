@@ -132,7 +132,6 @@ impl Around {
         match self.wish {
             _ if self.is_off() => Way::Off,
             Wish::Off => Way::Off,
-            Wish::Blocks => blocks,
             Wish::Kitty => kitty,
             Wish::Iterm2 => of_points(Way::Iterm2),
             Wish::Sixel => of_points(Way::Sixel),
@@ -151,7 +150,7 @@ impl Around {
             Wish::Auto if answers.kitty => kitty,
             Wish::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => of_points(Way::Iterm2),
             Wish::Auto if answers.sixel => of_points(Way::Sixel),
-            Wish::Auto => blocks,
+            Wish::Auto | Wish::Blocks => blocks,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{
     ContentBlock, Fold, FoldRules, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
-use crate::ui::look::{Look, duration};
+use crate::ui::look::{Look, duration, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
 use crate::ui::text::link;
@@ -367,7 +367,9 @@ impl Body<'_, '_> {
                 OUTPUT_DONE_LINES
             };
             let (lines, is_more) = terminal::tail_of(&view.output, view.is_ours, most);
-            self.push_tail(lines, is_more, most);
+            // How many went before is not known once some were let go.
+            let all = if view.dropped_bytes > 0 { 0 } else { count_lines(&view.output) };
+            self.push_tail(lines, is_more, most, all);
             return;
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
@@ -375,7 +377,7 @@ impl Body<'_, '_> {
         if self.fold != Fold::Open {
             let is_more = screen.len() > OUTPUT_RUNNING_LINES;
             let lines = screen.tail(OUTPUT_RUNNING_LINES);
-            self.push_tail(lines, is_more, OUTPUT_RUNNING_LINES);
+            self.push_tail(lines, is_more, OUTPUT_RUNNING_LINES, 0);
             return;
         }
         let (history, dropped, live) = (screen.history_len(), screen.dropped_lines(), screen.live());
@@ -393,12 +395,19 @@ impl Body<'_, '_> {
         self.push_output(live);
     }
 
-    fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize) {
+    /// The last lines of an output of which it is known, or not (0), how many it has in all.
+    fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
+        let hidden = all.saturating_sub(lines.len());
         let mut rows = self.output_rows(lines);
         let is_cut = rows.len() > most;
         let rows = rows.split_off(rows.len().saturating_sub(most));
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
-            let line = more_line("", self.context.look);
+            let words = match hidden {
+                0 => String::new(),
+                1 => " 1 line".to_owned(),
+                hidden => format!(" {} lines", with_commas(hidden)),
+            };
+            let line = more_line(&words, self.context.look);
             self.push(vec![line]);
         }
         self.push_rows(rows);
@@ -420,7 +429,7 @@ impl Body<'_, '_> {
                     _ => OUTPUT_RUNNING_LINES,
                 };
                 let (lines, is_more) = terminal::tail_of(text.as_bytes(), false, most);
-                self.push_tail(lines, is_more, most);
+                self.push_tail(lines, is_more, most, count_lines(text.as_bytes()));
             }
             return;
         }
@@ -554,6 +563,11 @@ pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16)
         }
     }
     out
+}
+
+/// Lines of an output, however the command moved about in them.
+fn count_lines(output: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', output.trim_ascii_end()).count() + usize::from(!output.is_empty())
 }
 
 fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {

@@ -32,20 +32,17 @@ pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
     while let Some(at) = rest.find('\\') {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        match formula_of(from) {
-            Some(formula) => {
-                out.extend([OPEN]);
-                out.push_str(&formulas.all.len().to_string());
-                out.extend([CLOSE]);
-                formulas.all.push(formula);
-                rest = from.get(formula.len()..).unwrap_or_default();
-            }
-            None => {
-                // The character behind a backslash means nothing of its own.
-                let skipped = 1 + from.chars().nth(1).map_or(0, char::len_utf8);
-                out.push_str(from.get(..skipped).unwrap_or(from));
-                rest = from.get(skipped..).unwrap_or_default();
-            }
+        if let Some(formula) = formula_of(from) {
+            out.extend([OPEN]);
+            out.push_str(&formulas.all.len().to_string());
+            out.extend([CLOSE]);
+            formulas.all.push(formula);
+            rest = from.get(formula.len()..).unwrap_or_default();
+        } else {
+            // The character behind a backslash means nothing of its own.
+            let skipped = 1 + from.chars().nth(1).map_or(0, char::len_utf8);
+            out.push_str(from.get(..skipped).unwrap_or(from));
+            rest = from.get(skipped..).unwrap_or_default();
         }
     }
     out.push_str(rest);

@@ -89,16 +89,17 @@ impl<'a> Writer<'a> {
         match event {
             Event::Start(tag) => self.on_start(tag),
             Event::End(tag) => self.on_end(tag),
-            Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&self.formulas.restore(&text)),
-                None => {
-                    let formulas = self.formulas;
+            Event::Text(text) => {
+                let formulas = self.formulas;
+                if let Some((_, code)) = &mut self.code {
+                    code.push_str(&formulas.restore(&text));
+                } else {
                     for (text, is_formula) in formulas.parts(&text) {
-                        let role = is_formula.then(|| self.look.theme.style(Role::InlineCode));
-                        self.push(text, role.unwrap_or_default());
+                        let style = is_formula.then(|| self.look.theme.style(Role::InlineCode));
+                        self.push(text, style.unwrap_or_default());
                     }
                 }
-            },
+            }
             Event::Code(text) => {
                 self.push(&self.formulas.restore(&text), self.look.theme.style(Role::InlineCode));
             }

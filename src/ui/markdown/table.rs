@@ -166,14 +166,14 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
         let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
         each(0) + all <= cols
     };
-    let last = widths.len() - 1;
+    let end = widths.len() - 1;
     // As far as the last column comes into view, but no further.
-    let mut from = 1 + left_out.min(last.saturating_sub(1));
-    while from > 1 && fits(from - 1, last + 2 - from, &good) {
+    let mut from = 1 + left_out.min(end.saturating_sub(1));
+    while from > 1 && fits(from - 1, end + 2 - from, &good) {
         from -= 1;
     }
     let mut count = 1;
-    while from + count <= last && fits(from, count + 1, &good) {
+    while from + count <= end && fits(from, count + 1, &good) {
         count += 1;
     }
     if !fits(from, count, &least) {

@@ -134,13 +134,12 @@ fn rows_before(list: &List<'_>, place: Place) -> usize {
     let above = list.view.heights.before(place.item);
     let Some(cell) = list.view.cells.get(&place.item) else { return above };
     let gap = list.gap_before(place.item);
-    let inside = match heights::counted(&cell.layout, (place.piece, place.row), gap) {
-        Some((rows, _)) => rows,
-        None => {
-            let bytes = list.items.get(place.item).map_or(0, text_bytes);
-            let part = heights::fraction(&cell.layout, (place.piece, place.row), bytes);
-            (part * list.view.heights.of(place.item) as f64) as usize
-        }
+    let at = (place.piece, place.row);
+    let inside = if let Some((rows, _)) = heights::counted(&cell.layout, at, gap) {
+        rows
+    } else {
+        let bytes = list.items.get(place.item).map_or(0, text_bytes);
+        (heights::fraction(&cell.layout, at, bytes) * list.view.heights.of(place.item) as f64) as usize
     };
     above + inside
 }

@@ -203,8 +203,8 @@ impl TranscriptView {
     /// The first gap on the screen, as of the last frame; where an item is marked, the first one of that.
     pub fn gap_on_screen(&self, marked: Option<ItemId>) -> Option<(ItemId, Gap)> {
         let is_meant = |seen: &&SeenRow| marked.is_none_or(|marked| marked.0 == seen.item as u64);
-        let rows = self.select.seen.iter().filter(is_meant);
-        rows.filter_map(|seen| self.gap_of(seen.item, seen.piece, seen.row?)).next()
+        let mut rows = self.select.seen.iter().filter(is_meant);
+        rows.find_map(|seen| self.gap_of(seen.item, seen.piece, seen.row?))
     }
 
     /// Whether text is selected.

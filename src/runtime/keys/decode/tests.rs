@@ -101,7 +101,7 @@ fn what_pictures_it_shows_is_understood_however_it_is_cut() {
             let mut out = Vec::new();
             decoder.feed(a, true, &mut out);
             decoder.feed(b, false, &mut out);
-            assert_eq!(out, [expected.clone()], "{answer:?} at {cut}");
+            assert_eq!(out, std::slice::from_ref(&expected), "{answer:?} at {cut}");
         }
     }
     // So begins a key too.

@@ -51,7 +51,7 @@ fn text() -> impl Strategy<Value = String> {
 fn items(text: &str) -> Vec<ItemBody> {
     let raw = || Raw(Arc::from(text));
     let own = || text.to_owned();
-    let blocks = vec![
+    let blocks = [
         ContentBlock::Text(own()),
         ContentBlock::Image { data: Arc::from(text), mime_type: own(), uri: Some(own()) },
         ContentBlock::Audio { data: Arc::from(text), mime_type: own() },
@@ -144,7 +144,7 @@ fn check(buf: &Buffer) -> Result<(), TestCaseError> {
         // The last column is the scroll bar's, and the one before it stays free.
         prop_assert!(index % width + cols <= width, "{:?} sticks out", symbol);
         if cols > 1 {
-            prop_assert!(index % width + cols <= width - 1, "{:?} reaches the scroll bar", symbol);
+            prop_assert!(index % width + cols < width, "{:?} reaches the scroll bar", symbol);
         }
     }
     Ok(())

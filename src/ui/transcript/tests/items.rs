@@ -85,7 +85,7 @@ fn blocks() {
 #[test]
 fn long_prompts() {
     let mut session = session();
-    let text: String = (1..=48).map(|n| format!("a line that was pasted, the {n}th of them\n")).collect();
+    let text: String = (1..=48).map(|n| format!("a line that was pasted, number {n} of many\n")).collect();
     push(&mut session, message(Role::User, &text));
     snap("long_prompts", &session);
 }
