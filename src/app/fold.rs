@@ -38,12 +38,16 @@ fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
     rules.of_kind(call.kind).unwrap_or_else(|| {
         if call.diffs().next().is_some() {
             rules.changes
-        } else if call.kind == ToolKind::Execute {
+        } else if call.kind == ToolKind::Execute || has_picture(call) {
             Fold::Preview
         } else {
             Fold::Closed
         }
     })
+}
+
+fn has_picture(call: &ToolCall) -> bool {
+    call.content.iter().any(|content| matches!(content, ToolContent::Block(block) if block.is_picture()))
 }
 
 fn by_size(rules: &FoldRules, call: &ToolCall) -> Option<Fold> {
@@ -108,6 +112,9 @@ mod tests {
         assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Closed);
         assert_eq!(fold(&rules, |call| call.kind = ToolKind::Execute), Fold::Preview);
         assert_eq!(fold(&rules, |call| edits(call, 3)), Fold::Preview);
+        let picture = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
+        let shot = |call: &mut ToolCall| call.content = vec![ToolContent::Block(picture)];
+        assert_eq!(fold(&rules, shot), Fold::Preview);
         assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Preview);
     }
 

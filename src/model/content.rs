@@ -47,6 +47,19 @@ pub enum ContentBlock {
     Unknown(Raw),
 }
 
+impl ContentBlock {
+    /// Whether it is a picture, by what it claims to be.
+    pub fn is_picture(&self) -> bool {
+        match self {
+            Self::Image { .. } => true,
+            Self::Resource { mime_type, body: ResourceBody::Blob(_), .. } => {
+                mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/"))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The contents of an embedded resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -83,7 +83,8 @@ impl Pictures {
     /// The terminal answered, or its cells have another size, or colours others: what is shown follows.
     pub fn choose(&mut self, cell: Option<(u16, u16)>, ground: Option<[u8; 3]>) {
         let ground = ground.unwrap_or(self.ground);
-        let cell = self.answers.cell.or(cell).or(self.cell);
+        // What the system tells follows changes of the font; what the terminal told was told at the start.
+        let cell = cell.or(self.answers.cell).or(self.cell);
         let way = self.around.choose(&self.answers, cell);
         if (way, cell, ground) == (self.way, self.cell, self.ground) {
             return;
@@ -145,12 +146,7 @@ impl Pictures {
         let mut out = self.take_back(&picture::take_gone());
         let Some(outgoing) = &mut self.outgoing else { return (out, false) };
         let rest = outgoing.text.get(outgoing.sent..).unwrap_or_default();
-        // Between two sequences, so that a frame may come in between.
-        let end = rest
-            .as_bytes()
-            .get(SLICE_BYTES..)
-            .and_then(|behind| memchr::memmem::find(behind, b"\x1b\\"))
-            .map_or(rest.len(), |at| SLICE_BYTES + at + 2);
+        let end = slice_end(rest.as_bytes());
         out.push_str(rest.get(..end).unwrap_or(rest));
         outgoing.sent += end;
         if outgoing.sent < outgoing.text.len() {
@@ -173,6 +169,17 @@ impl Pictures {
         self.kept.retain(|kept| !numbers.contains(kept));
         numbers.iter().map(|number| self.way.take_back(*number)).collect()
     }
+}
+
+/// Where the next slice ends: between two sequences, so that a frame may come in between. Inside of what passes
+/// through tmux there are ends that are none.
+fn slice_end(text: &[u8]) -> usize {
+    let ends = memchr::memmem::find_iter(text.get(SLICE_BYTES..).unwrap_or_default(), b"\x1b\\");
+    let is_between = |end: &usize| {
+        let behind = text.get(*end..).unwrap_or_default();
+        behind.starts_with(b"\x1b_") || behind.starts_with(b"\x1bP")
+    };
+    ends.map(|at| SLICE_BYTES + at + 2).find(is_between).unwrap_or(text.len())
 }
 
 /// Text that is shared between threads.

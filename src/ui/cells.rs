@@ -323,16 +323,5 @@ fn media_line(what: &str, kind: &str, bytes: u64, name: &str, look: &Look<'_>, c
     Line::styled(super::text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 
-/// Whether a block is a picture, so that it looks different once that was read.
-pub(crate) fn is_picture(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Image { .. } => true,
-        ContentBlock::Resource { mime_type, body: crate::model::ResourceBody::Blob(_), .. } => {
-            mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/"))
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests;

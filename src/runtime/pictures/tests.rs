@@ -74,6 +74,24 @@ fn kitty_gets_the_picture_once_and_a_place_for_each_cell() {
 }
 
 #[test]
+fn what_is_sent_is_cut_between_sequences_also_through_tmux() {
+    for is_in_tmux in [false, true] {
+        let way = Way::Kitty { is_in_tmux, compressed: false };
+        let encoded = encode(way, POINTS, ColorSupport::TrueColor, 600, 400);
+        let sent = encoded.to_send.unwrap();
+        let (mut rest, mut slices) = (sent.as_bytes(), 0);
+        let begin: &[u8] = if is_in_tmux { b"\x1bPtmux;\x1b\x1b_G" } else { b"\x1b_G" };
+        while !rest.is_empty() {
+            let (slice, behind) = rest.split_at(slice_end(rest));
+            assert!(slice.starts_with(begin) && slice.ends_with(b"\x1b\\"), "{is_in_tmux}");
+            assert!(slice.len() < 2 * SLICE_BYTES);
+            (rest, slices) = (behind, slices + 1);
+        }
+        assert!(slices > 3, "{slices}");
+    }
+}
+
+#[test]
 fn a_large_picture_is_kept_small() {
     let way = Way::Kitty { is_in_tmux: false, compressed: false };
     let grid = Grid { cell: (20, 40), most_points: u32::MAX };

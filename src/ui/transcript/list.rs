@@ -2,7 +2,6 @@
 
 use crate::app::{Item, ItemBody, OpenAskKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
-use crate::ui::cells::is_picture;
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::look::Look;
 use crate::ui::markdown::PROSE_COLS;
@@ -351,11 +350,11 @@ impl<'a> List<'a> {
             ItemBody::Message(message) => message
                 .parts
                 .iter()
-                .any(|part| matches!(part, crate::app::MessagePart::Block(block) if is_picture(block))),
+                .any(|part| matches!(part, crate::app::MessagePart::Block(block) if block.is_picture())),
             ItemBody::Tool(tool) => tool
                 .content
                 .iter()
-                .any(|content| matches!(content, ToolContent::Block(block) if is_picture(block))),
+                .any(|content| matches!(content, ToolContent::Block(block) if block.is_picture())),
             _ => false,
         };
         let of_pictures = if has_picture { picture::rev() } else { 0 };
