@@ -52,7 +52,7 @@ pub use extras::Part;
 pub use keep::Keeping;
 pub use modal::*;
 pub use restore::{play, restore};
-pub use servers::ServersAnswer;
+pub use servers::{FolderWish, ServersAnswer};
 pub use session::*;
 pub use sessions::Sessions;
 pub use state::*;
@@ -236,6 +236,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             callbacks::on_terminal_read(state, conn, ask, result, fx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => diffs::on_located(state, session, item, found),
+        ServiceEvent::ServersFound(folder, found) => servers::on_found(state, folder, found, now, fx),
         ServiceEvent::Git(key, git) => {
             // Of another machine's folder nothing is known here.
             if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())

@@ -93,6 +93,8 @@ pub struct Launch {
     pub home: Option<PathBuf>,
     /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
+    /// Finds the MCP servers that a folder names.
+    pub find_servers: effects::FindServers,
     /// What parlor keeps on disk; `None`: nothing is kept.
     pub store: Option<Store>,
     /// Sees every frame of the wire.
@@ -191,6 +193,7 @@ impl Loop {
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
         let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.editor = launch.editor;
+        doer.find_servers = launch.find_servers;
         doer.home = launch.home;
         doer.clipboard = launch.clipboard;
         let mut this = Self {

@@ -381,7 +381,11 @@ pub(super) fn on_closed(
         let keys = call::sessions_of(state, conn, false);
         let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
         match back_off.get(crashes.len() - 1).copied() {
-            _ if matches!(reason, CloseReason::SignInFirst { .. }) => offer_sign_in(state, conn, reason, now),
+            _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
+                if let Some(key) = keys.first() {
+                    offer_sign_in(state, conn, *key, reason, now);
+                }
+            }
             _ if !is_worth_a_try => {}
             Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
@@ -460,7 +464,7 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
 }
 
 /// The host of an agent asks something that only the user can answer, in the terminal.
-fn offer_sign_in(state: &mut State, conn: ConnId, reason: &CloseReason, now: Instant) {
+fn offer_sign_in(state: &mut State, conn: ConnId, key: SessionKey, reason: &CloseReason, now: Instant) {
     let spec = state.conns.get(&conn).map(|conn| conn.spec.clone()).unwrap_or_default();
     let Some(host) = spec.ssh.as_ref().map(|ssh| ssh.host.clone()) else { return };
     let body = vec![
@@ -469,7 +473,7 @@ fn offer_sign_in(state: &mut State, conn: ConnId, reason: &CloseReason, now: Ins
          after its last use."
             .to_owned(),
     ];
-    state.modals.push(Modal::Choice(ChoiceDialog {
+    let question = Modal::Choice(ChoiceDialog {
         title: format!("Sign in to {host}"),
         body,
         choices: vec![
@@ -481,7 +485,8 @@ fn offer_sign_in(state: &mut State, conn: ConnId, reason: &CloseReason, now: Ins
         ],
         selected: 0,
         opened_by_itself: Some(now),
-    }));
+    });
+    tabs::open_dialog(state, key, question);
 }
 
 /// Signs in to the host of an agent that was not let in; the agent is started again afterwards.

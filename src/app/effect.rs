@@ -66,6 +66,11 @@ pub enum Effect {
         /// What happened, in order.
         notes: Vec<Note>,
     },
+    /// Look which MCP servers a folder names; comes back as [`ServiceEvent::ServersFound`].
+    FindServers {
+        /// This folder.
+        folder: PathBuf,
+    },
     /// Keep what the user said about the servers that a folder names.
     KeepServersAnswer {
         /// Where.

@@ -232,7 +232,7 @@ pub enum ChoiceOutcome {
     /// Closes a session that is open here.
     CloseSession(SessionKey),
     /// Answers for the servers that the folder names.
-    AnswerServers(super::ServersAnswer),
+    AnswerServers(std::path::PathBuf, super::ServersAnswer),
     /// Signs in to the host of an agent that was not let in.
     SignInToHost(ConnId),
     /// Opens a page in the browser.

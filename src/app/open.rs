@@ -228,7 +228,7 @@ pub(super) fn open_if_ready(
 /// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
 /// resume; a session from the list is loaded, because only a load brings its history.
 pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if extras::must_wait(state, key) || servers::must_wait(state, key, now) {
+    if extras::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
         return;
     }
     conn::tell_servers_left_out(state, key);

@@ -5,11 +5,14 @@
 //! A server is a program that runs with the user's rights, and its file comes with the code. So nothing of it goes
 //! to an agent without a yes to this very text, and none is given by closing the question.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
-use super::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, State, call, open};
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, open, tabs,
+};
 
 /// What the user says about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,37 +25,116 @@ pub enum ServersAnswer {
     NotNow,
 }
 
+/// What is known of the servers that a folder names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FolderWish {
+    /// Its file is being read.
+    Looking,
+    /// Nobody has said yet whether they may be used.
+    Asked(FolderServers),
+    /// These are used; perhaps none.
+    Settled(Vec<McpServer>),
+}
+
 impl State {
-    /// Puts what was answered before into force, before the first session is opened.
+    /// What was found in the first folder before the start, with what was said about it then.
     pub(super) fn take_known_servers(&mut self, key: SessionKey) {
-        let Some(found) = self.setup.folder_servers.take() else { return };
-        match found.answer {
-            Some(true) => {
-                tell_notes(self, key, &found);
-                take_in(self, found);
-            }
-            Some(false) => {}
-            None if found.servers.is_empty() => tell_notes(self, key, &found),
-            None => self.setup.folder_servers = Some(found),
+        let wish = match self.setup.folder_servers.take() {
+            Some(found) => judge(self, key, found),
+            None => FolderWish::Settled(Vec::new()),
+        };
+        self.folder_servers.insert(self.setup.folder.clone(), wish);
+    }
+}
+
+/// An answer that was given before holds; a file without a server that can be used asks nothing.
+fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderWish {
+    match found.answer {
+        Some(false) => FolderWish::Settled(Vec::new()),
+        None if !found.servers.is_empty() => FolderWish::Asked(found),
+        Some(true) | None => {
+            tell_notes(state, key, &found);
+            FolderWish::Settled(found.servers)
         }
     }
 }
 
-/// Whether a session that is about to be opened must wait for the answer; then the question is on the screen.
-pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant) -> bool {
+/// Whether a session that is about to be opened must wait for the answer; then the question is asked. If not, it has
+/// the servers of its folder from here on.
+pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
     // The folder of an agent on another machine is not this one.
     let is_here = state.conn_of(key).is_some_and(|conn| !conn.spec.is_elsewhere());
-    let Some(found) = state.setup.folder_servers.as_ref().filter(|_| is_here) else { return false };
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.cwd == found.folder)
-    else {
-        return false;
-    };
-    session.ledger.waits_for_servers = true;
-    if !is_asked(&state.modals) {
-        let question = question(found, now);
-        state.modals.push(question);
+    let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
+    let folder = session.place.cwd.clone();
+    match state.folder_servers.get(&folder) {
+        Some(FolderWish::Settled(servers)) => {
+            let known: Vec<String> =
+                session.place.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
+            let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
+            session.place.mcp_servers.extend(new.cloned());
+            session.ledger.waits_for_servers = false;
+            return false;
+        }
+        Some(FolderWish::Looking) => {}
+        Some(FolderWish::Asked(found)) => {
+            let question = question(found, now);
+            if !is_asked(state, &folder) {
+                tabs::open_dialog(state, key, question);
+            }
+        }
+        None => {
+            state.folder_servers.insert(folder.clone(), FolderWish::Looking);
+            fx.push(Effect::FindServers { folder });
+        }
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.waits_for_servers = true;
     }
     true
+}
+
+/// The file of a folder was read.
+pub(super) fn on_found(
+    state: &mut State,
+    folder: PathBuf,
+    found: Result<Option<FolderServers>, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let waiting = waiting(state, &folder);
+    let Some(first) = waiting.first().copied() else {
+        // It is read again for the next session there.
+        state.folder_servers.remove(&folder);
+        return;
+    };
+    let wish = match found {
+        Ok(Some(found)) => judge(state, first, found),
+        Ok(None) => FolderWish::Settled(Vec::new()),
+        Err(problem) => {
+            call::notice(state, first, Severity::Warning, problem, None);
+            FolderWish::Settled(Vec::new())
+        }
+    };
+    state.folder_servers.insert(folder, wish);
+    open_all(state, &waiting, now, fx);
+}
+
+/// Sessions of a folder that wait for its servers.
+fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
+    let sessions = state.sessions.values();
+    let waits = |session: &&Session| session.ledger.waits_for_servers && session.place.cwd == folder;
+    sessions.filter(waits).map(|session| session.key).collect()
+}
+
+fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<Effect>) {
+    for key in keys {
+        if let Some(session) = state.sessions.get_mut(key) {
+            session.ledger.waits_for_servers = false;
+        }
+        if state.conn_of(*key).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+            open::open(state, *key, now, fx);
+        }
+    }
 }
 
 fn question(found: &FolderServers, now: Instant) -> Modal {
@@ -64,7 +146,7 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     body.extend(found.notes.iter().cloned());
     let choice = |label: &str, answer| Choice {
         label: label.to_owned(),
-        outcome: ChoiceOutcome::AnswerServers(answer),
+        outcome: ChoiceOutcome::AnswerServers(found.folder.clone(), answer),
     };
     Modal::Choice(ChoiceDialog {
         title: "Use the servers of this folder?".to_owned(),
@@ -79,71 +161,64 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     })
 }
 
-fn is_asked(modals: &[Modal]) -> bool {
-    modals.iter().any(|modal| match modal {
-        Modal::Choice(dialog) => {
-            dialog.choices.iter().any(|choice| matches!(choice.outcome, ChoiceOutcome::AnswerServers(_)))
-        }
+/// Whether the question is open, in whichever tab.
+fn is_asked(state: &State, folder: &Path) -> bool {
+    let is_it = |modal: &Modal| match modal {
+        Modal::Choice(dialog) => dialog.choices.iter().any(
+            |choice| matches!(&choice.outcome, ChoiceOutcome::AnswerServers(asked, _) if asked == folder),
+        ),
         _ => false,
-    })
+    };
+    state.modals.iter().any(is_it) || tabs::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
 }
 
-/// The user answered.
-pub fn answer_servers(state: &mut State, answer: ServersAnswer, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(found) = state.setup.folder_servers.take() else { return };
-    let key = state.active;
-    match answer {
+/// The user answered for a folder.
+pub fn answer_servers(
+    state: &mut State,
+    folder: &Path,
+    answer: ServersAnswer,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(FolderWish::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
+    let waiting = waiting(state, folder);
+    let servers = match answer {
         ServersAnswer::Use => {
             fx.push(keep(&found, true));
-            tell_notes(state, key, &found);
-            take_in(state, found);
+            tell_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
+            found.servers
         }
-        ServersAnswer::LeaveOut => fx.push(keep(&found, false)),
+        ServersAnswer::LeaveOut => {
+            fx.push(keep(&found, false));
+            Vec::new()
+        }
         ServersAnswer::NotNow => {
             let text =
                 "The folder's MCP servers are left out this time. It is asked again at the next start.";
             call::flash(state, text, fx);
+            Vec::new()
         }
-    }
-    let waiting: Vec<SessionKey> = state
-        .sessions
-        .values_mut()
-        .filter_map(|session| std::mem::take(&mut session.ledger.waits_for_servers).then_some(session.key))
-        .collect();
-    for key in waiting {
-        if state.conn_of(key).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-            open::open(state, key, now, fx);
-        }
-    }
+    };
+    state.folder_servers.insert(folder.to_owned(), FolderWish::Settled(servers));
+    open_all(state, &waiting, now, fx);
 }
 
 /// A question that was closed is answered: not now.
 pub(super) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let waits = state.setup.folder_servers.is_some()
-        && !is_asked(&state.modals)
-        && state.sessions.values().any(|session| session.ledger.waits_for_servers);
-    if waits && !state.is_quitting {
-        answer_servers(state, ServersAnswer::NotNow, now, fx);
+    if state.is_quitting {
+        return;
+    }
+    let asked = state.folder_servers.iter().filter(|(_, wish)| matches!(wish, FolderWish::Asked(_)));
+    let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
+    for folder in folders {
+        if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {
+            answer_servers(state, &folder, ServersAnswer::NotNow, now, fx);
+        }
     }
 }
 
 fn keep(found: &FolderServers, allows: bool) -> Effect {
     Effect::KeepServersAnswer { place: found.answer_file.clone(), allows, about: found.file.clone() }
-}
-
-/// From now on they are given to agents, beside those that are configured.
-fn take_in(state: &mut State, found: FolderServers) {
-    let configured: Vec<String> =
-        state.setup.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
-    let new: Vec<McpServer> = found
-        .servers
-        .into_iter()
-        .filter(|server| !configured.iter().any(|name| name == server.name()))
-        .collect();
-    for session in state.sessions.values_mut().filter(|session| session.place.cwd == found.folder) {
-        session.place.mcp_servers.extend(new.iter().cloned());
-    }
-    state.setup.mcp_servers.extend(new);
 }
 
 fn tell_notes(state: &mut State, key: SessionKey, found: &FolderServers) {

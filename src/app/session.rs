@@ -193,6 +193,7 @@ impl Session {
 
 /// What the reducer must remember of a session between events.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Ledger {
     /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,

@@ -11,7 +11,8 @@ use crate::model::{
 };
 
 use super::{
-    AskView, Effect, ItemBody, Modal, Session, Sessions, UserView, ViewCommand, call, flow, restore, user,
+    AskView, Effect, FolderWish, ItemBody, Modal, Session, Sessions, UserView, ViewCommand, call, flow,
+    restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
@@ -35,6 +36,8 @@ pub struct State {
     pub anomaly_count: u64,
     /// Sessions that the agent listed, for the picker.
     pub listed: Vec<SessionInfo>,
+    /// What is known of the MCP servers that folders name.
+    pub folder_servers: BTreeMap<PathBuf, FolderWish>,
     /// How diffs are laid out.
     pub diff_layout: DiffLayout,
     /// Whether thoughts are shown in whole.
@@ -73,6 +76,7 @@ impl State {
             flash: None,
             anomaly_count: 0,
             listed: Vec::new(),
+            folder_servers: BTreeMap::new(),
             diff_layout: DiffLayout::Auto,
             shows_thoughts: false,
             has_focus: true,
@@ -190,7 +194,7 @@ pub struct Setup {
     pub last_agent: Option<String>,
     /// MCP servers to pass on.
     pub mcp_servers: Vec<McpServer>,
-    /// MCP servers that the folder names, as long as nobody said whether they may be used.
+    /// MCP servers that the first folder names; taken out by [`State::new`].
     pub folder_servers: Option<FolderServers>,
     /// Names of the themes.
     pub themes: Vec<String>,

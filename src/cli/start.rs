@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
@@ -99,6 +100,10 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         keymap: config.keymap,
         theme_for: does_follow.then_some(theme_for),
         themes: Box::new(move |name: &str| themes.load(name, colors).0),
+        find_servers: {
+            let data_dir = paths.data_dir.clone();
+            Arc::new(move |folder: &Path| servers::find(folder, &data_dir))
+        },
         store,
         tap,
         log_dir: paths.log_dir,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    AskId, ConnId, CopyOutcome, ExitInfo, ItemId, LocatedDiff, RpcError, SessionKey, TerminalCommand,
-    TerminalId,
+    AskId, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, RpcError, SessionKey,
+    TerminalCommand, TerminalId,
 };
 
 /// A file request with all that is needed to serve it.
@@ -138,6 +138,8 @@ pub enum ServiceEvent {
         /// The changes, each with its place.
         found: Vec<LocatedDiff>,
     },
+    /// Which MCP servers a folder names; else what is wrong with its file.
+    ServersFound(PathBuf, Result<Option<FolderServers>, String>),
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
     /// Folders that were used before and are there, the latest first.

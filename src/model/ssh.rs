@@ -151,7 +151,7 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     }
     line.push(' ');
     match spec.command.strip_prefix("~/") {
-        Some(rest) => line.push_str(&format!("\"$HOME\"/{}", quote(rest))),
+        Some(rest) => line.extend(["\"$HOME\"/", &quote(rest)]),
         None => line.push_str(&quote(&spec.command)),
     }
     for arg in &spec.args {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -9,7 +10,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
-use crate::model::{AgentSpec, ConnId, CopyContent, CopyJob, Location, ServiceEvent, SessionKey};
+use crate::model::{
+    AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey,
+};
 use crate::services::answers;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
@@ -33,6 +36,9 @@ const LOG_LINES: usize = 4_000;
 /// Which lines the log view has: those up to a number, of these connections.
 pub type LogStand = (u64, Option<Vec<u64>>);
 
+/// Finds the MCP servers that a folder names; `Err` says what is wrong with its file. May block.
+pub type FindServers = Arc<dyn Fn(&Path) -> Result<Option<FolderServers>, String> + Send + Sync>;
+
 /// The hands of the loop.
 pub struct Doer {
     /// Finds a theme by name.
@@ -41,6 +47,8 @@ pub struct Doer {
     pub is_leaving: bool,
     /// The command of the user's editor; `None`: the one that is always there.
     pub editor: Option<String>,
+    /// Finds the MCP servers that a folder names.
+    pub find_servers: FindServers,
     /// The user's home.
     pub home: Option<PathBuf>,
     conns: BTreeMap<ConnId, Commands>,
@@ -78,6 +86,7 @@ impl Doer {
             themes,
             is_leaving: false,
             editor: None,
+            find_servers: Arc::new(|_| Ok(None)),
             home: None,
             conns: BTreeMap::new(),
             delayed: Vec::new(),
@@ -124,6 +133,13 @@ impl Doer {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.keep(session, notes);
                 }
+            }
+            Effect::FindServers { folder } => {
+                let find = Arc::clone(&self.find_servers);
+                self.work(move || {
+                    let found = find(&folder);
+                    Some(ServiceEvent::ServersFound(folder, found))
+                });
             }
             Effect::KeepServersAnswer { place, allows, about } => {
                 self.work(move || answers::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));

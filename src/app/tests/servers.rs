@@ -46,7 +46,8 @@ fn names(desk: &Desk) -> Vec<&str> {
 
 fn answer(desk: &mut Desk, answer: ServersAnswer) {
     desk.state.modals.pop();
-    desk.flow(|state, now, fx| flow::answer_servers(state, answer, now, fx));
+    let folder = PathBuf::from("/code/shop");
+    desk.flow(|state, now, fx| flow::answer_servers(state, &folder, answer, now, fx));
 }
 
 fn kept_answer(desk: &Desk) -> Option<bool> {
@@ -66,12 +67,15 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
         body.contains(".mcp.json") && body.contains("files: runs /bin/mcp") && body.contains("odd is"),
         "{body}"
     );
-    assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::AnswerServers(ServersAnswer::NotNow), "the default");
+    let not_now = ChoiceOutcome::AnswerServers("/code/shop".into(), ServersAnswer::NotNow);
+    assert_eq!(dialog.choices[0].outcome, not_now, "the default");
     answer(&mut desk, ServersAnswer::Use);
     assert_eq!(kept_answer(&desk), Some(true));
     desk.expect_sent("call new");
     assert_eq!(names(&desk), ["mine", "files"], "the configured one wins");
-    assert_eq!(desk.state.setup.mcp_servers.len(), 2, "also for the next session");
+    desk.flow(flow::new_session).expect_sent("call new");
+    let next = desk.state.active_session().unwrap();
+    assert_eq!(next.place.mcp_servers.len(), 2, "also the next session there");
     let told = desk.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("odd is left out") && detail.contains("mine is left out"))
@@ -166,4 +170,60 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
     let (state, _) = State::new(setup, now);
     let place = &state.sessions[&state.active].place;
     assert_eq!(place.additional_directories, [PathBuf::from("/code/lib"), PathBuf::from("/code/new")]);
+}
+
+#[test]
+fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one() {
+    let mut desk = desk(FolderServers { answer: Some(true), ..found() }, spec());
+    desk.handshake(all_capabilities()).open(ID);
+    desk.fx.clear();
+    let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
+    let mut fx = Vec::new();
+    let key = flow::open_tab(&mut desk.state, tab, desk.now, &mut fx);
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
+    let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
+    let fx = update(&mut desk.state, ready, desk.now);
+    let folder = PathBuf::from("/code/lib");
+    assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
+    let here = FolderServers {
+        file: "/code/lib/.mcp.json".into(),
+        folder: folder.clone(),
+        servers: vec![server("lib")],
+        lines: vec!["lib: runs /bin/mcp".into()],
+        notes: Vec::new(),
+        ..found()
+    };
+    desk.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
+    assert!(
+        matches!(desk.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
+    );
+    // Behind another tab the question waits, and stays a question.
+    desk.flow(|state, now, fx| flow::show_session(state, KEY, now, fx));
+    desk.play(Event::Input);
+    assert_eq!(desk.state.modals, []);
+    desk.expect_sent("");
+    desk.flow(|state, now, fx| flow::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
+    desk.expect_sent("call new");
+    let names =
+        |key| desk.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
+    assert_eq!((names(key), names(KEY)), (vec!["mine", "lib"], vec!["mine", "files"]));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_and_the_session_opens() {
+    let mut desk = desk(FolderServers { answer: Some(false), ..found() }, spec());
+    desk.handshake(all_capabilities()).open(ID);
+    let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
+    let key = flow::open_tab(&mut desk.state, tab, desk.now, &mut Vec::new());
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    update(&mut desk.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), desk.now);
+    desk.fx.clear();
+    let problem = "The servers of /code/lib/.mcp.json are left out: it is no JSON.".to_owned();
+    desk.service(ServiceEvent::ServersFound("/code/lib".into(), Err(problem.clone())))
+        .expect_sent("call new");
+    let items = desk.state.sessions[&key].transcript.items();
+    assert!(
+        items.iter().any(|item| matches!(&item.body, ItemBody::Notice { title, .. } if *title == problem))
+    );
 }

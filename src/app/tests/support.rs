@@ -57,14 +57,24 @@ impl Desk {
 
     pub fn play(&mut self, event: Event) -> &mut Self {
         let fx = update(&mut self.state, event, self.now);
+        self.take(fx);
+        self
+    }
+
+    /// No folder names servers, unless a test says so.
+    fn take(&mut self, fx: Vec<Effect>) {
         for effect in fx {
             match effect {
                 Effect::Keep { session: KEY, notes } => self.kept.extend(notes),
                 Effect::Keep { .. } => {}
+                Effect::FindServers { folder } => {
+                    let found = Event::Service(ServiceEvent::ServersFound(folder, Ok(None)));
+                    let more = update(&mut self.state, found, self.now);
+                    self.take(more);
+                }
                 other => self.fx.push(other),
             }
         }
-        self
     }
 
     pub fn agent(&mut self, event: AgentEvent) -> &mut Self {
@@ -138,7 +148,9 @@ impl Desk {
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {
-        change(&mut self.state, self.now, &mut self.fx);
+        let mut fx = Vec::new();
+        change(&mut self.state, self.now, &mut fx);
+        self.take(fx);
         self
     }
 

@@ -124,7 +124,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::Quit => flow::quit(state, now, fx),
         ChoiceOutcome::ForceStop(conn) => flow::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => flow::restart_agent(state, *key, now, fx),
-        ChoiceOutcome::AnswerServers(answer) => flow::answer_servers(state, *answer, now, fx),
+        ChoiceOutcome::AnswerServers(folder, answer) => flow::answer_servers(state, folder, *answer, now, fx),
         ChoiceOutcome::SignInToHost(conn) => flow::sign_in_to_host(state, *conn, fx),
         ChoiceOutcome::CloseSession(key) => flow::close_session(state, *key, now, fx),
         ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
