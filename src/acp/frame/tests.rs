@@ -169,6 +169,25 @@ proptest! {
     }
 
     #[test]
+    fn no_more_than_the_limit_and_a_read_is_held_and_the_next_line_is_read(bytes in streams(), size in 1_usize..400) {
+        let mut reader = FrameReader::new(LIMIT);
+        let mut pieces = Vec::new();
+        for part in bytes.chunks(size) {
+            let space = reader.space();
+            prop_assert!(space.capacity() <= 3 * super::READ_BYTES);
+            space.extend_from_slice(part);
+            reader.cut(&mut pieces);
+        }
+        // A header may still wait for its body; then it is over.
+        reader.space().extend_from_slice(&[b'\n'; 2 * LIMIT + 100]);
+        reader.cut(&mut pieces);
+        pieces.clear();
+        reader.space().extend_from_slice(b"{\"after\":1}\n");
+        reader.cut(&mut pieces);
+        prop_assert_eq!(pieces, [line("{\"after\":1}")]);
+    }
+
+    #[test]
     fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
         prop_assert_eq!(read(&bytes, &[13]), all(&bytes));
     }

@@ -118,8 +118,8 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_survived(text in "\\PC{0,80}") {
-        let mut codec = codec();
+    fn any_text_is_survived(text in "\\PC{0,80}", is_second in any::<bool>()) {
+        let mut codec = Case { v2: is_second, ..cases("[{\"name\":\"\"}]").remove(0) }.codec();
         let mut out = Vec::new();
         codec.notification("session/update", Some(&text), &mut out);
         codec.notification("elicitation/complete", Some(&text), &mut out);

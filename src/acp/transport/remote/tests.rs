@@ -122,6 +122,33 @@ impl Peer {
         }
     }
 
+    /// The end, whatever is told before it.
+    async fn rest(&mut self) -> LinkEnd {
+        loop {
+            if let In::Closed(end) = self.next().await {
+                assert!(self.link.incoming.recv().await.is_none(), "closed is the last message");
+                return end;
+            }
+        }
+    }
+
+    /// Waits for a message that holds this; anything else may come before it.
+    async fn answer_to(&mut self, word: &str) {
+        loop {
+            match self.next().await {
+                In::Pieces(pieces) => {
+                    let holds =
+                        |piece: &Piece| matches!(piece, Piece::Frame(frame) if frame.text().contains(word));
+                    if pieces.iter().any(holds) {
+                        return;
+                    }
+                }
+                In::Note(_) => {}
+                In::Closed(end) => panic!("it ended: {end:?}"),
+            }
+        }
+    }
+
     /// Stops as the peer does: nothing more is said.
     fn stop(&mut self, force: bool) {
         let (nothing, _) = crate::acp::transport::queue::queue();

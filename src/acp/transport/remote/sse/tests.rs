@@ -109,8 +109,31 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn nothing_panics_and_no_more_than_the_limit_is_held(
+        parts in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..300),
+                (1_usize..20_000).prop_map(|count| vec![b'x'; count]),
+                prop::sample::select(vec!["data: ", "\n", "\r", "\n\n", "event: ", "id: "]).prop_map(Vec::from),
+            ],
+            0..12,
+        ),
+    ) {
         let mut out = Vec::new();
-        SseReader::new(16).feed(&bytes, &mut out);
+        let mut reader = SseReader::new(1000);
+        for part in parts {
+            reader.feed(&part, &mut out);
+            let held = reader.line.capacity() + reader.data.capacity();
+            prop_assert!(held < 16_000, "{} bytes are held", held);
+        }
+        for item in &out {
+            if let SseItem::Event { data, .. } = item {
+                prop_assert!(data.len() <= 1000);
+            }
+        }
+        // What came before does not spoil what comes after.
+        out.clear();
+        reader.feed(b"\n\ndata: after\n\n", &mut out);
+        prop_assert_eq!(out.pop(), Some(event(None, "after")));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
@@ -138,15 +139,15 @@ async fn an_answer_in_the_post_may_be_slow_and_is_told_when_it_is_cut() {
     let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
     let body = answer(2, r#"{"sessionId":"ü"}"#);
     let length = body.len();
-    let head = format!(
+    let start = format!(
         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     );
-    trickle(&mut stream, format!("{head}{body}").as_bytes()).await;
+    trickle(&mut stream, format!("{start}{body}").as_bytes()).await;
     assert_eq!(peer.hear().await, body);
 
     peer.say(&request(3, "session/list", "{}"));
     let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
-    stream.write_all(format!("{head}{}", &body[..10]).as_bytes()).await.unwrap();
+    stream.write_all(format!("{start}{}", &body[..10]).as_bytes()).await.unwrap();
     drop(stream);
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":3") && heard.contains("\"error\""), "{heard}");
@@ -206,4 +207,62 @@ async fn a_socket_serves_several_messages_until_the_server_closes_it() {
     peer.say(&request(6, "session/list", "{}"));
     server.expect("POST", "/acp").await.json(&answer(6, "{}")).await;
     assert_eq!(peer.hear().await, answer(6, "{}"));
+}
+
+/// What arrives on a web socket, in pieces of its own choice.
+fn wire() -> impl Strategy<Value = Vec<u8>> {
+    let payload = prop_oneof![
+        Just(update("s", 1).into_bytes()),
+        "\\PC{0,40}".prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..200),
+    ];
+    let opcode = prop_oneof![4 => Just(0x81_u8), 1 => Just(0x82), 1 => Just(0x89), 1 => Just(0x01), 1 => Just(0x80), 1 => any::<u8>()];
+    let part = prop_oneof![
+        6 => (opcode, payload).prop_map(|(first, payload)| frame(first, &payload)),
+        1 => proptest::collection::vec(any::<u8>(), 0..30),
+    ];
+    proptest::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a server sends, all that came before the fault is told, and the end once and last.
+    #[test]
+    fn no_bytes_on_a_web_socket_break_the_connection_without_a_word(bytes in wire()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut peer, mut stream) = raw_socket().await;
+            let first = update("before", 7);
+            stream.write_all(&frame(0x81, first.as_bytes())).await.unwrap();
+            // The client may break off in the middle.
+            let _ = stream.write_all(&bytes).await;
+            let _ = stream.shutdown().await;
+            assert_eq!(peer.hear().await, first);
+            assert!(matches!(peer.rest().await, LinkEnd::Io(error) if !error.is_empty()));
+        });
+    }
+
+    /// The same for an answer in a POST: an answer of some kind comes, and the line stays.
+    #[test]
+    fn no_bytes_in_a_post_break_the_connection(
+        body in proptest::collection::vec(any::<u8>(), 0..300),
+        kind in prop::sample::select(vec!["application/json", "text/event-stream", "text/html"]),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut server, mut peer) = in_the_post().await;
+            peer.say(&request(2, "session/list", "{}"));
+            let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
+            let start = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(&[start.as_bytes(), &body].concat()).await.unwrap();
+            peer.answer_to("\"id\":2").await;
+            peer.say(&request(3, "session/list", "{}"));
+            server.expect("POST", "/acp").await.json(&answer(3, "{}")).await;
+            peer.answer_to("\"id\":3").await;
+        });
+    }
 }
