@@ -11,6 +11,7 @@ mod it {
     mod remote;
     pub mod rig;
     mod sdk;
+    mod second;
     mod secure;
     mod ssh;
 }

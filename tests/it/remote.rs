@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use parlor::app::{ConnPhase, SessionPhase};
@@ -28,7 +29,12 @@ impl Server {
     }
 
     pub(super) fn with(args: &[&str]) -> Self {
-        let mut command = Command::new(sdk_agent());
+        Self::of(&sdk_agent(), args)
+    }
+
+    /// One of another program.
+    pub(super) fn of(program: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
         let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
         let mut told = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

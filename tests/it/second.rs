@@ -1,0 +1,228 @@
+//! The official SDK plays an agent of version 2: the draft's own types read what we send and make what we read.
+
+use std::path::PathBuf;
+
+use parlor::app::{SessionPhase, flow};
+use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
+
+use super::remote::{Server, spec};
+use super::rig::{Rig, agent};
+
+/// The example `sdk_agent_v2`, which is built together with the tests.
+fn sdk_agent_v2() -> PathBuf {
+    super::sdk::sdk_agent().with_file_name("sdk_agent_v2")
+}
+
+fn wishing(mut spec: AgentSpec) -> AgentSpec {
+    spec.wire.protocol = 2;
+    spec
+}
+
+/// Runs a scenario over a pipe, HTTP and a web socket.
+fn over_each_transport(scenario: impl Fn(&mut Rig)) {
+    let folder = tempfile::tempdir().unwrap();
+    for scheme in ["stdio", "http", "ws"] {
+        let mut server = None;
+        let spec = if scheme == "stdio" {
+            agent(sdk_agent_v2(), &[])
+        } else {
+            let server = server.insert(Server::of(&sdk_agent_v2(), &["--http"]));
+            spec(&format!("{scheme}://127.0.0.1:{}/acp", server.port))
+        };
+        let mut rig = Rig::start(folder.path(), wishing(spec));
+        rig.wait_ready();
+        scenario(&mut rig);
+        assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
+    }
+}
+
+#[test]
+fn acp_v2_initialize_new_and_turns() {
+    over_each_transport(|rig| {
+        let info = rig.state.conns.values().next_back().unwrap().info.clone().unwrap();
+        assert_eq!((info.title.as_deref(), info.protocol_version), (Some("SDK agent"), 2));
+        let can = info.capabilities;
+        assert!(can.can_load && can.can_resume && can.can_list && can.can_close);
+        assert!(can.can_fork && can.can_delete && can.can_log_out && can.mcp_http && can.mcp_stdio_off);
+        assert_eq!(rig.session().options.len(), 2);
+        assert!(rig.session().modes.is_none());
+        rig.ask("good morning");
+        assert!(rig.text().contains("agent: heard good"), "{}", rig.text());
+        rig.ask("limit");
+        assert!(rig.text().contains("stopped: MaxTokens"), "{}", rig.text());
+        rig.ask("refuse");
+        assert!(rig.text().contains("the model is out"), "{}", rig.text());
+        rig.ask("again");
+        assert!(rig.text().contains("agent: heard again"), "{}", rig.text());
+    });
+}
+
+#[test]
+fn acp_v2_every_update_is_understood() {
+    over_each_transport(|rig| {
+        rig.ask("updates");
+        let text = rig.text();
+        for expected in [
+            "from before",
+            "thought: thinking on",
+            "agent: whole",
+            "image image/png",
+            "link file:///a.txt",
+            "and more",
+            "[Edit Completed] Edit a.txt",
+            "diff /w/a.txt",
+            "Cancelled] Never ran",
+            "Careful",
+            "short",
+        ] {
+            assert!(text.contains(expected), "{expected} is missing:\n{text}");
+        }
+        assert!(!text.contains("half") && !text.contains("taken back"), "{text}");
+        let session = rig.session();
+        assert_eq!(session.title.as_deref(), Some("A title"));
+        assert_eq!(session.usage.as_ref().unwrap().used_tokens, 10);
+        assert_eq!(
+            (session.commands[0].name.as_str(), session.commands[0].hint.as_deref()),
+            ("go", Some("where"))
+        );
+        assert_eq!(session.plans.len(), 1, "the second plan was removed again");
+    });
+}
+
+#[test]
+fn acp_v2_a_terminal_is_the_agents_own() {
+    over_each_transport(|rig| {
+        rig.ask("terminal");
+        let text = rig.text();
+        assert!(text.contains("[Execute Failed] make") && text.contains("terminal hello\nhello\n"), "{text}");
+        assert!(
+            format!("{:?}", rig.session().terminals).contains("code: Some(3)"),
+            "{:?}",
+            rig.session().terminals
+        );
+    });
+}
+
+#[test]
+fn acp_v2_permissions_of_a_call_and_of_a_command_and_a_form() {
+    over_each_transport(|rig| {
+        rig.prompt("permission");
+        rig.wait_ask();
+        rig.act(Action::Choose(1));
+        rig.wait_text(r#""optionId":"yes""#);
+        rig.wait_idle();
+        rig.prompt("command");
+        rig.wait_ask();
+        assert!(format!("{:?}", rig.session().asks).contains("May it run?"), "{:?}", rig.session().asks);
+        rig.act(Action::Escape);
+        rig.wait_text(r#""optionId":"no""#);
+        rig.wait_idle();
+        rig.prompt("elicit");
+        rig.wait_ask();
+        rig.act(Action::NextField);
+        rig.apply(parlor::app::Event::Line(parlor::model::LineEdit::Insert("Ada".to_owned())));
+        rig.act(Action::NextField);
+        rig.act(Action::Accept);
+        rig.act(Action::Accept);
+        rig.wait_text(r#""name":"Ada""#);
+        rig.wait_idle();
+    });
+}
+
+#[test]
+fn acp_v2_a_cancel_ends_the_turn_and_its_permission() {
+    over_each_transport(|rig| {
+        rig.prompt("wait");
+        rig.wait_text("waiting");
+        rig.act(Action::Escape);
+        rig.wait_idle();
+        assert!(rig.text().contains("stopped: Cancelled"), "{}", rig.text());
+        rig.prompt("permission");
+        rig.wait_ask();
+        rig.act(Action::ClearOrQuit);
+        rig.wait_idle();
+        assert!(rig.session().asks.is_empty());
+        rig.ask("again");
+        assert!(rig.text().contains("heard again"), "{}", rig.text());
+    });
+}
+
+#[test]
+fn acp_v2_sessions_are_listed_replayed_copied_and_closed() {
+    over_each_transport(|rig| {
+        rig.act(Action::OpenSessions);
+        rig.wait("both pages of the list", |state| state.listed.len() == 2);
+        rig.act(Action::Last);
+        rig.act(Action::Accept);
+        rig.wait_ready();
+        rig.wait_text("from the history");
+        rig.act(Action::ForkSession);
+        rig.wait("the copy", |state| state.sessions.len() == 3);
+        rig.wait_ready();
+        rig.ask("hello");
+        assert!(rig.text().contains("heard hello"), "{}", rig.text());
+        rig.act(Action::CloseSession);
+        rig.act(Action::Yes);
+        rig.wait("the answer to the close", |state| {
+            state.conns.values().all(|conn| conn.open_calls.is_empty())
+        });
+    });
+}
+
+#[test]
+fn acp_v2_options_are_set() {
+    over_each_transport(|rig| {
+        let (key, mut effects) = (rig.state.active, Vec::new());
+        let (loud, now) = (ConfigValue::Bool(true), std::time::Instant::now());
+        flow::set_option(&mut rig.state, key, "loud".to_owned(), loud, now, &mut effects);
+        rig.run(effects);
+        rig.wait_text(r#""type":"boolean""#);
+        rig.wait("the option", |state| {
+            matches!(state.sessions[&state.active].options[1].kind, ConfigKind::Boolean { current: true })
+        });
+    });
+}
+
+#[test]
+fn acp_v2_a_restarted_agent_resumes_without_a_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = Rig::start(folder.path(), wishing(agent(sdk_agent_v2(), &[])));
+    rig.wait_ready();
+    rig.ask("before");
+    let first = rig.session().conn;
+    rig.act(Action::RestartAgent);
+    rig.wait("another connection", |state| state.sessions[&state.active].conn != first);
+    rig.wait_ready();
+    rig.ask("after");
+    let text = rig.text();
+    assert!(text.contains("heard before") && text.contains("heard after"), "{text}");
+    assert!(!text.contains("from the history"), "{text}");
+}
+
+#[test]
+fn acp_v2_a_sign_in_is_asked_for_and_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = Rig::start(folder.path(), wishing(agent(sdk_agent_v2(), &["--locked"])));
+    rig.wait("the wish for a sign-in", |state| !state.modals.is_empty());
+    rig.act(Action::Accept);
+    rig.wait_ready();
+    rig.ask("good morning");
+    assert!(rig.text().contains("agent: heard good"), "{}", rig.text());
+}
+
+#[test]
+fn acp_v2_is_not_spoken_unless_it_is_wished() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = Rig::start(folder.path(), agent(sdk_agent_v2(), &[]));
+    rig.wait_text("must be a valid ACP protocol version");
+    assert!(matches!(rig.session().phase, SessionPhase::Failed(_)));
+    let conn = rig.state.conns.values().next_back().unwrap();
+    assert!(conn.info.is_none(), "{:?}", conn.info);
+    // And an agent of version 1 is spoken to in version 1, whatever is wished.
+    let mut rig = Rig::start(folder.path(), wishing(agent(super::sdk::sdk_agent(), &[])));
+    rig.wait_ready();
+    let conn = rig.state.conns.values().next_back().unwrap();
+    assert_eq!(conn.info.as_ref().unwrap().protocol_version, 1);
+    rig.ask("good morning");
+    assert!(rig.text().contains("agent: heard good"), "{}", rig.text());
+}
