@@ -6,6 +6,7 @@ mod it {
     #[path = "../support/bridge.rs"]
     pub mod bridge;
     mod dialects;
+    mod extras;
     mod habits;
     mod proxy;
     mod remote;

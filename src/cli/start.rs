@@ -84,7 +84,6 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         reopen,
         hint,
         folder,
-        ..Setup::default()
     };
     let launch = Launch {
         setup,

@@ -3,6 +3,7 @@
 //! Duty: one small file for each answer, named by what was asked about, so that a changed file asks again.
 //! Not its duty: asking. Invariant: no answer, and nothing else, is what a file says that cannot be read.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,10 @@ pub fn place(data_dir: &Path, folder: &Path, text: &str) -> PathBuf {
     let mut asked = folder.as_os_str().as_encoded_bytes().to_vec();
     asked.push(0);
     asked.extend_from_slice(text.as_bytes());
-    let name: String = digest(&SHA256, &asked).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut name = String::with_capacity(64);
+    for byte in digest(&SHA256, &asked).as_ref() {
+        let _ = write!(name, "{byte:02x}");
+    }
     data_dir.join(FOLDER).join(name)
 }
 

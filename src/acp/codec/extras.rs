@@ -170,9 +170,9 @@ mod tests {
             base_url: "https://llm.example".to_owned(),
             headers: vec![("X-Team".to_owned(), "blue".to_owned())],
         };
-        let set = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: Some(target) });
+        let moved = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: Some(target) });
         assert_eq!(
-            sent(&set).as_deref(),
+            sent(&moved).as_deref(),
             Some(
                 r#"providers/set {"providerId":"main","apiType":"openai","baseUrl":"https://llm.example","headers":{"X-Team":"blue"}}"#
             )

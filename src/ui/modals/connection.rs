@@ -76,9 +76,7 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     let place = if conn.spec.remote.is_some() { "address" } else { "command" };
     facts.push((place, conn.spec.command_line()));
     match (&conn.spec.cwd, &scene.session.place.far) {
-        (_, Some(far)) => {
-            facts.push(("works in", text::one_line(&format!("{}:{}", far.host, far.folder.display()))))
-        }
+        (_, Some(_)) => facts.push(("works in", scene.folder())),
         (Some(cwd), None) => facts.push(("runs in", scene.path(cwd))),
         (None, None) => {}
     }

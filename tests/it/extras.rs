@@ -1,0 +1,115 @@
+//! What only some agents offer, each played by a script over a real pipe.
+
+use std::fs;
+
+use parlor::app::SessionPhase;
+use parlor::model::{
+    Action, AgentSpec, AuthState, ProviderTarget, ProviderWish, SystemPrompt, ToolStatus, WireSpec,
+};
+
+use super::habits::scripted_agent;
+use super::rig::{Rig, agent};
+
+struct Played {
+    rig: Rig,
+    _folder: tempfile::TempDir,
+}
+
+/// Plays a script to a client that speaks with the agent like this.
+fn play(script: &str, wire: WireSpec) -> Played {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("script");
+    fs::write(&file, script).unwrap();
+    let spec = AgentSpec { wire, ..agent(scripted_agent(), &[file.to_str().unwrap()]) };
+    let mut rig = Rig::start(folder.path(), spec);
+    rig.wait_ready();
+    Played { rig, _folder: folder }
+}
+
+/// Each step asks for the very next message: nothing else is sent, and in this order.
+const DRAFTS: &str = r#"> "initialize"
+< {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{"providers":{},"auth":{"status":{}},"sessionCapabilities":{"archive":{},"resume":{},"systemPrompt":{}}}}}
+? "auth/status"
+< {"jsonrpc":"2.0","id":$id,"result":{"state":"authenticated","accounts":[{"label":"ada@example.org"}]}}
+? "providers/set"
+= set
+? "providers/list"
+< {"jsonrpc":"2.0","id":$id,"result":{"providers":[{"providerId":"main","supported":["openai"],"required":false,"current":{"apiType":"openai","baseUrl":"https://llm.example"}}]}}
+< {"jsonrpc":"2.0","id":$set,"result":{}}
+? "systemPrompt":{"mode":"append","content":[{"type":"text","text":"Be brief."}]}
+< {"jsonrpc":"2.0","id":$id,"result":{"sessionId":"s"}}
+? "traceparent":"00-
+< {"jsonrpc":"2.0","id":$id,"error":{"code":-32603,"message":"429 Too Many Requests"}}
+? "text":"hello"
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"at last"}}}}
+< {"jsonrpc":"2.0","method":"auth/status_update","params":{"state":"unauthenticated"}}
+< {"jsonrpc":"2.0","id":$id,"result":{"stopReason":"end_turn"}}
+? "session/archive"
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+? "session/unarchive"
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+? "session/resume"
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+"#;
+
+#[test]
+fn drafts_of_the_protocol_are_used_where_they_are_advertised() {
+    let target = ProviderTarget {
+        api_type: "openai".to_owned(),
+        base_url: "https://llm.example".to_owned(),
+        headers: Vec::new(),
+    };
+    let wire = WireSpec {
+        providers: vec![ProviderWish { id: "main".to_owned(), target: Some(target) }],
+        system_prompt: Some(SystemPrompt { text: "Be brief.".to_owned(), replaces: false }),
+        is_traced: true,
+        ..WireSpec::default()
+    };
+    let mut played = play(DRAFTS, wire);
+    let rig = &mut played.rig;
+    let conn = rig.state.conn_of(rig.state.active).unwrap();
+    assert_eq!(conn.auth.as_ref().map(|auth| auth.state), Some(AuthState::SignedIn));
+    assert_eq!(conn.providers[0].base_url.as_deref(), Some("https://llm.example"));
+
+    rig.ask("hello");
+    assert!(rig.text().contains("failed: 429 Too Many Requests"), "{}", rig.text());
+    rig.act(Action::SendAgain);
+    rig.wait_text("agent: at last");
+    rig.wait_idle();
+    assert_eq!(rig.text().matches("user: hello").count(), 1, "{}", rig.text());
+    let conn = rig.state.conn_of(rig.state.active).unwrap();
+    assert_eq!(conn.auth.as_ref().map(|auth| auth.state), Some(AuthState::SignedOut));
+
+    rig.act(Action::ArchiveSession);
+    rig.wait("the archive", |state| {
+        matches!(&state.sessions[&state.active].phase, SessionPhase::Ended { cause } if cause.contains("archived"))
+    });
+    rig.act(Action::ArchiveSession);
+    rig.wait_ready();
+}
+
+const SECOND: &str = r#"> "initialize"
+< {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":2,"info":{"name":"second","version":"1"},"capabilities":{"session":{}},"authMethods":[]}}
+> "session/new"
+< {"jsonrpc":"2.0","id":$id,"result":{"sessionId":"s","configOptions":[]}}
+> "session/prompt"
+< {"jsonrpc":"2.0","id":$id,"result":{"messageId":"u"}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"running"}}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","title":"Wait","kind":"execute","status":"in_progress","capabilities":{"cancel":{}}}}}
+? "tool_call/cancel","params":{"sessionId":"s","toolCallId":"t"}
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"cancelled","capabilities":null}}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}}}
+"#;
+
+#[test]
+fn acp_v2_one_call_is_stopped_and_the_turn_goes_on() {
+    let mut played = play(SECOND, WireSpec { protocol: 2, ..WireSpec::default() });
+    let rig = &mut played.rig;
+    rig.prompt("go");
+    rig.wait_text("tool t [Execute InProgress]");
+    rig.act(Action::KillCommand);
+    rig.wait_idle();
+    assert!(rig.text().contains(&format!("{:?}", ToolStatus::Cancelled)), "{}", rig.text());
+    assert!(!rig.text().contains("stopped: Cancelled"), "the turn itself was not cancelled: {}", rig.text());
+}
