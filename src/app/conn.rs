@@ -9,13 +9,14 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, McpServer,
-    RpcError, SessionKey, Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, RpcError,
+    SessionKey, Severity, TerminalJob,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
-    SessionPhase, State, UnseenKind, asks, call, close, extras, open, tabs, terminals, turn, user, words,
+    SessionPhase, State, UnseenKind, asks, call, close, extras, host, left_out, open, tabs, terminals, turn,
+    user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -243,59 +244,8 @@ pub(super) fn on_ready(
     }
     extras::on_ready(state, conn, fx);
     for key in keys {
-        tell_folders_left_out(state, key);
+        left_out::tell_folders(state, key);
         open::open(state, key, now, fx);
-    }
-}
-
-/// More folders are wished for, and the agent works in one only. Source: ACP v1 session-setup,
-/// `additionalDirectories`.
-fn tell_folders_left_out(state: &mut State, key: SessionKey) {
-    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
-        return;
-    };
-    let folders = &session.place.additional_directories;
-    let is_far = session.place.far.is_some();
-    if folders.is_empty() || (can.additional_directories && !is_far) {
-        return;
-    }
-    let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    let detail = if is_far {
-        "They are on this machine, and the agent is not."
-    } else {
-        "This agent works in one folder only. It may still ask for files of the others."
-    };
-    let title = format!("Folders left out: {}", names.join(", "));
-    call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
-}
-
-/// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
-/// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
-pub(super) fn tell_servers_left_out(state: &mut State, key: SessionKey) {
-    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let agent = state.conn_of(key).map(|conn| conn.spec.command_line()).unwrap_or_default();
-    let all_told: Vec<(String, String)> =
-        state.sessions.values().filter_map(|session| session.ledger.left_out.clone()).collect();
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
-        return;
-    };
-    let left_out: Vec<String> = session
-        .place
-        .mcp_servers
-        .iter()
-        .filter_map(|server| match server {
-            McpServer::Http { name, .. } => (!can.mcp_http).then(|| format!("{name} (http)")),
-            McpServer::Sse { name, .. } => (!can.mcp_sse).then(|| format!("{name} (sse)")),
-            McpServer::Stdio { name, .. } => can.mcp_stdio_off.then(|| format!("{name} (stdio)")),
-        })
-        .collect();
-    let title = format!("MCP servers left out: {}", left_out.join(", "));
-    let told = (agent, title.clone());
-    if !left_out.is_empty() && !all_told.contains(&told) {
-        session.ledger.left_out = Some(told);
-        let detail = "This agent does not take servers of that type. It goes on without their tools.";
-        call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }
 
@@ -383,7 +333,7 @@ pub(super) fn on_closed(
         match back_off.get(crashes.len() - 1).copied() {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
                 if let Some(key) = keys.first() {
-                    offer_sign_in(state, conn, *key, reason, now);
+                    host::offer_sign_in(state, conn, *key, reason, now);
                 }
             }
             _ if !is_worth_a_try => {}
@@ -460,40 +410,6 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
         if has_failed && !lines.is_empty() {
             call::notice(state, key, Severity::Info, "The agent's last words.", Some(lines.join("\n")));
         }
-    }
-}
-
-/// The host of an agent asks something that only the user can answer, in the terminal.
-fn offer_sign_in(state: &mut State, conn: ConnId, key: SessionKey, reason: &CloseReason, now: Instant) {
-    let spec = state.conns.get(&conn).map(|conn| conn.spec.clone()).unwrap_or_default();
-    let Some(host) = spec.ssh.as_ref().map(|ssh| ssh.host.clone()) else { return };
-    let body = vec![
-        words::close_cause(reason, &spec.command),
-        "ssh can ask you in the terminal. Then the agent is started, and the line stays open for ten minutes \
-         after its last use."
-            .to_owned(),
-    ];
-    let question = Modal::Choice(ChoiceDialog {
-        title: format!("Sign in to {host}"),
-        body,
-        choices: vec![
-            Choice {
-                label: "Sign in in the terminal".to_owned(),
-                outcome: ChoiceOutcome::SignInToHost(conn),
-            },
-            Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    });
-    tabs::open_dialog(state, key, question);
-}
-
-/// Signs in to the host of an agent that was not let in; the agent is started again afterwards.
-pub fn sign_in_to_host(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
-    let ssh = state.conns.get(&conn).filter(|conn| !conn.is_alive()).and_then(|conn| conn.spec.ssh.clone());
-    if ssh.is_some() {
-        fx.push(Effect::RunLogin { conn, spec: AgentSpec { ssh, ..AgentSpec::default() } });
     }
 }
 

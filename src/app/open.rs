@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    conn, extras, keep, servers, tabs, turn, updates, user, words,
+    conn, extras, keep, left_out, servers, tabs, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -231,7 +231,7 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     if extras::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
         return;
     }
-    conn::tell_servers_left_out(state, key);
+    left_out::tell_servers(state, key);
     let Some(session) = state.sessions.get(&key) else {
         return;
     };
