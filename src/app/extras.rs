@@ -182,9 +182,8 @@ pub(super) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
         );
     }
     if can.deaf_in_turn {
-        let detail = "Its questions go without your answer, and a cancel reaches it at the end of the turn. Choose a mode \
-                      that does not ask before the first prompt, or run this agent on a pipe instead.";
-        tell(state, conn, "This agent hears nothing while a turn runs.", detail);
+        let text = "This agent hears nothing while a turn runs. Choose a mode that does not ask.";
+        call::flash(state, text, fx);
     }
     if wire.system_prompt.as_ref().is_some_and(|prompt| !can.takes(prompt)) {
         let detail = if can.system_prompt {

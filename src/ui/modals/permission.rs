@@ -133,6 +133,11 @@ fn time_left(scene: &Scene) -> Option<String> {
     let ask = scene.session.asks.iter().find(|open| Some(open.ask) == shown)?;
     let limit = scene.state.conns.get(&ask.conn)?.capabilities().permission_limit_secs?;
     let waited = scene.look.now.saturating_duration_since(ask.since).as_secs();
+    if scene.state.conns.get(&ask.conn)?.capabilities().deaf_in_turn {
+        return Some(format!(
+            "The agent reads no answer while its turn runs, and takes this as a no after {limit} s."
+        ));
+    }
     Some(match u64::from(limit).checked_sub(waited).filter(|left| *left > 0) {
         Some(left) => format!("The agent waits {left} s more, then takes it as a no."),
         None => "The agent has taken it as a no by now. Your answer is sent all the same.".to_owned(),
