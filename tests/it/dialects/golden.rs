@@ -26,7 +26,7 @@ fn told(part: Part) -> String {
     for quirk in &played.quirks {
         writeln!(text, "{quirk}").unwrap();
     }
-    write!(text, "--- the user\n{}\n", played.told).unwrap();
+    write!(text, "--- the user\n{}\n", played.screen).unwrap();
     text
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use parlor::acp::tap::{Direction, TapFilter};
 use parlor::app::{State, flow};
-use parlor::model::{Action, AgentSpec, Callbacks, ConfigValue, Remote, TokenSource};
+use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 
 use super::tongues::{Can, Reopen, Tongue, refuse};
 use crate::it::bridge::{Bridge, Shape};
@@ -69,6 +69,8 @@ pub enum Ability {
 pub struct Played {
     /// All that the user is left with.
     pub told: String,
+    /// The same, as far as it is to be read: golden files must not change with every field of the model.
+    pub screen: String,
     /// All that was sent to the agent.
     pub sent: String,
     /// What is odd about the agent, as parlor learned it.
@@ -290,6 +292,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         seen.insert(Ability::Fork, "yes");
     }
     let told = told(&rig.state).replace(&*root.to_string_lossy(), "/folder");
+    let screen = screen(&rig.state).replace(&*root.to_string_lossy(), "/folder");
     let conn = rig.state.conns.values().next_back().unwrap();
     let quirks = conn.info.as_ref().unwrap().quirks.clone();
     assert!(conn.open_calls.is_empty(), "{:?}", conn.open_calls);
@@ -302,7 +305,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     {
         assert!(bridge.hears_goodbye(), "{line:?}");
     }
-    Played { told, sent, quirks, seen }
+    Played { told, screen, sent, quirks, seen }
 }
 
 fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
@@ -397,6 +400,38 @@ fn told(state: &State) -> String {
         writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
     }
     writeln!(told, "listed {:?}", state.listed).unwrap();
+    told
+}
+
+/// What a reader looks for.
+fn screen(state: &State) -> String {
+    let mut told = String::new();
+    for session in state.sessions.values() {
+        writeln!(told, "{}", digest(session)).unwrap();
+        if let Some(modes) = &session.modes {
+            writeln!(told, "mode {}", modes.current.as_str()).unwrap();
+        }
+        if let Some(models) = &session.models {
+            writeln!(told, "model {}", models.current.as_str()).unwrap();
+        }
+        for option in &session.options {
+            let ConfigKind::Select { current, .. } = &option.kind else { continue };
+            writeln!(told, "option {} {current}", option.id).unwrap();
+        }
+        for plan in &session.plans {
+            let PlanBody::Entries(entries) = &plan.body else { continue };
+            for entry in entries {
+                writeln!(told, "step {} {:?} {:?}", entry.content, entry.status, entry.priority).unwrap();
+            }
+        }
+        for command in &session.commands {
+            writeln!(told, "command {} {}", command.name, command.description).unwrap();
+        }
+    }
+    for listed in &state.listed {
+        writeln!(told, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
+            .unwrap();
+    }
     told
 }
 
