@@ -11,13 +11,13 @@ mod client;
 mod desk;
 mod events;
 mod http;
-mod letter;
+pub mod letter;
 mod post;
 mod probe;
 mod route;
 mod socket;
 mod split;
-mod sse;
+pub mod sse;
 #[cfg(test)]
 mod tests;
 mod tls;

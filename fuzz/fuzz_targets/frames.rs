@@ -1,0 +1,32 @@
+//! The frame reader: what it cuts does not depend on the reads, and it holds no more than its limit.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use parlor::acp::frame::{FrameReader, Piece, READ_BYTES};
+
+const LIMIT: usize = 512;
+
+fn read(bytes: &[u8], size: usize) -> Vec<Piece> {
+    let mut reader = FrameReader::new(LIMIT);
+    let mut pieces = Vec::new();
+    for part in bytes.chunks(size) {
+        let space = reader.space();
+        assert!(space.capacity() <= 3 * READ_BYTES, "{} bytes are held", space.capacity());
+        space.extend_from_slice(part);
+        reader.cut(&mut pieces);
+    }
+    reader.finish(&mut pieces);
+    pieces
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let size = bytes.first().map_or(1, |byte| usize::from(*byte) + 1);
+    let pieces = read(bytes, size);
+    assert_eq!(pieces, read(bytes, bytes.len().max(1)));
+    for piece in &pieces {
+        if let Piece::Frame(frame) = piece {
+            assert!(frame.is_lossy || frame.text().len() <= LIMIT);
+        }
+    }
+});

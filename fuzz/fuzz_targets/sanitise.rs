@@ -1,0 +1,13 @@
+//! Text of an agent on its way to the terminal: no control character survives, and what is clean stays.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use parlor::ui::text::sanitize;
+
+fuzz_target!(|text: &str| {
+    let clean = sanitize(text).into_owned();
+    assert!(clean.chars().all(|letter| letter == '\n' || letter == '\t' || !letter.is_control()));
+    assert!(!clean.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']));
+    assert_eq!(sanitize(&clean), clean);
+});
