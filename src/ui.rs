@@ -137,7 +137,9 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
         let above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
         composer::draw_completions(&scene, above, buf, &mut view.hits);
     }
-    let of_dialog = modals::draw(&scene, view, area, buf);
+    // The bar of tabs stays above all dialogs: a dialog belongs to its tab.
+    let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
+    let of_dialog = modals::draw(&scene, view, below, buf);
     if is_free {
         cursor = of_dialog;
     }

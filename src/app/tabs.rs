@@ -208,7 +208,9 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
             }
         }
     }
+    let before = front(state);
     activate(state, key, now, fx);
+    drop_blank(state, before);
     fx.push(Effect::ReadGit { session: key, folder });
     open::take_history(state, key, fx);
     match agent {
@@ -218,6 +220,19 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
         None => user::open_agents(state),
     }
     key
+}
+
+/// A tab in which no agent was chosen and nothing was typed is not missed by anybody.
+fn drop_blank(state: &mut State, key: SessionKey) {
+    let is_blank = state.sessions.get(&key).is_some_and(|session| {
+        session.phase == SessionPhase::NoAgent
+            && session.transcript.items().is_empty()
+            && session.draft.is_empty()
+            && session.queue.is_empty()
+    });
+    if is_blank {
+        state.sessions.remove(&key);
+    }
 }
 
 /// The living connection that a session in this folder shares with others of the same agent.

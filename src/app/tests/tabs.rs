@@ -54,6 +54,18 @@ fn a_tab_in_another_folder_has_an_agent_of_its_own() {
 }
 
 #[test]
+fn a_tab_without_an_agent_gives_way_to_the_first_that_has_one() {
+    let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
+    let now = std::time::Instant::now();
+    let (state, fx) = State::new(setup, now);
+    let mut desk = Desk { state, now, fx, kept: Vec::new() };
+    let key = desk.open_tab(new_tab("/code/lib", fake()));
+    assert_eq!((tabs(&desk.state).count(), desk.state.active), (1, key));
+    assert_eq!(desk.state.modals, [], "nor does its list of agents stay");
+    desk.play(Event::Input);
+}
+
+#[test]
 fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     let mut desk = Desk::ready();
     let key = desk.open_tab(new_tab("/code/shop", fake()));
