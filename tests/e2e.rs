@@ -14,6 +14,7 @@ mod e2e {
     mod sign_in;
     mod signals;
     mod ssh;
+    mod tabs;
     mod terminal;
     mod tty;
 }

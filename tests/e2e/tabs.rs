@@ -1,0 +1,220 @@
+//! Several tabs in the real program: two agents at once, what waits behind the front, and no process left behind.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::screen::Screen;
+use super::signals::assert_all_gone;
+
+const ESC: &str = "\u{1b}";
+const CTRL_Q: &str = "\u{11}";
+const CTRL_END: &str = "\u{1b}[1;5F";
+
+fn alt(key: &str) -> String {
+    format!("{ESC}{key}")
+}
+
+/// Processes whose parent is this one, by their command lines.
+fn children(parent: i32) -> Vec<i32> {
+    let is_child = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/stat")).ok().is_some_and(|stat| {
+            let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+            rest.split_whitespace().nth(1) == Some(&parent.to_string()) && !stat.contains(") Z ")
+        })
+    };
+    let all = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    all.filter(is_child).collect()
+}
+
+fn wait_for_children(screen: &Screen, count: usize) -> Vec<i32> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = children(screen.pid());
+        if found.len() == count {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{} agents instead of {count}:\n{}", found.len(), screen.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Two demo agents, each with a process and a folder of its own; the second one's tab is in front.
+fn two_tabs(folder: &Path, size: (u16, u16)) -> Screen {
+    let (one, two) = (folder.join("one"), folder.join("two"));
+    fs::create_dir_all(&one).unwrap();
+    fs::create_dir_all(&two).unwrap();
+    let mut screen = Screen::start_sized(&one, &["demo"], size.0, size.1);
+    open_second(&mut screen);
+    screen
+}
+
+/// The same with a folder for what is kept that outlives the screen.
+fn two_tabs_in(folder: &Path, data: &Path) -> Screen {
+    let (one, two) = (folder.join("one"), folder.join("two"));
+    fs::create_dir_all(&one).unwrap();
+    fs::create_dir_all(&two).unwrap();
+    let mut screen = Screen::start_with(&one, &["demo"], (24, 80), &[("PARLOR_DATA_DIR", data)]);
+    open_second(&mut screen);
+    screen
+}
+
+fn open_second(screen: &mut Screen) {
+    screen.wait_for("ready");
+    screen.send(&alt("T"));
+    screen.wait_for("which folder");
+    screen.send("../two");
+    screen.wait_for("as typed");
+    screen.send("\r");
+    screen.wait_for("New tab in two");
+    screen.send("demo");
+    screen.wait_for("› demo");
+    screen.send("\r");
+    screen.wait_for("▸2");
+    screen.wait_for("ready");
+}
+
+fn prompt(screen: &mut Screen, text: &str) {
+    screen.send(text);
+    screen.wait_for(text);
+    screen.send("\r");
+}
+
+fn quit(screen: &mut Screen) {
+    screen.send(CTRL_Q);
+    screen.send(CTRL_Q);
+    assert!(screen.wait_exit().success());
+    assert!(!screen.is_alternate());
+}
+
+#[test]
+fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = two_tabs(folder.path(), (24, 80));
+    let agents = wait_for_children(&screen, 2);
+    prompt(&mut screen, "/flood");
+    screen.wait_for("esc stops");
+    screen.send(&alt("1"));
+    screen.wait_for("▸1");
+    screen.wait_gone("esc stops");
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    screen.wait_for("ready");
+    // The other one still works, or has ended its turn: its mark tells.
+    screen.wait_until("the mark of the second tab", |screen| {
+        screen.text().lines().next().is_some_and(|bar| bar.contains("2⠿") || bar.contains("2✓"))
+    });
+    screen.send(&alt("2"));
+    screen.wait_for("▸2");
+    assert!(!screen.text().contains("/garbage"), "each tab shows its own session:\n{}", screen.text());
+    quit(&mut screen);
+    assert_all_gone(&agents);
+}
+
+#[test]
+fn a_permission_behind_the_front_is_answered_from_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = two_tabs(folder.path(), (24, 80));
+    prompt(&mut screen, "/edit");
+    screen.send(&alt("1"));
+    screen.wait_for("1 waits");
+    assert!(!screen.text().contains("Allow this edit?"), "it does not come to the front:\n{}", screen.text());
+    // What is typed goes to the prompt of the front.
+    screen.send("1");
+    screen.wait_for("› 1");
+    screen.send(&alt("a"));
+    screen.wait_for("Waiting for you");
+    screen.wait_for("Allow this edit?");
+    std::thread::sleep(Duration::from_millis(600));
+    screen.send("1");
+    screen.wait_for("The turn has ended");
+    screen.send("\r");
+    screen.wait_for("▸2");
+    screen.wait_for("Done.");
+    quit(&mut screen);
+}
+
+#[test]
+fn closing_a_tab_ends_its_agent_and_leaves_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = two_tabs(folder.path(), (24, 80));
+    let both = wait_for_children(&screen, 2);
+    screen.send(&alt("q"));
+    screen.wait_gone("▸2");
+    let left = wait_for_children(&screen, 1);
+    let gone: Vec<i32> = both.into_iter().filter(|pid| !left.contains(pid)).collect();
+    assert_all_gone(&gone);
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    quit(&mut screen);
+    assert_all_gone(&left);
+}
+
+#[test]
+fn a_crash_behind_the_front_is_told_by_a_mark_and_disturbs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = two_tabs(folder.path(), (24, 80));
+    prompt(&mut screen, "/crash");
+    screen.send(&alt("1"));
+    screen.send("half a thought");
+    screen.wait_for("half a thought");
+    screen.wait_for("2✗");
+    assert!(screen.text().contains("▸1") && screen.text().contains("half a thought"), "{}", screen.text());
+    screen.send(&alt("a"));
+    screen.wait_for("exit code 3");
+    screen.send("\r");
+    screen.wait_for("▸2");
+    // Its agent was started again.
+    screen.wait_for("the last prompt failed");
+    prompt(&mut screen, "/help");
+    screen.wait_for("/garbage");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir_all(&data).unwrap();
+    let mut screen = two_tabs_in(folder.path(), &data);
+    let agents = wait_for_children(&screen, 2);
+    prompt(&mut screen, "second of two");
+    screen.wait_for("ready");
+    screen.send(&alt("1"));
+    screen.wait_for("▸1");
+    prompt(&mut screen, "first of two");
+    screen.wait_for("ready");
+    // What is on the screen is kept half a second later at the latest.
+    std::thread::sleep(Duration::from_millis(700));
+    let pid = rustix::process::Pid::from_raw(screen.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    screen.wait_exit();
+    assert_all_gone(&agents);
+    for (name, words) in [("one", "first of two"), ("two", "second of two")] {
+        let place = folder.path().join(name);
+        let variables: &[(&str, &Path)] = &[("PARLOR_DATA_DIR", &data)];
+        let mut again = Screen::start_with(&place, &["--continue"], (24, 80), variables);
+        again.wait_for(words);
+        again.wait_for("ready");
+        quit(&mut again);
+    }
+}
+
+#[test]
+fn the_smallest_screen_has_room_for_tabs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = two_tabs(folder.path(), (12, 40));
+    prompt(&mut screen, "/help");
+    screen.wait_for("ready");
+    screen.send(CTRL_END);
+    screen.send(&alt("1"));
+    screen.wait_for("▸1");
+    // By mouse: the second tab of the bar.
+    let bar = screen.text().lines().next().unwrap_or_default().to_owned();
+    let column = bar.chars().position(|letter| letter == '2').unwrap() + 1;
+    screen.send(&format!("{ESC}[<0;{column};1M{ESC}[<0;{column};1m"));
+    screen.wait_for("▸2");
+    quit(&mut screen);
+}
