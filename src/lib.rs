@@ -19,7 +19,7 @@
 //! | `config` | what the user wrote: agents, keys, callbacks; the catalogue of known agents |
 //! | `app` | the reducer: `flow` and its modules for agents, `user` for the user's wishes |
 //! | `acp` | the wire: transports (pipe, ssh, HTTP, web socket), frames, peer, codec with its dialects and version 2, tap |
-//! | `services` | files, terminals, git, clipboard, editor, the store of sessions |
+//! | `services` | files, terminals, git, clipboard, editor, pictures, the store of sessions |
 //! | `ui` | drawing and routing of keys; `linear`: the session in lines |
 //! | `runtime` | the loop, effects, the terminal |
 //! | `cli` | command line and subcommands |

@@ -1,4 +1,4 @@
-//! Local services: files, terminals, git, the clipboard, and what parlor keeps on disk.
+//! Local services: files, terminals, git, the clipboard, pictures, and what parlor keeps on disk.
 //!
 //! Duty: does the work that an agent asks of its client, off the UI thread, and tells the outcome as
 //! [`crate::model::ServiceEvent`].

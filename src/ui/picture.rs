@@ -266,6 +266,10 @@ pub fn lines(data: &Arc<str>, mime: &str, name: &str, look: &Look<'_>, cols: u16
             if cache.entries.len() >= KNOWN_MAX {
                 cache.forget_the_gone();
             }
+            // In the width of a moment ago nobody needs it any more.
+            let is_overtaken = |key: &Key| key.place == place;
+            cache.wanted.retain(|key| !is_overtaken(key));
+            cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
             cache.entries.insert(key, Entry { data: Arc::downgrade(data), state: State::Wanted, used });
             cache.wanted.push(key);
             let rows = facts.as_ref().map_or(0, |facts| grid.fit(facts.points, cols).1);

@@ -85,7 +85,12 @@ impl Encoder {
         Ok(rows
             .map(|row| {
                 row_of_cells(row.iter().map(|cell| {
-                    let style = reduce(Style::new().fg(cell.fg).bg(cell.bg), self.colors, None);
+                    // Each for itself: here nothing is written that must be readable on something.
+                    let style = Style {
+                        fg: reduce(Style::new().fg(cell.fg), self.colors, None).fg,
+                        bg: reduce(Style::new().bg(cell.bg), self.colors, None).bg,
+                        ..Style::default()
+                    };
                     // A blank has no colour in front, so that more of them look alike.
                     let style = if cell.symbol() == " " { Style { fg: None, ..style } } else { style };
                     (cell.symbol(), style)

@@ -55,6 +55,9 @@ fn half_blocks_show_two_points_in_a_cell() {
     let few = encode(Way::Blocks, BLOCKS, ColorSupport::Ansi16, 5, 6);
     let all = self::rows(&few).iter().flat_map(|row| &row.spans);
     assert!(all.clone().all(|span| !matches!(span.style.fg, Some(ratatui::style::Color::Rgb(..)))));
+    let first = self::rows(&few)[1].spans[0].style;
+    let (red, blue) = (ratatui::style::Color::LightRed, ratatui::style::Color::Blue);
+    assert_eq!((first.fg, first.bg), (Some(red), Some(blue)), "the nearest ones, readable or not");
 }
 
 #[test]

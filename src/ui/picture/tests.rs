@@ -72,6 +72,17 @@ fn a_picture_is_told_then_read_then_seen() {
 }
 
 #[test]
+fn a_window_that_is_being_resized_asks_for_one_width() {
+    show(Some(BLOCKS));
+    let data: Arc<str> = "AAAA".into();
+    for cols in 20..60 {
+        told(&data, cols);
+    }
+    assert_eq!(take_wanted().map(|wanted| wanted.cols), Some(59));
+    assert!(take_wanted().is_none());
+}
+
+#[test]
 fn what_cannot_be_read_says_why() {
     show(Some(BLOCKS));
     let data: Arc<str> = "AAAA".into();

@@ -116,17 +116,22 @@ fn pictures() {
     let mut call = tool(ToolKind::Read, ToolStatus::Completed, "Read shot.png");
     call.content = vec![ToolContent::Block(image)];
     push_tool(&mut session, call);
-    // Whoever looks asks for it, at each width.
+    // Whoever looks asks for it, at each width, one place after the other.
     for cols in [40, 80, 200] {
         for item in [None, Some(true)] {
             session.transcript.edit(ItemId(1), |call| call.is_open = item);
-            render(&session, &mut TranscriptView::default(), cols, 60);
+            let mut view = TranscriptView::default();
+            render(&session, &mut view, cols, 60);
+            while let Some(wanted) = picture::take_wanted() {
+                let facts = Facts { points: (6, 4), format: "png", bytes: 27 };
+                let rows = ["█▀▀▀▀█", "█▄▄▄▄█"].map(ratatui::text::Line::raw).to_vec();
+                picture::put(
+                    wanted.key,
+                    Ok(Drawn { facts, rows: Rows::Text(rows), kept_as: None, weight: 9 }),
+                );
+                render(&session, &mut view, cols, 60);
+            }
         }
-    }
-    while let Some(wanted) = picture::take_wanted() {
-        let facts = Facts { points: (6, 4), format: "png", bytes: 27 };
-        let rows = vec![ratatui::text::Line::raw("█▀▀▀▀█"), ratatui::text::Line::raw("█▄▄▄▄█")];
-        picture::put(wanted.key, Ok(Drawn { facts, rows: Rows::Text(rows), kept_as: None, weight: 9 }));
     }
     snap("pictures", &session);
 }
