@@ -5,7 +5,8 @@
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
 //! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent), `auth` and `choices`. `flow` is what the one may ask of the other. `keep` says
+//! the agent), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
+//! told of a conversation with another. `flow` is what the one may ask of the other. `keep` says
 //! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
@@ -27,6 +28,8 @@ pub mod fold;
 mod host;
 mod keep;
 mod left_out;
+pub mod handover;
+pub mod kept;
 mod messages;
 pub mod modal;
 mod open;
@@ -51,7 +54,9 @@ pub mod words;
 
 pub use effect::*;
 pub use extras::Part;
+pub use handover::Handover;
 pub use keep::Keeping;
+pub use kept::{Earlier, Reading};
 pub use modal::*;
 pub use restore::{play, restore};
 pub use servers::{FolderWish, ServersAnswer};
@@ -137,6 +142,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     servers::settle(state, now, &mut fx);
     user::settle(state, now);
     user::settle_search(state, &mut fx);
+    user::settle_sessions(state, &mut fx);
     keep::flush(state, &mut fx);
     fx
 }
@@ -255,6 +261,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.history.extend(typed);
             }
         }
+        ServiceEvent::Store(news) => kept::on_news(state, *news, now, fx),
         ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::Copied { what, outcome } => user::on_copied(state, &what, &outcome, fx),

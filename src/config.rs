@@ -37,13 +37,21 @@ const TOP_KEYS: &[&str] = &[
     "callbacks",
     "ui",
     "fold",
+    "handover",
     "keys",
     "editor",
     "additional_directories",
+    "sessions",
 ];
 
 /// How pictures can be shown. `auto`: as the terminal can; `off`: only told in words.
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
+
+/// How much of a conversation is handed over unless something else is said.
+const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
+
+/// From so many MiB of kept sessions on pruning is offered unless something else is said.
+const DEFAULT_WARN_MIB: u64 = 1024;
 
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +93,10 @@ pub struct Config {
     pub notify: bool,
     /// How tool calls are folded.
     pub folds: FoldRules,
+    /// How much of a conversation is handed over to another agent at the most, in bytes.
+    pub handover_bytes: usize,
+    /// From how many MiB of kept sessions on pruning is offered; 0: never.
+    pub sessions_warn_mib: u64,
     /// Where each value comes from, by dotted name; what is missing here is a default.
     pub origins: BTreeMap<String, Origin>,
 }
@@ -110,6 +122,8 @@ impl Default for Config {
             bell: true,
             notify: false,
             folds: FoldRules::default(),
+            handover_bytes: DEFAULT_HANDOVER_BYTES,
+            sessions_warn_mib: DEFAULT_WARN_MIB,
             origins: BTreeMap::new(),
         }
     }
@@ -280,6 +294,18 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     }
     if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {
         config.folds = fold::read(&mut reader, table);
+    }
+    if let Some(handover) = table.get("handover").and_then(|value| reader.table("handover", value)) {
+        reader.unknown_keys(handover, "[handover]", &["max_bytes"]);
+        let bytes =
+            handover.get("max_bytes").and_then(|value| reader.number("handover.max_bytes", value, 1024));
+        config.handover_bytes =
+            bytes.map_or(config.handover_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    if let Some(sessions) = table.get("sessions").and_then(|value| reader.table("sessions", value)) {
+        reader.unknown_keys(sessions, "[sessions]", &["warn_mib"]);
+        let mib = sessions.get("warn_mib").and_then(|value| reader.number("sessions.warn_mib", value, 0));
+        config.sessions_warn_mib = mib.unwrap_or(config.sessions_warn_mib);
     }
     if let Some(table) = table.get("agents").and_then(|value| reader.table("agents", value)) {
         agents::read_agents(&mut reader, table, &mut config, &paths.config_folder(), around);

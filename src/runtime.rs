@@ -29,7 +29,7 @@ use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{AgentEvent, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
-use crate::services::store::Store;
+use crate::services::store::{Export, Store};
 use crate::ui::look::Glyphs;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::{self, ViewState};
@@ -97,6 +97,8 @@ pub struct Launch {
     pub find_servers: effects::FindServers,
     /// What parlor keeps on disk; `None`: nothing is kept.
     pub store: Option<Store>,
+    /// Writes a kept session to a file.
+    pub export: Export,
     /// Sees every frame of the wire.
     pub tap: Tap,
     /// Where logs of agents are kept.
@@ -195,6 +197,7 @@ impl Loop {
         doer.editor = launch.editor;
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
+        doer.export = launch.export;
         doer.clipboard = launch.clipboard;
         let mut this = Self {
             state,
@@ -594,6 +597,9 @@ impl Loop {
             self.title = title;
         }
         self.pictures.work();
-        Ok(())
+        match ui::wish_of_frame(&self.state, &self.view) {
+            Some(event) => self.apply(event, now),
+            None => Ok(()),
+        }
     }
 }

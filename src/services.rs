@@ -19,6 +19,8 @@ pub mod patch;
 pub mod picture;
 pub mod store;
 pub mod terminals;
+pub mod when;
+pub mod whereabouts;
 
 mod process;
 mod unix;

@@ -42,7 +42,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::user::{self, Focus};
-use crate::app::{SessionPhase, State};
+use crate::app::{Event, SessionPhase, State};
+use crate::model::Action;
 
 use look::{Glyphs, Look};
 use scene::{Marks, Scene};
@@ -169,6 +170,14 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
     is_animating(state).then_some(step)
+}
+
+/// What the last frame makes worth wishing: the part before, when the reader comes near the beginning of what is shown
+/// of a kept session.
+pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
+    let earlier = state.active_session()?.ledger.earlier.as_ref()?;
+    let is_near = view.transcript().is_some_and(transcript::TranscriptView::is_near_top);
+    (is_near && !earlier.is_loading).then_some(Event::Act(Action::LoadEarlier))
 }
 
 /// The text that is selected on the screen, with wraps undone; `None` when nothing is.

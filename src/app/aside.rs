@@ -11,8 +11,8 @@ use std::time::Instant;
 use crate::model::{Note, Record, Role, SessionUpdate, Severity};
 
 use super::{
-    ItemBody, Message, MessagePart, Replay, Session, SessionPhase, TurnEnd, keep, messages, restore, tools,
-    updates,
+    ItemBody, Message, MessagePart, Replay, Session, SessionPhase, TurnEnd, handover, keep, messages,
+    restore, tools, updates,
 };
 
 /// From this length on, a prompt may stand in a longer one: some agents put context around it.
@@ -146,8 +146,10 @@ fn prompts(session: &Session) -> Vec<(u32, String)> {
     items
         .filter_map(|item| match &item.body {
             ItemBody::Message(message) if message.role == Role::User => {
-                let words: Vec<&str> = texts(message).flat_map(str::split_whitespace).collect();
-                Some((item.turn, words.join(" ")))
+                let text = texts(message).collect::<Vec<_>>().join("\n");
+                let words: Vec<&str> = handover::without_context(&text).split_whitespace().collect();
+                // What an agent put in front of the first prompt is no prompt.
+                (!words.is_empty() || text.trim().is_empty()).then(|| (item.turn, words.join(" ")))
             }
             _ => None,
         })

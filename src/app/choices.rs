@@ -10,7 +10,7 @@ use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
 };
 
-use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, words};
+use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, kept, words};
 
 /// Sets the mode.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
@@ -77,23 +77,21 @@ pub fn set_option(
     ask(state, conn, key, Purpose::SetOption(key), request, Wanted::Option(option, value), fx);
 }
 
-/// Gives the session a title, if the agent can.
+/// Gives the session a title of the user's own; the agent is told if it takes titles.
 #[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
 pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some((conn, id)) = reachable(state, key, fx) else {
-        return;
-    };
-    if !state.conns.get(&conn).is_some_and(|conn| conn.capabilities().can_set_title) {
-        call::flash(state, "This agent cannot rename sessions.", fx);
-        return;
-    }
     let title = title.trim().to_owned();
     if title.is_empty() {
         call::flash(state, "A title needs at least one character.", fx);
         return;
     }
-    let request = Call::SetTitle(id, title.clone());
-    ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
+    kept::name_session(state, key, &title, fx);
+    let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
+    let named = state.sessions.get(&key).filter(|session| can && session.phase == SessionPhase::Ready);
+    if let Some((conn, id)) = named.and_then(|session| Some((session.conn?, session.id.clone()?))) {
+        let request = Call::SetTitle(id, title.clone());
+        ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
+    }
 }
 
 fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option<(ConnId, SessionId)> {

@@ -90,9 +90,11 @@ pub(super) fn on_deleted(
         Ok(_) => {
             state.listed.retain(|info| info.id != *id);
             user::on_sessions_listed(state);
-            call::flash(state, "The agent deleted the session.", fx);
+            call::flash(state, "The agent deleted its session.", fx);
         }
-        Err(error) => call::flash(state, format!("Not deleted: {}", words::error_text(&error)), fx),
+        Err(error) => {
+            call::flash(state, format!("The agent did not delete it: {}", words::error_text(&error)), fx);
+        }
     }
 }
 

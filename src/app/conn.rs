@@ -15,8 +15,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
-    SessionPhase, State, UnseenKind, asks, call, close, extras, host, left_out, open, tabs, terminals, turn,
-    user, words,
+    SessionPhase, State, UnseenKind, asks, call, close, extras, host, kept, left_out, open, tabs, terminals, turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -108,6 +107,9 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
 /// process move along.
 pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, key);
+    if kept::start_reading(state, root, fx) {
+        return;
+    }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
         user::open_agents(state);
         return;

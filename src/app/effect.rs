@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, TerminalJob,
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob,
+    TerminalJob,
 };
 
 /// One thing to be done outside.
@@ -80,6 +81,8 @@ pub enum Effect {
         /// The file that names them.
         about: PathBuf,
     },
+    /// Ask the store something; comes back as [`ServiceEvent::Store`].
+    Store(StoreJob),
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {
         /// For this folder.

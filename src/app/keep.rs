@@ -33,7 +33,10 @@ struct HeadMark {
     conn: Option<ConnId>,
     pid: Option<u32>,
     title: Option<String>,
+    has_own_title: bool,
+    goes_on: bool,
     branch: Option<String>,
+    folder: std::path::PathBuf,
 }
 
 impl Keeping {
@@ -83,23 +86,31 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
     }
     let pid = conn.filter(|conn| conn.is_alive()).and_then(|conn| conn.pid);
     let branch = session.git.as_ref().map(|git| &git.branch);
-    let keeping = &mut session.ledger.keeping;
+    let keeping = &session.ledger.keeping;
     let is_same_head = keeping.head.as_ref().is_some_and(|mark| {
         mark.session == session.id
             && mark.conn == session.conn
             && mark.pid == pid
             && mark.title == session.title
+            && mark.has_own_title == session.ledger.has_own_title
+            && mark.goes_on == session.ledger.goes_on
+            && mark.folder == session.place.cwd
             && mark.branch.as_ref() == branch
     });
     let mut notes = Vec::new();
-    if !is_same_head {
+    let has_head = !is_same_head;
+    let keeping = &mut session.ledger.keeping;
+    if has_head {
         let branch = branch.cloned();
         keeping.head = Some(HeadMark {
             session: session.id.clone(),
             conn: session.conn,
             pid,
             title: session.title.clone(),
+            has_own_title: session.ledger.has_own_title,
+            goes_on: session.ledger.goes_on,
             branch: branch.clone(),
+            folder: session.place.cwd.clone(),
         });
         let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
         // Without an agent, what is kept of the head is as it was.
@@ -117,7 +128,9 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
                 place: session.place.clone(),
                 branch,
                 title: session.title.clone(),
+                has_own_title: session.ledger.has_own_title,
                 is_child: session.parent.is_some(),
+                goes_on: session.ledger.goes_on,
             })));
         }
     }

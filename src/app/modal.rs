@@ -2,16 +2,20 @@
 
 mod form;
 mod line;
+mod sessions;
 
 pub use form::*;
 pub use line::*;
+pub use sessions::*;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use super::attention::WaitingFor;
 use super::outline::Only;
-use crate::model::{Action, AskId, AuthVar, ConnId, ItemId, Location, SessionId, SessionKey, Target};
+use crate::model::{
+    Action, AskId, AuthVar, ConnId, ExportForm, ItemId, Location, SessionId, SessionKey, Target,
+};
 
 /// A dialog that the user opened, or that parlor opened to tell something.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +49,8 @@ pub enum Modal {
     Line(LineDialog),
     /// What waits in all tabs.
     Attention(AttentionDialog),
+    /// The sessions: open here, kept by parlor, listed by the agent.
+    Sessions(Box<SessionsDialog>),
 }
 
 /// Which of the things that wait is marked.
@@ -113,8 +119,8 @@ pub enum PickerKind {
     OptionValue(String),
     /// A theme.
     Theme,
-    /// A session of the agent.
-    Session,
+    /// An agent that a conversation is handed over to.
+    HandOver,
     /// A way to sign in.
     SignIn,
     /// Something that can be copied.
@@ -155,8 +161,6 @@ pub enum PickerValue {
     Id(String),
     /// An action of the palette.
     Action(Action),
-    /// A session that is open here.
-    Open(SessionKey),
     /// Something that can be copied.
     Copy(CopySource),
     /// An item of the transcript.
@@ -239,6 +243,21 @@ pub enum ChoiceOutcome {
     OpenUrl(String),
     /// Takes a session off the agent's list.
     DeleteSession(SessionId),
+    /// Deletes what parlor kept, and the agent's part too where it is named.
+    DeleteKept {
+        /// Its id in the store.
+        uid: String,
+        /// The agent's name for it.
+        listed: Option<SessionId>,
+    },
+    /// Goes on with a session in this folder.
+    GoOnIn(SessionKey, std::path::PathBuf),
+    /// Writes a kept session to a file.
+    Export(String, ExportForm),
+    /// Copies a session at the end of this turn, or at its own end.
+    Fork(SessionKey, Option<u32>),
+    /// Tells the agent with the next prompt what it does not know.
+    TellAgent(SessionKey),
 }
 
 /// A line to be given.
@@ -263,6 +282,8 @@ pub struct LineDialog {
 pub enum LinePurpose {
     /// A session's title.
     Title(SessionKey),
+    /// The title of a session that is not open: its id in the store.
+    KeptTitle(String),
     /// Variables of a sign-in, one after the other: those given, and those still to ask for.
     AuthVars {
         /// For this connection.

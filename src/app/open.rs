@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    conn, extras, keep, left_out, servers, tabs, turn, updates, user, words,
+    conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, turn, updates, user, words,
 };
 
 /// Most rows that are kept of an agent's list.
@@ -78,6 +78,7 @@ pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
     session.id = Some(info.id);
     session.title = info.title;
     session.ledger.wants_history = true;
+    session.ledger.goes_on = true;
     // ACP v1 session-setup: a session that is loaded is to have all its folders again.
     session.place.additional_directories.extend(info.additional_directories);
     match &mut session.place.far {
@@ -91,8 +92,8 @@ fn folder_of(state: &State, key: SessionKey) -> PathBuf {
     state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
-/// Copies the session, if the agent can.
-pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+/// Copies the session, if the agent can; up to the end of a turn where it can do that too.
+pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: Instant, fx: &mut Vec<Effect>) {
     let Some((conn, caps)) =
         state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
@@ -107,10 +108,11 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         call::flash(state, "This agent cannot copy sessions.", fx);
         return;
     };
-    let (place, turns) = (source.place.clone(), source.turn_count);
+    let turns = at.map_or(source.turn_count, |at| at.clamp(1, source.turn_count.max(1)));
+    let place = source.place.clone();
     let mut copy = super::Session {
-        transcript: source.transcript.clone(),
-        turn_count: source.turn_count,
+        transcript: source.transcript.up_to_turn(turns),
+        turn_count: turns,
         terminals: source.terminals.clone(),
         history: source.history.clone(),
         commands: source.commands.clone(),
@@ -120,6 +122,8 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
     };
     copy.ledger.copied_from = Some(key);
     copy.ledger.conns.push_back(conn);
+    copy.ledger.earlier.clone_from(&source.ledger.earlier);
+    let source_title = session_title(source);
     let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
         forked,
@@ -131,6 +135,10 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         },
     );
     turn::settle(state, forked, now);
+    kept::link(state, key, forked);
+    if let Some(copy) = state.sessions.get_mut(&forked) {
+        kept::say(copy, format!("This is a copy of: {source_title}"), None);
+    }
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
 
@@ -303,8 +311,12 @@ pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Ins
             "The agent has forgotten this conversation.",
             Some(detail),
         );
+        handover::offer(state, key, now);
     }
     forget_agent(state, key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.has_forgotten = has_talked;
+    }
     create(state, key, now, fx);
 }
 
@@ -419,6 +431,7 @@ fn finish(
     aside::settle(session, true, now);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
+    session.ledger.goes_on = !is_fresh;
     session.ledger.doubt = reply.is_provisional.then_some(Doubt::Provisional);
     session.phase = SessionPhase::Ready;
     choices::agree(session);

@@ -7,20 +7,21 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    KeptEvent, KeptSession, Record, Role, SessionUpdate, Severity, SubagentPatch, ToolStatus, TurnOutcome,
+    EarlierPage, ItemId, KeptEvent, KeptSession, Record, Role, SessionUpdate, Severity, SubagentPatch,
+    ToolStatus, TurnOutcome,
 };
 
 use super::{
-    Decision, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn, TurnEnd, messages, tools,
-    turn, updates,
+    Decision, Earlier, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn, TurnEnd,
+    messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
 pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
 
-/// Makes the session of what was kept. Its agent is not started.
-pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
-    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count } = kept;
+/// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
+pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option<ItemId> {
+    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count, .. } = kept;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.place.cwd.is_absolute() {
@@ -30,32 +31,92 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) {
     session.usage = usage;
     session.draft = draft;
     session.queue = queue.into();
-    let shown_as = head.kept_as.as_deref().unwrap_or_default();
+    session.ledger.has_own_title = head.has_own_title;
+    let earlier = head.kept_as.clone().filter(|_| left_out_count > 0).map(|uid| Earlier {
+        uid,
+        before: kept.first_seq,
+        count: left_out_count,
+        is_loading: false,
+        at: None,
+    });
     if left_out_count > 0 {
-        let title = format!("What came before is kept, but not shown here: {left_out_count} events.");
-        let detail = format!("`parlor sessions show {shown_as}` prints all of the session.");
-        push_notice(session, Severity::Info, title, Some(detail));
+        push_notice(session, Severity::Info, earlier_words(left_out_count), None);
+    }
+    if let Some((uid, name)) = kept.came_from {
+        push_notice(session, Severity::Info, format!("This session goes on from {uid}: {name}"), None);
     }
     if unreadable_count > 0 {
         let title = format!("{unreadable_count} events of this session cannot be read by this parlor.");
         push_notice(session, Severity::Warning, title, None);
     }
-    play(session, events, now);
+    let mark = play_to(session, events, kept.mark, now);
+    // A history that the agent told anew begins nowhere else.
+    session.ledger.earlier = earlier;
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
+    mark
+}
+
+/// What stands above the first event that is shown.
+fn earlier_words(count: u64) -> String {
+    match count {
+        0 => "This is the beginning of what is kept.".to_owned(),
+        1 => "1 earlier event is kept. Scroll up to see it.".to_owned(),
+        _ => format!("{count} earlier events are kept. Scroll up to see them."),
+    }
+}
+
+/// Puts a page of earlier events above those that are shown, below the line that says how many there are. Gives the
+/// item of the event that was looked for.
+pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> Option<ItemId> {
+    let mut before = Session::new(session.key, session.place.clone());
+    let mark = play_to(&mut before, page.events, page.mark, now);
+    for (id, view) in before.terminals {
+        session.terminals.entry(id).or_insert(view);
+    }
+    let items = before.transcript.into_items();
+    let by = items.len();
+    session.transcript.insert(1, items);
+    session.shift_places(1, by);
+    session.transcript.edit(ItemId(0), |item| {
+        if let ItemBody::Notice { title, .. } = &mut item.body {
+            *title = earlier_words(page.left_out_count);
+        }
+    });
+    mark.map(|id| ItemId(id.0 + 1))
 }
 
 /// Plays events again.
 pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
+    play_to(session, events, None, now);
+}
+
+/// Plays events again, and gives the item that the event at this place made or changed.
+fn play_to(
+    session: &mut Session,
+    events: Vec<KeptEvent>,
+    mark: Option<usize>,
+    now: Instant,
+) -> Option<ItemId> {
+    let mut marked = None;
     let began_ms = events.first().map_or(0, |event| event.at_ms);
     let mut last = now;
     if let Some(first) = events.first() {
         // A prompt begins the turn that it is counted in.
         session.turn_count = first.turn.saturating_sub(u32::from(begins_turn(&first.record)));
     }
-    for event in events {
+    for (place, event) in events.into_iter().enumerate() {
+        let is_marked = mark == Some(place);
+        if is_marked {
+            session.transcript.watch(true);
+        }
         let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
         last = now.checked_add(since).unwrap_or(last);
         apply(session, event.record, last);
+        if is_marked {
+            let last = session.transcript.items().last().map(|item| item.id);
+            marked = session.transcript.take_touched().pop_last().or(last);
+            session.transcript.watch(false);
+        }
     }
     session.turn = Turn::Idle;
     session.ledger.echo = None;
@@ -64,6 +125,7 @@ pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
     tools::close_open(session, ToolStatus::Cancelled, last);
     // Nothing of this is news for the store.
     session.ledger.keeping.notes.clear();
+    marked
 }
 
 fn begins_turn(record: &Record) -> bool {

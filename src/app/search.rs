@@ -175,6 +175,49 @@ impl Search {
         self.current = last.map(|(item, count)| Hit { item: id(*item), nth: count - 1 });
     }
 
+    /// Items were put in front of those from this place on; they are looked at last.
+    pub fn shift(&mut self, from: usize, by: usize) {
+        let moved = |item: usize| if item >= from { item + by } else { item };
+        self.counts = std::mem::take(&mut self.counts).into_iter().map(|(at, n)| (moved(at), n)).collect();
+        self.dirty = std::mem::take(&mut self.dirty).into_iter().map(moved).collect();
+        self.from = moved(self.from);
+        for hit in self.current.iter_mut() {
+            hit.item = id(moved(index(hit.item)));
+        }
+        if let Some((item, _)) = &mut self.opened {
+            *item = id(moved(index(*item)));
+        }
+        for look in self.at.iter_mut().chain(self.growing.iter_mut()) {
+            look.item = moved(look.item);
+        }
+        if self.pattern.is_some() {
+            self.phase = match self.phase {
+                Phase::Forward(item) => Phase::Forward(moved(item)),
+                Phase::Backward(item) => Phase::Backward(moved(item)),
+                Phase::Done => Phase::Backward(from + by),
+            };
+        }
+    }
+
+    /// Whether all was looked at, and nothing was found.
+    pub fn is_without_hits(&self) -> bool {
+        self.pattern.is_some() && self.phase == Phase::Done && self.at.is_none() && self.total == 0
+    }
+
+    /// Whether the current hit is the first of all.
+    pub fn is_at_first(&self) -> bool {
+        let first = self.counts.keys().next().map(|item| id(*item));
+        self.current.is_some_and(|hit| hit.nth == 0 && Some(hit.item) == first)
+    }
+
+    /// Whether the current hit is the last of all.
+    pub fn is_at_last(&self) -> bool {
+        let last = self.counts.iter().next_back();
+        self.current
+            .zip(last)
+            .is_some_and(|(hit, (item, count))| hit.nth + 1 == *count && hit.item == id(*item))
+    }
+
     /// These items changed.
     pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
         if self.pattern.is_some() {

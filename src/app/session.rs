@@ -11,7 +11,9 @@ use crate::model::{
 
 use super::outline::Only;
 use super::search::Search;
-use super::{Keeping, Part, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
+use super::{
+    Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen,
+};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +165,33 @@ impl Session {
         ledger.compactions.clear();
         ledger.subagents.clear();
         ledger.can_cancel.clear();
+        ledger.earlier = None;
+    }
+
+    /// Items were put in front of those from this place on: what points to them follows.
+    pub(super) fn shift_places(&mut self, from: usize, by: usize) {
+        let (from, by) = (from as u64, by as u64);
+        let shift = |id: &mut ItemId| id.0 += if id.0 >= from { by } else { 0 };
+        self.selected.iter_mut().for_each(shift);
+        if let Some((first, last)) = &mut self.reading {
+            shift(first);
+            shift(last);
+        }
+        self.tools.values_mut().for_each(shift);
+        for ask in &mut self.asks {
+            if let OpenAskKind::Permission { tool, .. } = &mut ask.kind {
+                shift(tool);
+            }
+        }
+        let ledger = &mut self.ledger;
+        ledger.open_message.iter_mut().for_each(shift);
+        ledger.former_tools.values_mut().for_each(shift);
+        ledger.shown_by.values_mut().for_each(shift);
+        ledger.compactions.values_mut().for_each(shift);
+        ledger.subagents.values_mut().for_each(shift);
+        if let Some(search) = &mut self.search {
+            search.shift(usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(by).unwrap_or(0));
+        }
     }
 
     /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
@@ -231,6 +260,18 @@ pub struct Ledger {
     pub unsent: Option<String>,
     /// What is to be kept on disk.
     pub keeping: Keeping,
+    /// It is only read: no agent, nothing to be kept.
+    pub reading: Option<Reading>,
+    /// What is kept, but not shown yet.
+    pub earlier: Option<Earlier>,
+    /// Whether the user gave the title.
+    pub has_own_title: bool,
+    /// Whether the agent had the session before it was opened here.
+    pub goes_on: bool,
+    /// What the next prompt tells the agent of a conversation that it does not know.
+    pub handover: Option<Handover>,
+    /// Whether the agent does not know what stands above.
+    pub has_forgotten: bool,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, CloseReason, ConnId, FoldRules,
-    FolderServers, KeptSession, McpServer, Provider, SessionId, SessionInfo, SessionKey, SessionPlace,
+    AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, Callbacks, CloseReason, ConnId,
+    FoldRules, FolderOffer, FolderServers, KeptSession, McpServer, Provider, SessionId, SessionInfo,
+    SessionKey, SessionPlace,
     SessionUpdate, Severity, TerminalId,
 };
 
 use super::{
-    AskView, Effect, FolderWish, ItemBody, Modal, Session, Sessions, UserView, ViewCommand, call, flow,
+    AskView, Effect, FolderWish, ItemBody, Modal, Reading, Session, Sessions, UserView, ViewCommand, call,
+    flow, kept,
     restore, user,
 };
 
@@ -100,7 +102,9 @@ impl State {
         let folder = state.setup.folder.clone();
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
+        let offers = std::mem::take(&mut state.setup.folder_offers);
         match start_with {
+            _ if !offers.is_empty() => kept::offer_folders(&mut state, key, &offers, now),
             Some(spec) => flow::start_agent(&mut state, key, spec, now, &mut fx),
             None => user::open_agents(&mut state),
         }
@@ -111,8 +115,14 @@ impl State {
     fn reopen(&mut self, key: SessionKey, kept: KeptSession, now: Instant, fx: &mut Vec<Effect>) {
         let folder = self.setup.folder.clone();
         let Some(session) = self.sessions.get_mut(&key) else { return };
+        let uid = kept.head.kept_as.clone().unwrap_or_default();
+        let reading = Reading { uid, end_seq: kept.end_seq, is_taking: false };
         restore::restore(session, kept, now);
-        session.place.cwd = folder;
+        if self.setup.folder_offers.is_empty() {
+            session.place.cwd = folder;
+        } else {
+            kept::set_reading(session, reading, None);
+        }
         for more in &self.setup.additional_directories {
             if !session.place.additional_directories.contains(more) {
                 session.place.additional_directories.push(more.clone());
@@ -188,6 +198,12 @@ pub struct Setup {
     pub reopen: Option<Box<KeptSession>>,
     /// Whether what is done is kept on disk, so that a session can be closed and opened again.
     pub keeps_sessions: bool,
+    /// Where that session may go on, if its folder is gone: it is only read until the user has said.
+    pub folder_offers: Vec<FolderOffer>,
+    /// Callbacks for agents that have no switches of their own.
+    pub callbacks: Callbacks,
+    /// How much of a conversation is handed over at the most, in bytes.
+    pub handover_bytes: usize,
     /// A word for the status line at the beginning.
     pub hint: Option<String>,
     /// The agent that this folder used last.
@@ -360,4 +376,6 @@ pub struct Counters {
     pub session: u64,
     /// Call.
     pub call: u64,
+    /// Job of the store.
+    pub store: u64,
 }

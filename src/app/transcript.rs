@@ -22,6 +22,8 @@ pub struct Transcript {
     /// Revision that new items begin with. Ids begin anew after [`Transcript::clear`], revisions do not, so a
     /// drawing kept by (id, revision) is never taken for another item's.
     first_rev: u32,
+    /// How many items were put in front of others so far: a view that kept places moves them by it.
+    inserted: usize,
     /// Items that were added or changed since they were last asked for; `None`: nobody asks.
     touched: Option<BTreeSet<ItemId>>,
 }
@@ -304,6 +306,40 @@ impl Transcript {
         id
     }
 
+    /// Puts items behind the first so many; those behind them get new ids. Their own ids are given by their places.
+    pub(super) fn insert(&mut self, at: usize, items: Vec<Item>) {
+        let at = at.min(self.items.len());
+        self.inserted += items.len();
+        self.revision += 1;
+        let behind = self.items.split_off(at);
+        // No drawing that was kept by place and revision may be taken for another item's.
+        let highest = self.items.iter().chain(&behind).map(|item| item.rev).max().unwrap_or(self.first_rev);
+        self.first_rev = highest.wrapping_add(1);
+        let first_rev = self.first_rev;
+        self.items.extend(items.into_iter().chain(behind).map(|item| Item { rev: first_rev, ..item }));
+        for (place, item) in self.items.iter_mut().enumerate().skip(at) {
+            item.id = ItemId(place as u64);
+        }
+        if let Some(touched) = &mut self.touched {
+            touched.clear();
+        }
+    }
+
+    /// A copy of all that belongs to the turns up to this one.
+    #[must_use]
+    pub(super) fn up_to_turn(&self, turn: u32) -> Self {
+        let mut copy = self.clone();
+        let end = copy.items.iter().position(|item| item.turn > turn).unwrap_or(copy.items.len());
+        copy.items.truncate(end);
+        copy.touched = None;
+        copy
+    }
+
+    /// How many items were ever put in front of others.
+    pub fn inserted(&self) -> usize {
+        self.inserted
+    }
+
     /// Changes an item; the only way to do so.
     pub fn edit(&mut self, id: ItemId, change: impl FnOnce(&mut Item)) {
         let Some(item) = usize::try_from(id.0).ok().and_then(|index| self.items.get_mut(index)) else {
@@ -330,6 +366,11 @@ impl Transcript {
     /// Forgets all items (before a history is replayed).
     pub fn clear(&mut self) {
         drop(self.take());
+    }
+
+    /// All items, given away.
+    pub(super) fn into_items(self) -> Vec<Item> {
+        self.items
     }
 
     /// Takes all items out, leaving an empty transcript in which no (id, revision) comes again.

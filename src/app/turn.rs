@@ -8,14 +8,14 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, ContentBlock, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
-    ToolStatus, TurnOutcome, TurnUsage,
+    Call, CallError, ConnId, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason, ToolStatus,
+    TurnOutcome, TurnUsage,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
     SessionPhase, State, TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, conn,
-    keep, messages, open, tabs, tools, user, words,
+    handover, keep, kept, messages, open, tabs, tools, user, words,
 };
 
 /// After so long without an answer to a cancel, the user is told and asked.
@@ -84,6 +84,11 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
     session.ledger.sends_when_ready = true;
     let conn = session.conn;
+    if session.ledger.reading.is_some() {
+        // Who sends a prompt wants to go on.
+        kept::start_reading(state, key, fx);
+        return;
+    }
     match &session.phase {
         SessionPhase::NoAgent if state.modals.is_empty() => user::open_agents(state),
         SessionPhase::NeedsSignIn => {
@@ -164,7 +169,9 @@ fn begin(
     else {
         return;
     };
-    let prompt = Call::Prompt(id, vec![ContentBlock::Text(text.clone())]);
+    let blocks = handover::blocks(state, conn, key, &text);
+    let echo = handover::echo_of(&blocks);
+    let prompt = Call::Prompt(id, blocks);
     let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
         // The connection went away under us: the prompt waits for the next one.
         if let Some(session) = state.sessions.get_mut(&key) {
@@ -201,7 +208,10 @@ fn begin(
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;
     session.has_background_news = false;
-    session.ledger.echo = Some((text.clone(), 0));
+    session.ledger.echo = Some((echo, 0));
+    if let Some(handover) = &mut session.ledger.handover {
+        handover.is_sent = true;
+    }
     session.ledger.prompt = Some((number, text));
     session.ledger.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
@@ -389,6 +399,16 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         session.failed_prompt = prompt.map(|(_, text)| text);
     }
     session.ledger.echo = None;
+    // What the agent was to be told has reached it only with a turn that it ended itself.
+    match (&ending, &mut session.ledger.handover) {
+        (Ending::Replied(..), told) => {
+            if told.take_if(|told| told.is_sent).is_some() {
+                session.ledger.has_forgotten = false;
+            }
+        }
+        (_, Some(told)) => told.is_sent = false,
+        _ => {}
+    }
     let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });

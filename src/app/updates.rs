@@ -161,6 +161,8 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
             session.options = options;
             choices::agree(session);
         }
+        // A title of the user's own stays.
+        SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
         SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
         SessionUpdate::Usage(usage) => session.usage = Some(usage),
         SessionUpdate::Notice { severity, title, description } => {

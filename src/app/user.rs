@@ -37,6 +37,7 @@ mod tests;
 mod url;
 mod validate;
 
+pub use super::title_of;
 pub use asks::on_ask_shown;
 pub use attention::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use changes::shown_files;
@@ -44,13 +45,15 @@ pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
+pub use fuzzy::rank;
 pub use grace::{on_input, settle, takes_input};
 pub use items::is_item_open;
+pub use jump::go_to;
 pub use open::on_open;
 pub use picker::on_theme;
-pub use picker::{on_sessions_listed, open_agents, open_sign_in, open_sign_in_of};
-pub use rows::title_of;
+pub use picker::{open_agents, open_sign_in, open_sign_in_of};
 pub use search::{on_timer as on_search_timer, search_of, settle as settle_search};
+pub use sessions::on_sessions_listed;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
@@ -58,7 +61,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{Effect, Modal, OpenAsk, State, TimerId, ViewCommand};
+use super::{Effect, Modal, OpenAsk, PickerKind, State, TimerId, ViewCommand};
 
 /// How long a short message stays in the status line.
 const FLASH: Duration = Duration::from_secs(4);
@@ -108,6 +111,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
             }
         }
         Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
+        Some(Modal::Sessions(_)) => sessions::on_line(state, &edit, fx),
         Some(
             Modal::Choice(_)
             | Modal::Queue { .. }
@@ -141,6 +145,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
     let said = in_a_dialog(action);
     let is_done = match top {
         Focus::Picker => picker::on_action(state, said, now, fx),
+        Focus::Sessions => sessions::on_action(state, said, now, fx),
         Focus::Choice => dialogs::on_choice(state, said, now, fx),
         Focus::Queue => queue::on_action(state, said, fx),
         Focus::Help | Focus::Log | Focus::Connection => dialogs::on_page(state, said, fx),
@@ -173,6 +178,17 @@ fn in_a_dialog(action: Action) -> Action {
         Action::ScrollLineDown => Action::Scroll(1),
         other => other,
     }
+}
+
+/// What the list of sessions still has to ask for. Called at the end of each update.
+pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
+    sessions::settle(state, fx);
+}
+
+/// Whether a dialog names items of the transcript by their places.
+pub fn names_items(modal: &Modal) -> bool {
+    let Modal::Picker(picker) = modal else { return false };
+    matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
 }
 
 /// Says something in the status line for a while.

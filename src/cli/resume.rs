@@ -10,11 +10,15 @@ use anyhow::{Context as _, bail};
 
 use super::sessions;
 use crate::app::AgentChoice;
-use crate::model::{AgentSpec, Callbacks, KeptSession};
-use crate::services::store::{ListFilter, Store};
+use crate::model::{AgentSpec, Callbacks, FolderOffer, KeptSession, Nearness};
+use crate::services::store::{ListFilter, SessionRow, Store};
+use crate::services::whereabouts::{self, FolderMark, Kin};
 
 /// How many sessions are offered at once.
 const MAX_OFFERED: u32 = 20;
+
+/// How many sessions are looked at for one of a related folder.
+const MAX_RELATIVES: u32 = 500;
 
 /// What to go on with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,38 +41,57 @@ pub struct Found {
     pub kept: KeptSession,
     /// Where it works now.
     pub folder: PathBuf,
-    /// What is different, for the user.
-    pub notes: Vec<String>,
+    /// If its folder is gone: where it may go on.
+    pub offers: Vec<FolderOffer>,
 }
 
 /// Takes the session that is wished for. Fails, with what to do next, if there is none or another parlor has it.
 pub fn find(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Option<Found>> {
-    let uid = match wish {
+    let row = match wish {
         Wish::New => return Ok(None),
         Wish::Last => match store.last_of(folder)? {
-            Some(row) => row.uid,
-            None => bail!(
-                "no session of {} was kept; start one with `parlor`, or see `parlor sessions list --all`",
-                folder.display()
-            ),
+            Some(row) => row,
+            None => bail!("{}", no_session(store, folder)),
         },
-        Wish::Choose => choose(store, folder)?,
-        Wish::Id(id) => store.find(id)?.uid,
+        Wish::Choose => store.find(&choose(store, folder)?)?,
+        Wish::Id(id) => store.find(id)?,
     };
-    let kept = store.reopen(&uid)?;
-    let before = &kept.head.place.cwd;
-    let mut notes = Vec::new();
-    let folder = if before.is_dir() {
-        before.clone()
-    } else {
-        notes.push(format!(
-            "The folder of this session, {}, is gone. It goes on in {}.",
-            before.display(),
-            folder.display()
-        ));
-        folder.to_owned()
+    let offers = store.folder_offers(&row, folder);
+    // One without a folder is only read until the user has said where it goes on.
+    let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
+    let folder = if offers.is_empty() { row.folder } else { folder.to_owned() };
+    Ok(Some(Found { kept, folder, offers }))
+}
+
+/// What to do where a folder has no session: perhaps it was renamed, or the session is in another worktree.
+fn no_session(store: &Store, folder: &Path) -> String {
+    let mut kin = Kin::new(folder);
+    let rows = store.list_page(None, MAX_RELATIVES).map(|(rows, _)| rows).unwrap_or_default();
+    let mark = whereabouts::mark(folder);
+    let is_this = |row: &SessionRow| {
+        let identity = |mark: &FolderMark| (mark.device, mark.inode);
+        row.folder_mark.as_ref().map(identity) == mark.as_ref().map(identity) && mark.is_some()
     };
-    Ok(Some(Found { kept, folder, notes }))
+    let shown = folder.display();
+    if let Some(row) = rows.iter().find(|row| !row.folder.is_dir() && is_this(row)) {
+        return format!(
+            "no session of {shown} was kept, but one of {}, which is the same folder under its old name; go on with \
+             it by `parlor --resume {}`",
+            row.folder.display(),
+            row.uid
+        );
+    }
+    let mut near =
+        rows.iter().filter(|row| kin.of(&row.folder, row.folder_mark.as_ref()).0 != Nearness::Elsewhere);
+    if let Some(row) = near.next() {
+        return format!(
+            "no session of {shown} was kept, but one of {}, which belongs to the same repository; go on with it by \
+             `parlor --resume {}`",
+            row.folder.display(),
+            row.uid
+        );
+    }
+    format!("no session of {shown} was kept; start one with `parlor`, or see `parlor sessions list --all`")
 }
 
 /// The agent of a kept session: the one of that name here, else what was started then.

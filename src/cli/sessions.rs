@@ -23,6 +23,7 @@ use anyhow::{Context as _, bail};
 
 pub use args::{Format, SessionsJob};
 use args::{ListArgs, PruneArgs, SearchArgs};
+pub use export::export_into;
 
 use crate::config::Paths;
 use crate::services::store::{ListFilter, Search, SessionRow, Store};

@@ -45,6 +45,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         let when = sessions::ago(last.updated_ms);
         Some(format!("This folder has a session, {when}. `parlor --continue` goes on with it."))
     });
+    problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
     let last_agent = store.as_ref().and_then(|store| store.agent_for(&session.folder));
     problems.extend(store.iter().flat_map(Store::take_troubles));
     let agents = agent_choices(&session);
@@ -53,12 +54,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let colors = color_support();
     let Session { mut folder, more_folders, mut agent, is_agent_named, paths, config, .. } = session;
     let mut reopen = None;
+    let mut folder_offers = Vec::new();
     if let Some(found) = found {
         if !is_agent_named {
             agent = resume::agent_of(&found.kept, &agents, config.callbacks).or(agent);
         }
         folder = found.folder;
-        problems.extend(found.notes);
+        folder_offers = found.offers;
         reopen = Some(Box::new(found.kept));
     }
     // A terminal that cannot place its cursor can show lines only.
@@ -82,6 +84,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         keeps_sessions: store.is_some(),
         palette: config.keymap.palette(),
         reopen,
+        folder_offers,
+        callbacks: config.callbacks,
+        handover_bytes: config.handover_bytes,
         hint,
         folder,
     };
@@ -104,10 +109,22 @@ pub fn run(session: Session) -> anyhow::Result<()> {
             Arc::new(move |folder: &Path| servers::find(folder, &data_dir))
         },
         store,
+        export: sessions::export_into,
         tap,
         log_dir: paths.log_dir,
     };
     if is_plain { runtime::linear::run(launch) } else { runtime::run(launch) }
+}
+
+/// What to do where the kept sessions take more room than the user wants; nothing is deleted by itself.
+fn too_large(store: &Store, most_mib: u64) -> Option<String> {
+    let mib = store.size_bytes() >> 20;
+    (most_mib > 0 && mib > most_mib).then(|| {
+        format!(
+            "Kept sessions take {mib} MiB, more than the {most_mib} MiB of the configuration. `parlor sessions prune \
+             --older-than 90d` shows which are old, and asks before it deletes any."
+        )
+    })
 }
 
 /// The MCP servers that the folder names. Where nobody can be asked, they are left out.

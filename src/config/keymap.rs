@@ -37,6 +37,8 @@ pub enum Context {
     Search,
     /// A list with a filter: keys that type a character belong to the filter.
     List,
+    /// The list of sessions: keys that type a character belong to its line.
+    Sessions,
     /// The agent asks for permission.
     Permission,
     /// A question of parlor's own.
@@ -70,6 +72,7 @@ impl Context {
         Self::Permission,
         Self::Choice,
         Self::List,
+        Self::Sessions,
         Self::Form,
         Self::Text,
         Self::Line,
@@ -85,6 +88,7 @@ impl Context {
             Self::Browse => "browse",
             Self::Search => "search",
             Self::List => "list",
+            Self::Sessions => "sessions",
             Self::Permission => "permission",
             Self::Choice => "choice",
             Self::Form => "form",
@@ -105,6 +109,7 @@ impl Context {
             Self::Browse => "Walking the transcript",
             Self::Search => "Search",
             Self::List => "Lists",
+            Self::Sessions => "The list of sessions",
             Self::Permission => "Permission",
             Self::Choice => "Questions",
             Self::Form => "Forms",
@@ -125,6 +130,7 @@ impl Context {
             Self::Browse => &[Self::Browse, Self::Main, Self::Global],
             Self::Search => &[Self::Search, Self::Global],
             Self::List => &[Self::List, Self::Global],
+            Self::Sessions => &[Self::Sessions, Self::Global],
             Self::Permission => &[Self::Permission, Self::Global],
             Self::Choice => &[Self::Choice, Self::Global],
             Self::Form => &[Self::Form, Self::Global],
@@ -140,7 +146,10 @@ impl Context {
 
     /// Whether keys that type a character must stay free here.
     fn is_for_typing(self) -> bool {
-        matches!(self, Self::Main | Self::Search | Self::List | Self::Text | Self::Line | Self::Global)
+        matches!(
+            self,
+            Self::Main | Self::Search | Self::List | Self::Sessions | Self::Text | Self::Line | Self::Global
+        )
     }
 }
 

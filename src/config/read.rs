@@ -110,6 +110,29 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// A whole number that is at least `least`, or a problem.
+    pub fn number(&mut self, name: &str, value: &Value<'_>, least: u64) -> Option<u64> {
+        let found = value
+            .get_ref()
+            .as_integer()
+            .and_then(|number| u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok());
+        match found {
+            Some(number) if number >= least => {
+                self.taken(name, value);
+                Some(number)
+            }
+            Some(_) => {
+                let fix = format!("write {} = {least}, or more", last(name));
+                self.problem(&value.span(), format!("`{name}` is too small"), fix);
+                None
+            }
+            None => {
+                self.wrong_type(name, value, "a whole number", &format!("{} = {}", last(name), least.max(1)));
+                None
+            }
+        }
+    }
+
     /// A list of texts, or a problem. Items that are no text are told and left out.
     pub fn strings(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {

@@ -55,6 +55,10 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.bell", "bell", config.bell);
     out.value("ui.notify", "notify", config.notify);
     out.folds();
+    out.head("[handover]");
+    out.value("handover.max_bytes", "max_bytes", i64::try_from(config.handover_bytes).unwrap_or(i64::MAX));
+    out.head("[sessions]");
+    out.value("sessions.warn_mib", "warn_mib", i64::try_from(config.sessions_warn_mib).unwrap_or(i64::MAX));
     for (name, spec) in &config.agents {
         out.agent(name, spec);
     }

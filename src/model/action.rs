@@ -137,8 +137,10 @@ pub enum Action {
     OpenConnection,
     /// The agents.
     OpenAgents,
-    /// The sessions: those open here, and those that the agent keeps.
+    /// The sessions: those open here, those that parlor kept, and those that the agent lists.
     OpenSessions,
+    /// Searches everything that was said and done in kept sessions; in the list: between names and that.
+    SearchSessions,
     /// The modes.
     OpenModes,
     /// The next mode.
@@ -160,8 +162,14 @@ pub enum Action {
     NewSession,
     /// A copy of this session, if the agent can.
     ForkSession,
-    /// A new title for this session, if the agent can.
+    /// A new title for this session.
     RenameSession,
+    /// This session as a file.
+    ExportSession,
+    /// Hands this conversation over to another agent, or to its own that has forgotten it.
+    HandOver,
+    /// Shows a part of the session from before.
+    LoadEarlier,
     /// Closes this session; another one is shown.
     CloseSession,
     /// Starts the agent again and resumes.
@@ -188,6 +196,12 @@ pub enum Action {
     NextHunk,
     /// In all changes: the changed place before.
     PreviousHunk,
+    /// In the list of sessions: shows the marked one without its agent.
+    ReadSession,
+    /// In the list of sessions: those of this folder, of its repository, all.
+    NextScope,
+    /// In the list of sessions: another order.
+    NextSort,
     /// In a dialog that has letters for keys: letters go into its filter.
     Filter,
 

@@ -43,6 +43,8 @@ pub struct AgentCapabilities {
     pub can_close: bool,
     /// `sessionCapabilities.fork` (unstable).
     pub can_fork: bool,
+    /// Whether a copy can be made up to a turn: an extension of one system.
+    pub can_fork_at_turn: bool,
     /// `sessionCapabilities.title` (unstable).
     pub can_set_title: bool,
     /// `sessionCapabilities.additionalDirectories`.

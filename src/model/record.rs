@@ -8,7 +8,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExitInfo, SessionId, SessionPlace, SessionUpdate, Severity, StopReason, TerminalId, ToolCallId};
+use super::{
+    ExitInfo, SessionId, SessionKey, SessionPlace, SessionUpdate, Severity, StopReason, TerminalId,
+    ToolCallId,
+};
 use super::{ToolCallPatch, TurnUsage, Usage};
 
 /// One event of a session.
@@ -125,6 +128,13 @@ pub enum Note {
     Draft(String),
     /// The prompts that wait.
     Queue(Vec<String>),
+    /// The session goes on from another one: a copy of it, or its conversation handed over.
+    CameFrom {
+        /// That session's number here.
+        session: SessionKey,
+        /// Its id in the store, if that is known.
+        kept_as: Option<String>,
+    },
     /// The session was closed here; others may open it.
     Closed,
 }
@@ -150,8 +160,12 @@ pub struct SessionHead {
     pub branch: Option<String>,
     /// The title.
     pub title: Option<String>,
+    /// Whether the user gave the title; the agent's own then counts no more.
+    pub has_own_title: bool,
     /// Whether it is a subagent's.
     pub is_child: bool,
+    /// Whether the agent had the session before: what is kept under its name is this one then.
+    pub goes_on: bool,
 }
 
 /// A session as it was kept, to be shown and gone on with.
@@ -171,6 +185,16 @@ pub struct KeptSession {
     pub left_out_count: u64,
     /// How many events could not be read.
     pub unreadable_count: u64,
+    /// The number of the first event that is given.
+    pub first_seq: i64,
+    /// The number behind the last event.
+    pub end_seq: i64,
+    /// The place among `events` of the one that was looked for.
+    pub mark: Option<usize>,
+    /// The session that it goes on from: its id in the store, and its name.
+    pub came_from: Option<(String, String)>,
+    /// Another parlor that has it open: its process, if known.
+    pub open_in: Option<Option<u32>>,
 }
 
 /// An event with its place.

@@ -164,6 +164,8 @@ pub enum ServiceEvent {
         /// Which way it went.
         outcome: CopyOutcome,
     },
+    /// The store has something to tell of kept sessions.
+    Store(Box<super::StoreNews>),
     /// Something went wrong that the user should know.
     Trouble(String),
 }

@@ -11,7 +11,7 @@ use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{
-    AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey,
+    AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
 use crate::services::answers;
 use crate::services::clipboard::{self, Surroundings};
@@ -22,7 +22,7 @@ use crate::services::git;
 use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::patch;
-use crate::services::store::{Recorder, Store};
+use crate::services::store::{Export, Recorder, Store};
 use crate::services::terminals::Terminals;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::theme::Theme;
@@ -61,6 +61,8 @@ pub struct Doer {
     recorder: Option<Recorder>,
     tap: Tap,
     log_dir: PathBuf,
+    /// Writes a kept session to a file.
+    pub export: Export,
     /// What is known about clipboards here.
     pub clipboard: Surroundings,
     services: UnboundedSender<ServiceEvent>,
@@ -97,6 +99,7 @@ impl Doer {
             store,
             tap,
             log_dir,
+            export: |_, _, _, _| Err("Nothing can be exported here.".to_owned()),
             clipboard: Surroundings::default(),
             services,
         }
@@ -155,6 +158,7 @@ impl Doer {
                     Some(ServiceEvent::FolderFound { text, found })
                 });
             }
+            Effect::Store(job) => self.ask_store(job),
             Effect::LoadHistory { session, folder } => self.load_history(session, &folder),
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
@@ -266,6 +270,25 @@ impl Doer {
         let Some(store) = self.store.clone() else { return };
         let folder = folder.to_owned();
         self.work(move || Some(ServiceEvent::History(session, store.history(&folder))));
+    }
+
+    /// Serves a job of the store off this thread; a list sends its pages as they come.
+    fn ask_store(&self, job: StoreJob) {
+        let services = self.services.clone();
+        let Some(store) = self.store.clone() else {
+            let words = "Nothing is kept: the data folder cannot be used. `parlor config` says where it is.";
+            let _ = services.send(ServiceEvent::Trouble(words.to_owned()));
+            return;
+        };
+        let export = self.export;
+        tokio::task::spawn_blocking(move || {
+            store.serve(job, export, &mut |news| {
+                let _ = services.send(ServiceEvent::Store(Box::new(news)));
+            });
+            for trouble in store.take_troubles() {
+                let _ = services.send(ServiceEvent::Trouble(trouble));
+            }
+        });
     }
 
     /// Gives the log view the lines of these connections (`None`: of all) if they are other ones than at the last time.

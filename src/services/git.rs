@@ -26,7 +26,7 @@ pub fn read(folder: &Path) -> Option<GitInfo> {
 }
 
 /// The `.git` of a folder: a folder, or a file that names one (worktrees, submodules).
-fn git_dir_of(folder: &Path) -> Option<PathBuf> {
+pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let found = if git.is_dir() {
         git

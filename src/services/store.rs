@@ -24,11 +24,13 @@ mod legacy;
 mod manage;
 mod orphan;
 mod owner;
+mod pages;
 mod read;
 mod recorder;
 mod rows;
 mod schema;
 mod search;
+mod serve;
 mod track;
 mod write;
 
@@ -38,6 +40,7 @@ pub use read::ListFilter;
 pub use recorder::Recorder;
 pub use rows::{SessionRow, SessionState};
 pub use search::{Hit, Search};
+pub use serve::Export;
 
 #[cfg(test)]
 mod tests;
@@ -296,6 +299,11 @@ impl Store {
             thread::sleep(Duration::from_millis(5));
         }
         Ok(file)
+    }
+
+    /// Whether a mark is that of this process.
+    fn is_own(&self, token: &str) -> bool {
+        locked(&self.inner.owner).as_ref().is_some_and(|owner| owner.token == token)
     }
 
     /// The mark of this process beside the sessions that it has open.

@@ -37,6 +37,12 @@ pub(super) fn stamp(meta: &Metadata) -> FileStamp {
     }
 }
 
+/// What a file or folder is on its disk, whatever its name: device and inode.
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((std::os::unix::fs::MetadataExt::dev(&meta), std::os::unix::fs::MetadataExt::ino(&meta)))
+}
+
 /// Makes an open return at once where it would wait: a pipe without a writer.
 pub(super) fn never_wait(options: &mut OpenOptions) {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());

@@ -55,6 +55,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     let (context, takes_text) = match focus {
         Focus::Main | Focus::Browse | Focus::Search => return on_main_key(key, state, view, keymap),
         Focus::Picker => (Context::List, true),
+        Focus::Sessions => (Context::Sessions, true),
         Focus::Choice | Focus::Url => (Context::Choice, false),
         Focus::Queue => (Context::Queue, false),
         Focus::Help | Focus::Log => (Context::Text, true),
@@ -169,7 +170,7 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
 fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     if modals::takes_keys(state, now) {
         let takes_text = match user::focus(state) {
-            Focus::Picker | Focus::Help | Focus::Log | Focus::Line => true,
+            Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),
             Focus::Changes => user::line_input(state).is_some(),
             Focus::Main

@@ -11,6 +11,7 @@ mod help;
 mod inspect;
 mod permission;
 mod picker;
+mod sessions;
 mod sheet;
 mod small;
 
@@ -52,6 +53,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
             Modal::Attention(_) => attention::draw(scene, view, area, buf),
+            Modal::Sessions(dialog) => sessions::draw(scene, dialog, view, area, buf),
         };
     }
     let Some(ask) = scene.session.asks.front() else {
@@ -100,6 +102,7 @@ fn heading(modal: &Modal) -> String {
         Modal::Picker(picker) => text::one_line(&picker.title),
         Modal::Choice(choice) => text::one_line(&choice.title),
         Modal::Line(line) => text::one_line(&line.title),
+        Modal::Sessions(_) => "Sessions".to_owned(),
         Modal::Queue { .. } => "Queued prompts".to_owned(),
         Modal::Help { .. } => "Keys".to_owned(),
         Modal::Log { .. } => "Log of the wire".to_owned(),

@@ -97,7 +97,8 @@ impl<'a> Scene<'a> {
             let told = conn.info.as_ref().and_then(|info| info.title.as_deref().or(info.name.as_deref()));
             if conn.spec.name.is_empty() { told.unwrap_or("the agent") } else { &conn.spec.name }
         });
-        text::one_line(name.unwrap_or("the agent"))
+        let kept = self.session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.as_str());
+        text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
     }
 
     /// The model in force, in the agent's words.

@@ -210,6 +210,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, "the session could not be opened".to_owned());
             hinted(line, Context::Main, Action::RestartAgent, "tries again")
         }
+        SessionPhase::Ended { .. } if scene.session.ledger.reading.is_some() => {
+            let line = Line::from(scene.span(Role::Status, "only read, no agent runs"));
+            hinted(line, Context::Main, Action::RestartAgent, "starts it")
+        }
         SessionPhase::Ended { .. } if never_started(scene) => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} could not be started"));
             hinted(line, Context::Main, Action::OpenAgents, "chooses another")

@@ -49,6 +49,8 @@ pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
     wishes: Vec<Wish>,
+    /// How many items had been put in front of others.
+    inserted: usize,
     /// What there was when the reader left the end.
     news: News,
     item_count: usize,
@@ -270,6 +272,35 @@ impl TranscriptView {
         self.wishes.retain(|wish| !is_sideways(wish));
     }
 
+    /// Items were put in front of those that are read: what is read stays where it is on the screen.
+    fn follow_inserted(&mut self, inserted: usize) {
+        let by = inserted.saturating_sub(self.inserted);
+        self.inserted = inserted;
+        if by == 0 || self.item_count == 0 {
+            return;
+        }
+        self.cells.clear();
+        self.warm.clear();
+        self.spot = None;
+        self.clear_selection();
+        // The first item is the line above all of them, and stays the first.
+        let moved = |place: Place| match place.item {
+            0 => Place { item: by + 1, ..Place::default() },
+            item => Place { item: item + by, ..place },
+        };
+        if let Anchor::At(place) = self.anchor {
+            self.anchor = Anchor::At(moved(place));
+        }
+        self.last_top = moved(self.last_top);
+        self.news.shift(by);
+    }
+
+    /// Whether the reader is near the beginning of what is shown.
+    pub fn is_near_top(&self) -> bool {
+        const NEAR_ITEMS: u64 = 12;
+        self.visible.is_some_and(|(first, _)| first.0 <= NEAR_ITEMS)
+    }
+
     /// Lets go of drawings that are far from the screen.
     fn trim(&mut self) {
         let lines = 3 * self.height + 16;
@@ -333,6 +364,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
         view.clear_selection();
         view.heights.clear();
     }
+    view.follow_inserted(session.transcript.inserted());
     view.item_count = count;
     view.select.area = area;
     view.hold(look.now);

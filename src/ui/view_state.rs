@@ -47,6 +47,8 @@ pub struct ViewState {
     pub(super) composer: Composer,
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
+    /// The end of a session that is looked at before it is opened.
+    pub(super) preview: TranscriptView,
     pub(super) log: LogView,
     pub(super) asked: KeptBody,
     pub(super) changes: ChangesView,
@@ -169,6 +171,7 @@ impl ViewState {
             composer: Composer::default(),
             transcripts: BTreeMap::new(),
             dialog: DialogView::default(),
+            preview: TranscriptView::default(),
             changes: ChangesView::default(),
             log: LogView::default(),
             asked: KeptBody::default(),

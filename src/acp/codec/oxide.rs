@@ -112,6 +112,7 @@ pub(super) fn capabilities(told: &Object) -> AgentCapabilities {
     AgentCapabilities {
         can_resume: true,
         can_fork: told.get("session_fork").and_then(Value::as_bool).unwrap_or(false),
+        can_fork_at_turn: told.get("session_fork").and_then(Value::as_bool).unwrap_or(false),
         ..AgentCapabilities::default()
     }
 }

@@ -70,7 +70,7 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
     desk.fail(-32603, "no");
     assert_eq!(desk.state.listed.len(), 2);
-    assert_eq!(desk.state.flash.as_deref(), Some("Not deleted: no"));
+    assert_eq!(desk.state.flash.as_deref(), Some("The agent did not delete it: no"));
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
     assert_eq!(desk.state.listed, [listed("older")]);
 }

@@ -20,7 +20,7 @@ fn kept_session(desk: &mut Desk) -> KeptSession {
             Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
             Note::Draft(draft) => kept.draft = draft,
             Note::Queue(queue) => kept.queue = queue,
-            Note::Closed => {}
+            Note::Closed | Note::CameFrom { .. } => {}
         }
     }
     kept
@@ -99,7 +99,7 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
     assert_eq!(
         items(&again),
         [
-            "notice Info: What came before is kept, but not shown here: 7 events.",
+            "notice Info: 7 earlier events are kept. Scroll up to see them.",
             "user* \"go\"",
             "agent \"half an ans\"",
             "tool a Cancelled? \"do a\"",

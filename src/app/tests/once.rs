@@ -314,7 +314,7 @@ impl World {
             }
             Step::Fork(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::fork_session(state, key, now, fx));
+                self.flow(|state, now, fx| flow::fork_session(state, key, None, now, fx));
             }
             Step::Timer(session) => {
                 let key = self.session(session)?;

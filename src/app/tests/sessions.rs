@@ -97,7 +97,7 @@ fn what_is_not_advertised_is_never_called() {
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
     desk.flow(flow::list_sessions);
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "x".into(), now, fx));
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
@@ -216,14 +216,17 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     let mut desk = Desk::running();
     desk.update(says("so far")).end_turn(StopReason::EndTurn);
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx)).expect_sent("call fork s");
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx)).expect_sent("call fork s");
     desk.agent(AgentEvent::Update("copy".into(), says("welcome")));
     desk.open("copy");
     let copy = &desk.state.sessions[&desk.state.active];
-    assert_eq!(digest(copy), "ready · idle\nuser* \"go\"\nagent \"so far\"\nagent \"welcome\" …");
+    assert_eq!(
+        digest(copy),
+        "ready · idle\nuser* \"go\"\nagent \"so far\"\nnotice Info: This is a copy of: go\nagent \"welcome\" …"
+    );
     assert_eq!(copy.id, Some("copy".into()));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
     let key = desk.state.active;
     desk.flow(|state, now, fx| flow::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
     assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
@@ -235,7 +238,7 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
 #[test]
 fn a_copy_that_fails_answers_what_was_asked_of_it() {
     let mut desk = Desk::ready();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, now, fx));
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
     desk.agent(AgentEvent::Ask(
         AskId(1),
         Box::new(Ask::Permission(PermissionAsk {

@@ -25,6 +25,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
             | Action::OpenConnection
             | Action::OpenAgents
             | Action::OpenSessions
+            | Action::SearchSessions
             | Action::OpenModes
             | Action::OpenModels
             | Action::OpenOptions
@@ -45,10 +46,6 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
         Action::OpenAgents => unless(!state.setup.agents.is_empty(), "No agent is known."),
-        Action::OpenSessions => unless(
-            can.can_list || state.sessions.len() > 1,
-            "The agent cannot list its sessions, and this one is the only one here.",
-        ),
         Action::CloseSession => unless(
             app_tabs::tabs(state).count() > 1,
             "This is the only tab. Open another one first, or quit.",
@@ -59,7 +56,15 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
-        Action::RenameSession => unless(can.can_set_title && is_named, "The agent keeps no titles."),
+        Action::RenameSession => {
+            unless(is_named || session.ledger.reading.is_some(), "There is no session to be named yet.")
+        }
+        Action::HandOver | Action::ExportSession => {
+            unless(session.turn_count > 0, "Nothing was said in this session yet.")
+        }
+        Action::LoadEarlier => {
+            unless(session.ledger.earlier.is_some(), "All that is kept of this session is shown.")
+        }
         Action::OpenModes | Action::NextMode => {
             unless(mode_option(session).is_some() || has_modes(session), "The agent offers no modes.")
         }
@@ -77,7 +82,8 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::OpenConnection => unless(session.conn.is_some(), "No agent has been started."),
         Action::SendAgain => unless(session.failed_prompt.is_some(), "No prompt has failed."),
         Action::RestartAgent => unless(
-            session.conn.is_some() && session.phase != SessionPhase::NoAgent,
+            (session.conn.is_some() && session.phase != SessionPhase::NoAgent)
+                || session.ledger.reading.is_some(),
             "No agent has been started.",
         ),
         Action::ForceStop => unless(is_agent_alive(state), "No agent is running."),
@@ -181,7 +187,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::OpenAttention => attention::open(state, now, fx),
         Action::OpenAgents => picker::open_agents(state),
-        Action::OpenSessions => sessions::open(state, now, fx),
+        Action::OpenSessions => sessions::open(state, false, now, fx),
+        Action::SearchSessions => sessions::open(state, true, now, fx),
+        Action::ExportSession => sessions::export_shown(state, fx),
+        Action::HandOver if state.active_session().is_some_and(|session| session.ledger.has_forgotten) => {
+            flow::tell_agent(state, key, fx);
+        }
+        Action::HandOver => picker::open_hand_over(state, fx),
+        Action::LoadEarlier => flow::load_earlier(state, key, fx),
         Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),
@@ -207,7 +220,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::OpenQueue => queue::open(state, fx),
         Action::NewSession => flow::new_session(state, now, fx),
-        Action::ForkSession => flow::fork_session(state, key, now, fx),
+        Action::ForkSession => sessions::fork_session(state, key, now, fx),
         Action::RenameSession => line_dialog::open_title(state, key),
         Action::SendAgain => flow::send_again(state, key, now, fx),
         Action::RestartAgent => flow::restart_agent(state, key, now, fx),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand, flow};
-use crate::model::{Action, LineEdit, Target};
+use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::{leave, moved, on_action, open};
 
@@ -130,5 +130,18 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::DeleteSession(id) => flow::delete_session(state, id.clone(), fx),
+        ChoiceOutcome::DeleteKept { uid, listed } => {
+            fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));
+            if let Some(id) = listed {
+                flow::delete_session(state, id.clone(), fx);
+            }
+        }
+        ChoiceOutcome::GoOnIn(key, folder) => flow::go_on_in(state, *key, folder.clone(), fx),
+        ChoiceOutcome::Export(uid, form) => {
+            let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+            fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
+        }
+        ChoiceOutcome::Fork(key, at) => flow::fork_session(state, *key, *at, now, fx),
+        ChoiceOutcome::TellAgent(key) => flow::tell_agent(state, *key, fx),
     }
 }

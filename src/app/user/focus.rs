@@ -16,6 +16,8 @@ pub enum Focus {
     Search,
     /// A list with a filter.
     Picker,
+    /// The sessions.
+    Sessions,
     /// A few ways to go on.
     Choice,
     /// The prompts that wait.
@@ -46,6 +48,7 @@ pub enum Focus {
 pub fn focus(state: &State) -> Focus {
     match state.modals.last() {
         Some(Modal::Picker(_)) => Focus::Picker,
+        Some(Modal::Sessions(_)) => Focus::Sessions,
         Some(Modal::Choice(_)) => Focus::Choice,
         Some(Modal::Queue { .. }) => Focus::Queue,
         Some(Modal::Help { .. }) => Focus::Help,
@@ -91,6 +94,7 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
         Some(Modal::Help { filter } | Modal::Log { filter }) => Some(filter),
         Some(Modal::Changes(dialog)) => dialog.is_filtering.then_some(&dialog.filter),
         Some(Modal::Line(dialog)) => Some(&dialog.input),
+        Some(Modal::Sessions(dialog)) => Some(&dialog.filter),
         None if focus(state) == Focus::Form => {
             let form = state.ask_view.form.as_ref().filter(|form| !form.is_review)?;
             let field = form.fields.get(state.ask_view.selected)?;

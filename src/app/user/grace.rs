@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{attention, first_ask, leave, on_ask_shown, picker};
+use super::{attention, first_ask, leave, on_ask_shown};
 
 /// Input must have been quiet for this long.
 const QUIET: Duration = Duration::from_millis(400);
@@ -64,7 +64,6 @@ pub fn on_input(state: &mut State, now: Instant) {
 pub fn settle(state: &mut State, now: Instant) {
     attention::settle(state);
     on_ask_shown(state, now);
-    picker::settle_note(state);
     leave::settle_question(state);
     let is_covered = !matches!(state.modals.last(), None | Some(Modal::Attention(_)));
     if let Some(Modal::Picker(picker)) = state.modals.last_mut()

@@ -3,20 +3,36 @@
 use std::time::Instant;
 
 use crate::app::{Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
-use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey};
+use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{composer, queue, say};
+use super::{composer, queue, say, sessions};
 
 /// Asks for a session's title.
 pub fn open_title(state: &mut State, key: SessionKey) {
     let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
     state.modals.push(Modal::Line(LineDialog {
         title: "Rename the session".to_owned(),
-        help: "The agent keeps the title in its list of sessions.".to_owned(),
+        help: if state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title) {
+            "parlor keeps the title, and the agent has it in its own list too.".to_owned()
+        } else {
+            "parlor keeps the title. The agent takes none.".to_owned()
+        },
         input: LineInput::new(&title),
         is_secret: false,
         problem: None,
         purpose: LinePurpose::Title(key),
+    }));
+}
+
+/// Asks for the title of a session that is not open.
+pub fn open_kept_title(state: &mut State, uid: &str, title: &str) {
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Rename the session".to_owned(),
+        help: "parlor keeps the title. The agent is not told, because the session is not open.".to_owned(),
+        input: LineInput::new(title),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::KeptTitle(uid.to_owned()),
     }));
 }
 
@@ -73,12 +89,19 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
     let text = dialog.input.text.trim().to_owned();
     match dialog.purpose.clone() {
-        LinePurpose::Title(_) | LinePurpose::QueuedPrompt { .. } if text.is_empty() => {
+        LinePurpose::Title(_) | LinePurpose::KeptTitle(_) | LinePurpose::QueuedPrompt { .. }
+            if text.is_empty() =>
+        {
             dialog.problem = Some("Type something, or press Escape to leave it as it was.".to_owned());
         }
         LinePurpose::Title(key) => {
             state.modals.pop();
             flow::set_title(state, key, text, now, fx);
+            sessions::on_sessions_listed(state);
+        }
+        LinePurpose::KeptTitle(uid) => {
+            state.modals.pop();
+            fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
         }
         LinePurpose::QueuedPrompt { place, before } => {
             state.modals.pop();

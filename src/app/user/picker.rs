@@ -8,13 +8,11 @@ use std::time::Instant;
 use crate::app::tabs::open_dialog;
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, flow};
 use crate::model::{
-    Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, Purpose, SessionId,
-    SessionKey,
+    Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SessionKey,
 };
 
 use super::{
-    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, rows, say, sessions,
-    tabs,
+    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, rows, say, tabs,
 };
 
 /// Rows that a page key moves by.
@@ -61,46 +59,16 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
     picker
 }
 
-/// A page of `state.listed` came: fills the picker of sessions, if it is open.
-pub fn on_sessions_listed(state: &mut State) {
-    let fresh = rows::sessions(state);
-    for modal in &mut state.modals {
-        if let Modal::Picker(picker) = modal
-            && picker.kind == PickerKind::Session
-        {
-            let marked = marked_row(picker).map(|row| row.value.clone());
-            picker.rows.clone_from(&fresh);
-            refilter(picker);
-            let place = picker
-                .matches
-                .iter()
-                .position(|row| picker.rows.get(*row).map(|row| &row.value) == marked.as_ref());
-            picker.selected = place.unwrap_or(0);
-        }
-    }
-}
-
-/// Says under the sessions whether more of them may come; the agent's answer, good or bad, ends the waiting.
-pub fn settle_note(state: &mut State) {
-    let Some(Modal::Picker(picker)) = state.modals.last() else { return };
-    if picker.kind != PickerKind::Session {
+/// The picker of agents that the shown conversation can be handed over to.
+pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
+    if state.active_session().is_none_or(|session| session.turn_count == 0) {
+        say(state, "There is nothing to hand over yet.", fx);
         return;
     }
-    let is_asking = state
-        .conn_of(state.active)
-        .is_some_and(|conn| conn.open_calls.values().any(|tag| tag.purpose == Purpose::ListSessions));
-    let can_list = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list);
-    let note = match (is_asking, state.listed.is_empty()) {
-        (true, _) => Some("Asking the agent for its sessions."),
-        (false, true) if !can_list => Some("The agent keeps no list of sessions."),
-        (false, true) => Some("The agent told of no sessions."),
-        (false, false) => None,
-    };
-    if picker.note.as_deref() != note
-        && let Some(Modal::Picker(picker)) = state.modals.last_mut()
-    {
-        picker.note = note.map(str::to_owned);
-    }
+    let mut picker = new(PickerKind::HandOver, "Hand this conversation over to", rows::agents(state));
+    picker.note =
+        Some("A new session begins. Its first prompt tells the agent this conversation.".to_owned());
+    push(state, picker);
 }
 
 /// A picker with these rows; the one in force is marked.
@@ -150,12 +118,6 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::ToggleChoice => {
             on_filter(state, &LineEdit::Insert(" ".to_owned()), fx);
-            return true;
-        }
-        Action::Remove if picker.kind == PickerKind::Session => {
-            if let Some(row) = marked_row(picker).cloned() {
-                sessions::remove(state, &row.value, &row.label, fx);
-            }
             return true;
         }
         Action::Left | Action::Right => {
@@ -229,7 +191,6 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 session.only = only;
             }
         }
-        (_, PickerValue::Open(key)) => flow::show_session(state, key, now, fx),
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
         (
@@ -257,8 +218,11 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.setup.theme.clone_from(&name);
             fx.push(Effect::SetTheme(name));
         }
-        (PickerKind::Session, PickerValue::Id(id)) => {
-            flow::open_session(state, SessionId::from(id), now, fx);
+        (PickerKind::HandOver, PickerValue::Id(name)) => {
+            let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
+            if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
+                flow::hand_over(state, key, spec, now, fx);
+            }
         }
         (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
     }

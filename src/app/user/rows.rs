@@ -1,7 +1,7 @@
 //! The rows of each picker, made from the state.
 
-use crate::app::{ItemBody, MessagePart, PickerRow, PickerValue, Session, State, call};
-use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, Role, SessionInfo};
+use crate::app::{PickerRow, PickerValue, State};
+use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
 
 use super::commands;
 
@@ -111,74 +111,6 @@ pub fn themes(state: &State) -> Vec<PickerRow> {
     state.setup.themes.iter().map(|name| id_row(name, name, None, *name == state.setup.theme)).collect()
 }
 
-/// Sessions that are open here, each with its subagents behind it, then the others that the agent listed.
-pub fn sessions(state: &State) -> Vec<PickerRow> {
-    let open = |session: &Session| PickerRow {
-        value: PickerValue::Open(session.key),
-        label: match session.parent {
-            Some(_) => format!("  subagent · {}", session_title(session)),
-            None => session_title(session),
-        },
-        detail: session.place.cwd.display().to_string(),
-        right: open_state(session).to_owned(),
-        group: Some("Open here".to_owned()),
-        is_current: session.key == state.active,
-    };
-    let mut here: Vec<&Session> = state.sessions.values().collect();
-    here.sort_by_key(|session| (call::root_of(state, session.key), session.key));
-    let conn = state.active_session().and_then(|session| session.conn);
-    let is_open = |info: &SessionInfo| {
-        state.sessions.values().any(|session| session.conn == conn && session.id.as_ref() == Some(&info.id))
-    };
-    let kept = |info: &SessionInfo| PickerRow {
-        right: info.updated_at.as_deref().map(short_time).unwrap_or_default(),
-        group: Some("Kept by the agent".to_owned()),
-        ..id_row(
-            info.id.as_str(),
-            info.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or("Untitled"),
-            Some(&info.cwd.display().to_string()),
-            false,
-        )
-    };
-    let kept = state.listed.iter().filter(|info| !is_open(info)).map(kept);
-    here.into_iter().map(open).chain(kept).collect()
-}
-
-/// What a session is called: its title, else its first prompt, else that it is new.
-pub fn session_title(session: &Session) -> String {
-    title_of(session).unwrap_or_else(|| "New session".to_owned())
-}
-
-/// A session's title, else its first prompt.
-pub fn title_of(session: &Session) -> Option<String> {
-    let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let first = || {
-        session.transcript.items().iter().find_map(|item| match &item.body {
-            ItemBody::Message(message) if message.role == Role::User => {
-                message.parts.iter().find_map(|part| match part {
-                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
-                    MessagePart::Block(_) => None,
-                })
-            }
-            _ => None,
-        })
-    };
-    title.or_else(first).map(str::to_owned)
-}
-
-/// What goes on in a session, where that matters to the choice.
-fn open_state(session: &Session) -> &'static str {
-    if !session.asks.is_empty() {
-        "waits for you"
-    } else if session.turn.is_running() {
-        "working"
-    } else if session.has_background_news {
-        "news"
-    } else {
-        ""
-    }
-}
-
 /// Ways to sign in to an agent.
 pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
@@ -223,15 +155,5 @@ fn value_of(option: &ConfigOption) -> String {
             let chosen = choices.iter().find(|choice| choice.value == *current);
             chosen.map_or(current, |choice| &choice.name).clone()
         }
-    }
-}
-
-/// `2026-11-20T14:03:22Z` is shown as `2026-11-20 14:03`; what has another form is shown as it came.
-fn short_time(text: &str) -> String {
-    match text.split_once('T') {
-        Some((date, time)) if date.len() == 10 => {
-            format!("{date} {}", time.chars().take(5).collect::<String>())
-        }
-        _ => text.to_owned(),
     }
 }

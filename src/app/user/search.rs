@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::app::search::{Hit, Search, hits, texts};
-use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
+use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand, flow};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
 use super::{items, say};
@@ -95,6 +95,13 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());
+    // What is searched for may stand in what is kept, but not shown.
+    if search.is_without_hits() && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading)
+    {
+        let key = session.key;
+        flow::load_earlier(state, key, fx);
+        return;
+    }
     if search.is_pending() && !search.is_timed {
         search.is_timed = true;
         let after = if search.is_complete() { CHANGED_AFTER } else { Duration::ZERO };
@@ -139,7 +146,13 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
         say(state, "Search for something first.", fx);
         return;
     };
+    let was_at_first = search.is_at_first();
     step(search);
+    // Before the first hit there may be more in what is not shown yet.
+    if was_at_first && search.is_at_last() && session.ledger.earlier.is_some() {
+        let key = session.key;
+        flow::load_earlier(state, key, fx);
+    }
     reveal(state, fx);
 }
 

@@ -1,38 +1,238 @@
-//! The list of sessions: those open here and those that the agent keeps, and what can be done with them.
+//! The dialog of sessions: keys, and what can be done with the marked one.
+//!
+//! Not its duty: what stands in it (`modal::sessions`), doing it (`flow`).
+//! Invariants: nothing is closed or deleted without a yes, and the question says what goes where; what the agent
+//! does not offer is not asked of it.
 
 use std::time::Instant;
 
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, PickerValue, State, flow};
-use crate::model::{SessionId, SessionKey};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort,
+    State, TextSearch, flow, read_search, session_title,
+};
+use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
-use super::{picker, rows, say};
+use super::{dialogs, leave, line_dialog, moved, picker, say};
 
-/// Opens the list, and asks the agent for its part of it if it can tell.
-pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+
+/// Opens the list, or the full-text search, and asks store and agent for what they know.
+pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Sessions(_)) = state.modals.last() {
+        toggle_search(state, fx);
+        return;
+    }
+    state.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
     state.listed.clear();
+    let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
+    dialog.serial = flow::list_kept(state, fx);
+    dialog.text = is_search.then(TextSearch::default);
+    dialog.join(state);
+    state.modals.push(Modal::Sessions(Box::new(dialog)));
     if state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list) {
         flow::list_sessions(state, now, fx);
     }
-    let sessions = picker::new(PickerKind::Session, "Sessions", rows::sessions(state));
-    picker::push(state, sessions);
+    preview(state, fx);
 }
 
-/// Asks whether the marked session is to go: closed if it is open here, deleted if the agent keeps it.
-pub fn remove(state: &mut State, value: &PickerValue, label: &str, fx: &mut Vec<Effect>) {
-    match value {
-        PickerValue::Open(key) => ask_close(state, *key, fx),
-        PickerValue::Id(id) => {
-            if state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_delete) {
-                ask_delete(state, SessionId::from(id.clone()), label);
-            } else {
-                say(state, "The agent cannot delete sessions.", fx);
-            }
+/// What is open here, or what the agent listed, changed.
+pub fn on_sessions_listed(state: &mut State) {
+    let mut modals = std::mem::take(&mut state.modals);
+    for modal in &mut modals {
+        if let Modal::Sessions(dialog) = modal {
+            dialog.join(state);
         }
-        PickerValue::Action(_)
-        | PickerValue::Copy(_)
-        | PickerValue::Item(_)
-        | PickerValue::Only(_)
-        | PickerValue::Target(_) => {}
+    }
+    state.modals = modals;
+}
+
+/// The line of the dialog changes.
+pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    if !dialog.filter.apply(edit) {
+        return;
+    }
+    if dialog.text.is_some() {
+        search(state, fx);
+    } else {
+        dialog.refilter();
+        preview(state, fx);
+    }
+}
+
+/// Actions in the dialog. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+    match action {
+        Action::Choose(digit) => on_line(state, &LineEdit::Insert(digit.to_string()), fx),
+        Action::ToggleChoice => on_line(state, &LineEdit::Insert(" ".to_owned()), fx),
+        Action::Left | Action::Right => {
+            dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+        }
+        Action::Accept => accept(state, true, now, fx),
+        Action::ReadSession => accept(state, false, now, fx),
+        Action::OpenSessions => leave::close_top(state, fx),
+        Action::SearchSessions => toggle_search(state, fx),
+        Action::NextScope => {
+            dialog.scope = match dialog.scope {
+                Scope::Folder => Scope::Repository,
+                Scope::Repository => Scope::All,
+                Scope::All => Scope::Folder,
+            };
+            dialog.refilter();
+            preview(state, fx);
+        }
+        Action::NextSort => {
+            dialog.sort = match dialog.sort {
+                Sort::Time => Sort::Name,
+                Sort::Name => Sort::Agent,
+                Sort::Agent => Sort::Folder,
+                Sort::Folder => Sort::Time,
+            };
+            on_sessions_listed(state);
+            preview(state, fx);
+        }
+        Action::Remove => remove(state, now, fx),
+        Action::CloseSession => close_marked(state, now, fx),
+        Action::RenameSession => rename(state, fx),
+        Action::ForkSession => fork(state, now, fx),
+        Action::ExportSession => export(state, fx),
+        Action::HandOver => hand_over(state, now, fx),
+        _ => return walk(state, action, fx),
+    }
+    true
+}
+
+/// Moves the mark.
+fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+    let (place, count) = match &dialog.text {
+        Some(text) => (text.selected, text.hits.len()),
+        None => (dialog.selected, dialog.matches.len()),
+    };
+    let last = count.saturating_sub(1);
+    let new = match action {
+        Action::Up | Action::PreviousField => place.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if place >= last => 0,
+        Action::Down | Action::NextField => place + 1,
+        Action::PageUp => moved(place, -PAGE_ROWS, count),
+        Action::PageDown => moved(place, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(place, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(place) => moved(usize::from(place), 0, count),
+        _ => return dialogs::scroll_body(action, fx),
+    };
+    match &mut dialog.text {
+        Some(text) => text.selected = new,
+        None => dialog.selected = new,
+    }
+    if new != place {
+        preview(state, fx);
+    }
+    true
+}
+
+/// Names, or what was said.
+fn toggle_search(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    if dialog.text.take().is_none() {
+        dialog.text = Some(TextSearch::default());
+        search(state, fx);
+    } else {
+        dialog.refilter();
+        preview(state, fx);
+    }
+}
+
+fn search(state: &mut State, fx: &mut Vec<Effect>) {
+    state.next.store += 1;
+    let serial = state.next.store;
+    let here = state.setup.folder.clone();
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    let Some(text) = &mut dialog.text else { return };
+    let search = read_search(&dialog.filter.text, &here);
+    text.serial = serial;
+    text.is_running = !search.words.is_empty();
+    if text.is_running {
+        fx.push(Effect::Store(StoreJob::Search { serial, search }));
+    } else {
+        text.hits.clear();
+    }
+}
+
+/// Asks for the end of the marked session, to be looked at.
+fn preview(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    let uid = match &dialog.text {
+        Some(_) => None,
+        None => dialog.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
+    };
+    let Some(uid) = uid.map(str::to_owned) else {
+        dialog.preview = None;
+        return;
+    };
+    if dialog.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
+        dialog.preview = Some(Preview { uid: uid.clone(), session: None });
+        fx.push(Effect::Store(StoreJob::Preview { uid }));
+    }
+}
+
+/// Looks again which session is to be looked at, once rows came.
+pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Sessions(dialog)) = state.modals.last()
+        && dialog.preview.is_none()
+        && dialog.text.is_none()
+        && dialog.marked().is_some_and(|row| row.open.is_none() && row.kept.is_some())
+    {
+        preview(state, fx);
+    }
+}
+
+/// Opens the marked session, or shows the marked place.
+fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+    if dialog.text.is_some() {
+        if let Some(hit) = dialog.marked_hit().cloned() {
+            state.modals.pop();
+            // A place is looked up to be read; a key goes on from there.
+            flow::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
+        }
+        return;
+    }
+    let Some(row) = dialog.marked().cloned() else { return };
+    state.modals.pop();
+    if let Some(open) = &row.open {
+        flow::show_session(state, open.key, now, fx);
+        if takes {
+            flow::start_reading(state, open.key, fx);
+        }
+    } else if let Some(kept) = &row.kept {
+        flow::open_kept(state, &kept.uid, takes, None, now, fx);
+    } else if let Some(info) = &row.listed {
+        if takes {
+            flow::open_session(state, info.id.clone(), now, fx);
+        } else {
+            say(state, "parlor has kept nothing of this session, so only its agent can show it.", fx);
+        }
+    }
+}
+
+/// Asks whether the marked session is to go: closed if it is open here, else deleted.
+fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    if row.open.is_some() {
+        close_marked(state, now, fx);
+    } else {
+        ask_delete(state, &row, fx);
+    }
+}
+
+fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => close(state, open.key, now, fx),
+        None => say(state, "This session is not open here.", fx),
     }
 }
 
@@ -58,25 +258,51 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         say(state, "A subagent's session goes with the session that it works for.", fx);
         return;
     }
-    let mut body = vec![rows::session_title(session)];
+    let mut body = vec![session_title(session)];
     if session.turn.is_running() {
         body.push("Its turn is running and will be cancelled.".to_owned());
     }
     let can_come_back =
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
-    body.push(if state.setup.keeps_sessions {
+    let is_kept = state.setup.keeps_sessions
+        || session.ledger.keeping.kept_as.is_some()
+        || session.ledger.reading.is_some();
+    body.push(if is_kept {
         "It is kept: parlor can go on with it later.".to_owned()
     } else if can_come_back {
         "The agent keeps it: it can be opened again from the list.".to_owned()
     } else {
-        "What stands in it is gone then: this agent does not bring it back.".to_owned()
+        "Nothing was said in it, so nothing of it is kept.".to_owned()
     });
     ask(state, "Close this session?", body, "Close it", ChoiceOutcome::CloseSession(key));
 }
 
-fn ask_delete(state: &mut State, id: SessionId, label: &str) {
-    let body = vec![label.to_owned(), "The agent takes it off its list. This cannot be undone.".to_owned()];
-    ask(state, "Delete this session?", body, "Delete it", ChoiceOutcome::DeleteSession(id));
+fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
+    let can_delete = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_delete);
+    let agent = state.conn_of(state.active).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+    let listed: Option<SessionId> = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| can_delete);
+    let mut body = vec![row.name().to_owned()];
+    let outcome = match (row.uid(), &listed) {
+        (None, None) if row.listed.is_some() => {
+            say(state, "Only the agent has this session, and it cannot delete sessions.", fx);
+            return;
+        }
+        (None, None) => return,
+        (None, Some(id)) => {
+            body.push(format!("{agent} takes it off its list. This cannot be undone."));
+            ChoiceOutcome::DeleteSession(id.clone())
+        }
+        (Some(uid), _) => {
+            body.push("parlor deletes all that it kept of it. This cannot be undone.".to_owned());
+            body.push(match (&listed, row.agent()) {
+                (Some(_), _) => format!("{agent} takes it off its own list too."),
+                (None, "") => "The agent may still have its own record of it.".to_owned(),
+                (None, name) => format!("{name} may still have its own record of it."),
+            });
+            ChoiceOutcome::DeleteKept { uid: uid.to_owned(), listed }
+        }
+    };
+    ask(state, "Delete this session?", body, "Delete it", outcome);
 }
 
 fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: ChoiceOutcome) {
@@ -90,4 +316,107 @@ fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: C
         selected: 1,
         opened_by_itself: None,
     }));
+}
+
+fn rename(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    match (&row.open, row.uid()) {
+        (Some(open), _) => line_dialog::open_title(state, open.key),
+        (None, Some(uid)) => line_dialog::open_kept_title(state, uid, row.name()),
+        (None, None) => say(state, "Open the session first: only its agent has it.", fx),
+    }
+}
+
+fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => {
+            state.modals.pop();
+            fork_session(state, open.key, now, fx);
+        }
+        None => say(state, "Open the session first: its agent copies it.", fx),
+    }
+}
+
+/// Copies a session. Where the agent can copy up to a turn and an earlier one is marked, it is asked which is meant.
+pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
+    let marked = state.sessions.get(&key).and_then(|session| {
+        let turn = session.transcript.get(session.selected?)?.turn;
+        (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
+    });
+    let Some((turn, last)) = marked.filter(|_| can_branch) else {
+        flow::fork_session(state, key, None, now, fx);
+        return;
+    };
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Copy this session".to_owned(),
+        body: vec!["The copy goes on by itself; this session stays as it is.".to_owned()],
+        choices: vec![
+            Choice {
+                label: format!("Up to the marked turn ({turn} of {last})"),
+                outcome: ChoiceOutcome::Fork(key, Some(turn)),
+            },
+            Choice { label: "All of it".to_owned(), outcome: ChoiceOutcome::Fork(key, None) },
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+fn export(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    match row.uid() {
+        Some(uid) => ask_export(state, uid, row.name()),
+        None => say(state, "parlor has kept nothing of this session yet.", fx),
+    }
+}
+
+/// Exports the shown session.
+pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let reading = session.ledger.reading.as_ref().map(|reading| reading.uid.clone());
+    match session.ledger.keeping.kept_as.clone().or(reading) {
+        Some(uid) => {
+            let name = session_title(session);
+            ask_export(state, &uid, &name);
+        }
+        None => say(state, "parlor has kept nothing of this session yet.", fx),
+    }
+}
+
+fn ask_export(state: &mut State, uid: &str, name: &str) {
+    let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let choice = |label: &str, form| Choice {
+        label: label.to_owned(),
+        outcome: ChoiceOutcome::Export(uid.to_owned(), form),
+    };
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Export this session".to_owned(),
+        body: vec![name.to_owned(), format!("The file is written to {}.", folder.display())],
+        choices: vec![
+            choice("Markdown, to be read", ExportForm::Markdown),
+            choice("JSON with all events, to be imported elsewhere", ExportForm::Json),
+            choice("HTML, one page that needs nothing else", ExportForm::Html),
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => {
+            state.modals.pop();
+            flow::show_session(state, open.key, now, fx);
+            picker::open_hand_over(state, fx);
+        }
+        None => say(state, "Open or read the session first, then hand it over.", fx),
+    }
+}
+
+fn marked(state: &State) -> Option<SessionEntry> {
+    match state.modals.last() {
+        Some(Modal::Sessions(dialog)) if dialog.text.is_none() => dialog.marked().cloned(),
+        _ => None,
+    }
 }

@@ -1,6 +1,5 @@
 //! Builders for the tests of the user's side: a state with a ready session, and keys with a clock.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,9 +8,9 @@ use crate::app::{
     SessionPhase, Setup, State, Turn, ViewCommand,
 };
 use crate::model::{
-    Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, CallTag, ConnId,
-    ElicitationAsk, ElicitationMode, FieldKind, FileJob, FileOp, FormField, ItemId, LineEdit, PermissionAsk,
-    PermissionKind, PermissionOption, SessionId, ToolCallPatch,
+    Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, ConnId, ElicitationAsk,
+    ElicitationMode, FieldKind, FileJob, FileOp, FormField, ItemId, LineEdit, PermissionAsk, PermissionKind,
+    PermissionOption, SessionId, ToolCallPatch,
 };
 
 use super::{on_action, on_draft, on_input, on_line, settle, takes_input};
@@ -62,10 +61,6 @@ impl Rig {
     pub fn session(&mut self) -> &mut Session {
         let active = self.state.active;
         self.state.sessions.get_mut(&active).expect("there is an active session")
-    }
-
-    pub fn open_calls(&mut self) -> &mut BTreeMap<u64, CallTag> {
-        &mut self.state.conns.get_mut(&CONN).expect("the connection is there").open_calls
     }
 
     pub fn run_turn(&mut self) -> &mut Self {

@@ -12,4 +12,5 @@ mod lists;
 mod open;
 mod pickers;
 mod search;
+mod sessions;
 mod validate;

@@ -1,13 +1,13 @@
 //! Sessions as files: Markdown to be read, JSON to be imported again.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::page::{self, Call, Piece};
 use super::{Format, html, time, write_file};
-use crate::model::Record;
+use crate::model::{ExportForm, Record};
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
 use crate::ui::text::sanitize;
 
@@ -79,6 +79,27 @@ pub fn export(store: &Store, id: &str, format: Format, output: Option<&Path>) ->
     let Some(output) = output else { return Ok(text) };
     write_file(output, &text)?;
     Ok(format!("Written to {}.\n", output.display()))
+}
+
+/// Exports a session to a new file in a folder, and gives its path. Errors are for the user.
+pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) -> Result<PathBuf, String> {
+    let (format, extension) = match form {
+        ExportForm::Markdown => (Format::Markdown, "md"),
+        ExportForm::Json => (Format::Json, "json"),
+        ExportForm::Html => (Format::Html, "html"),
+    };
+    // What is there already stays.
+    let free = (1..1000)
+        .map(|number| match number {
+            1 => folder.join(format!("parlor-{uid}.{extension}")),
+            _ => folder.join(format!("parlor-{uid}-{number}.{extension}")),
+        })
+        .find(|path| !path.exists());
+    let Some(path) = free else { return Err(format!("{} holds too many exports.", folder.display())) };
+    match export(store, uid, format, Some(&path)) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(format!("{error:#}")),
+    }
 }
 
 /// All events with the session's head.

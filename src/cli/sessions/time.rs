@@ -1,9 +1,9 @@
 //! Times for people: how long ago, and what they write.
 
 use anyhow::bail;
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -13,22 +13,7 @@ pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// A time as it stands in lists: how long ago if that is less than a week, else the date.
-pub fn ago(at_ms: i64, now_ms: i64) -> String {
-    let past = now_ms.saturating_sub(at_ms);
-    match past {
-        ..60_000 => "just now".to_owned(),
-        60_000..HOUR_MS => format!("{} min ago", past / 60_000),
-        HOUR_MS..DAY_MS => format!("{} h ago", past / HOUR_MS),
-        DAY_MS..604_800_000 => format!("{} d ago", past / DAY_MS),
-        _ => local(at_ms).map_or_else(String::new, |at| at.strftime("%Y-%m-%d").to_string()),
-    }
-}
-
-/// A time in whole, in the user's zone.
-pub fn full(at_ms: i64) -> String {
-    local(at_ms).map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
-}
+pub use crate::services::when::{ago, full};
 
 /// A time for programs: RFC 3339 in UTC.
 pub fn rfc3339(at_ms: i64) -> String {
@@ -52,8 +37,4 @@ pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
         Some(number) if unit_ms > 0 => Ok(now_ms.saturating_sub(i64::from(number).saturating_mul(unit_ms))),
         _ => bail!("{text} is no time; write a date like 2026-01-31, or 12h, 30d, 8w"),
     }
-}
-
-fn local(at_ms: i64) -> Option<Zoned> {
-    Some(Timestamp::from_millisecond(at_ms).ok()?.to_zoned(TimeZone::system()))
 }

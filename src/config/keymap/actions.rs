@@ -108,10 +108,14 @@ actions! {
     NextMode, "next-mode", true, "Take the next mode";
     OpenOptions, "open-options", true, "Change the agent's options";
     OpenAgents, "open-agents", true, "Choose an agent";
-    OpenSessions, "open-sessions", true, "Show, open, close or delete a session";
+    OpenSessions, "open-sessions", true, "Show, open, name, close or delete a session";
+    SearchSessions, "search-sessions", true, "Search all that was said and done in all sessions";
     NewSession, "new-session", true, "Start a new session with this agent, in a tab";
     ForkSession, "fork-session", true, "Fork this session";
     RenameSession, "rename-session", true, "Rename this session";
+    ExportSession, "export-session", true, "Write this session to a file";
+    HandOver, "hand-over", true, "Hand this conversation over to another agent";
+    LoadEarlier, "load-earlier", true, "Show earlier parts of this session";
     ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
     CloseSession, "close-session", true, "Close this session and its tab";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
@@ -133,6 +137,9 @@ actions! {
 
     NextHunk, "next-hunk", false, "The next changed place";
     PreviousHunk, "previous-hunk", false, "The changed place before";
+    ReadSession, "read-session", false, "Read the marked session without its agent";
+    NextScope, "next-scope", false, "This folder, its repository, or all";
+    NextSort, "next-sort", false, "Sort by time, name, agent or folder";
     Filter, "filter", false, "Filter by words";
 
     Up, "up", false, "Up";

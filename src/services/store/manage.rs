@@ -36,6 +36,24 @@ impl Store {
         })
     }
 
+    /// Gives a session a title of the user's own. Fails while another parlor has it open.
+    pub fn rename(&self, uid: &str, title: &str) -> Result<(), StoreError> {
+        self.with_faults(|conn| {
+            let sql = |error: rusqlite::Error| db::fault(&error);
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+            let Some((id, row)) = rows::by_uid(&change, uid).map_err(sql)? else {
+                return Err(Fault::NoSession(uid.to_owned()));
+            };
+            if let Some(pid) = self.open_in(&row) {
+                return Err(Fault::InUse(pid));
+            }
+            change
+                .execute("UPDATE sessions SET title = ?2, own_title = 1 WHERE id = ?1", params![id, title])
+                .map_err(sql)?;
+            change.commit().map_err(sql)
+        })
+    }
+
     /// Gives the space of what was deleted back to the disk. Takes a while with a large file.
     pub fn compact(&self) -> Result<(), StoreError> {
         self.with(|conn| conn.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"))

@@ -7,14 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_pa
 use super::rows::{self, SessionRow, SessionState};
 use super::search::{self, Hit, Search};
 use super::write::EventRow;
-use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, unix_ms};
+use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, unix_ms};
 use crate::model::{KeptEvent, KeptSession, Record, TurnOutcome};
-
-/// How many events of a session are given to be shown again.
-pub(super) const MAX_TAIL_EVENTS: u32 = 2000;
-
-/// How much text of them.
-const MAX_TAIL_BYTES: usize = 4 << 20;
 
 /// Which sessions are listed.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +94,7 @@ impl Store {
             }
             row.owner = Some(token.clone());
             row.save(&change).map_err(sql)?;
-            let kept = tail(&change, id, &row).map_err(sql)?;
+            let kept = pages::tail(&change, id, &row, None).map_err(sql)?;
             change.commit().map_err(sql)?;
             Ok((row, kept))
         })?;
@@ -161,58 +155,6 @@ pub(super) fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
         (None, []) => Err(no_session()),
         (None, _) => Err(Fault::Ambiguous(id.to_owned())),
     }
-}
-
-/// The session's end: its last turns as far as the bounds allow, at least the last events.
-fn tail(conn: &Connection, id: i64, row: &SessionRow) -> rusqlite::Result<KeptSession> {
-    let mut query = conn.prepare_cached(
-        "SELECT seq, at, turn, kind, body FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT ?2",
-    )?;
-    let mut rows = query.query(params![id, MAX_TAIL_EVENTS])?;
-    let mut kept = row.to_kept();
-    let mut bytes = 0;
-    let mut first_seq = None;
-    let mut turn_begins_at = None;
-    let mut is_whole = false;
-    while let Some(row) = rows.next()? {
-        let body = row.get_ref(4)?.as_str().unwrap_or_default();
-        if bytes > 0 && bytes + body.len() > MAX_TAIL_BYTES {
-            break;
-        }
-        if row.get_ref(3)?.as_str().unwrap_or_default() == "replaced" {
-            is_whole = true;
-            break;
-        }
-        bytes += body.len();
-        let seq: i64 = row.get(0)?;
-        first_seq = Some(seq);
-        match format::decode(body) {
-            Some(record) => {
-                let is_prompt = matches!(record, Record::Prompt { .. });
-                kept.events.push(KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record });
-                if is_prompt {
-                    turn_begins_at = Some((kept.events.len(), seq));
-                }
-            }
-            None => kept.unreadable_count += 1,
-        }
-    }
-    let count_before = |seq: i64| -> rusqlite::Result<u64> {
-        conn.query_row("SELECT count(*) FROM events WHERE session = ?1 AND seq < ?2", [id, seq], |row| {
-            row.get::<_, i64>(0)
-        })
-        .map(i64::cast_unsigned)
-    };
-    if let Some(first) = first_seq.filter(|_| !is_whole) {
-        kept.left_out_count = count_before(first)?;
-        // A beginning in the middle of a turn is only shown if there is no other.
-        if let Some((count, seq)) = turn_begins_at.filter(|_| kept.left_out_count > 0) {
-            kept.events.truncate(count);
-            kept.left_out_count = count_before(seq)?;
-        }
-    }
-    kept.events.reverse();
-    Ok(kept)
 }
 
 /// Closes the sessions that dead parlors left open.

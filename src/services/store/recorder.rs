@@ -16,9 +16,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::track::Track;
 use super::write::{self, Batch};
-use super::{Fault, Store, db, format, locked, read, unix_ms};
-use crate::model::{Note, ServiceEvent, SessionKey};
-use crate::services::unix;
+use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
+use crate::model::{Note, ServiceEvent, SessionKey, StoreNews};
+use crate::services::{unix, whereabouts};
 
 /// How long notes gather before they are written.
 const GATHER: Duration = Duration::from_millis(300);
@@ -228,7 +228,7 @@ impl Writer {
 
     fn take(&mut self, taken: Taken) {
         let Taken { session, at_ms, note } = taken;
-        let track = self.tracks.entry(session).or_insert_with(|| {
+        self.tracks.entry(session).or_insert_with(|| {
             let kept_as = match &note {
                 Note::Head(head) => head.kept_as.as_deref(),
                 _ => None,
@@ -238,15 +238,61 @@ impl Writer {
             track.row.owner = self.store.owner().ok().map(|owner| owner.token.clone());
             track
         });
+        let goes_on = match &note {
+            Note::Head(head) if head.goes_on => {
+                let is_new = self.tracks.get(&session).is_some_and(|track| !track.is_kept());
+                let id = head.session.as_ref().filter(|_| is_new);
+                id.map(|id| (head.agent.clone(), id.as_str().to_owned()))
+            }
+            _ => None,
+        };
+        if let Some((agent, id)) = goes_on {
+            self.adopt(session, &agent, &id);
+        }
+        if let Note::CameFrom { session: from, kept_as } = &note {
+            let kept_as = self.tracks.get(from).map(|track| track.row.uid.clone()).or(kept_as.clone());
+            if let Some(track) = self.tracks.get_mut(&session) {
+                track.row.came_from = kept_as;
+            }
+        }
+        let Some(track) = self.tracks.get_mut(&session) else { return };
+        let was_kept = track.is_kept();
         let is_head = matches!(note, Note::Head(_));
         let is_end = matches!(note, Note::Closed);
         track.take(note, at_ms, &mut self.batch);
         if is_head {
             track.row.agent_born = track.row.agent_pid.and_then(unix::birth);
+            // A folder that is renamed later is known again by this.
+            track.row.folder_mark =
+                whereabouts::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
+        }
+        if track.is_kept() && !was_kept {
+            let news = StoreNews::KeptAs { key: session, uid: track.row.uid.clone() };
+            let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
         }
         if is_end {
             track.save(&mut self.batch);
             self.tracks.remove(&session);
+        }
+    }
+
+    /// Looks whether the agent's session is kept already, and goes on behind that. Another parlor's is left alone.
+    fn adopt(&mut self, session: SessionKey, agent: &str, id: &str) {
+        let found =
+            self.on_conn(|_, conn| rows::by_agent_id(conn, agent, id).map_err(|error| db::fault(&error)));
+        let Ok(Some((_, row))) = found else { return };
+        let is_free = match row.owner.as_deref() {
+            Some(token) => !owner::is_alive(self.store.root(), token),
+            None => true,
+        };
+        let is_open_here = self.tracks.values().any(|track| track.row.uid == row.uid);
+        if is_free
+            && !is_open_here
+            && let Some(track) = self.tracks.get_mut(&session)
+        {
+            track.adopt(row);
+            let news = StoreNews::KeptAs { key: session, uid: track.row.uid.clone() };
+            let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use crate::model::{KeptSession, SessionHead, SessionPlace, Usage};
+use crate::services::whereabouts::FolderMark;
 
 /// How a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +59,12 @@ pub struct SessionRow {
     pub branch: Option<String>,
     /// The title.
     pub title: Option<String>,
+    /// Whether the user gave it.
+    pub has_own_title: bool,
+    /// The session that it goes on from, by id.
+    pub came_from: Option<String>,
+    /// What tells its folder again.
+    pub folder_mark: Option<FolderMark>,
     /// The beginning of the first prompt.
     pub first_prompt: Option<String>,
     /// Whether it is a subagent's.
@@ -111,11 +118,14 @@ impl SessionRow {
                 },
                 branch: self.branch.clone(),
                 title: self.title.clone(),
+                has_own_title: self.has_own_title,
                 is_child: self.is_child,
+                goes_on: false,
             },
             usage: self.usage.clone(),
             draft: self.draft.clone(),
             queue: self.queue.clone(),
+            end_seq: self.next_seq,
             ..KeptSession::default()
         }
     }
@@ -132,6 +142,9 @@ impl SessionRow {
             roots: parsed(json("roots")?).unwrap_or_default(),
             branch: row.get("branch")?,
             title: row.get("title")?,
+            has_own_title: row.get("own_title")?,
+            came_from: row.get("came_from")?,
+            folder_mark: parsed(json("folder_mark")?),
             first_prompt: row.get("first_prompt")?,
             is_child: row.get("is_child")?,
             created_ms: row.get("created")?,
@@ -153,17 +166,19 @@ impl SessionRow {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
                 first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
-                agent_pid, agent_born)
+                agent_pid, agent_born, own_title, came_from, folder_mark)
             VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
                 :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
-                :owner, :agent_pid, :agent_born)
+                :owner, :agent_pid, :agent_born, :own_title, :came_from, :folder_mark)
             ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
                 args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
                 roots = excluded.roots, branch = excluded.branch, title = excluded.title,
                 first_prompt = excluded.first_prompt, updated = excluded.updated, state = excluded.state,
                 turns = excluded.turns, next_seq = excluded.next_seq, usage = excluded.usage,
                 draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
-                agent_pid = excluded.agent_pid, agent_born = excluded.agent_born
+                agent_pid = excluded.agent_pid, agent_born = excluded.agent_born,
+                own_title = excluded.own_title, came_from = excluded.came_from,
+                folder_mark = excluded.folder_mark
             RETURNING id",
         )?;
         query.query_row(
@@ -190,6 +205,9 @@ impl SessionRow {
                 ":owner": self.owner,
                 ":agent_pid": self.agent_pid,
                 ":agent_born": self.agent_born.map(u64::cast_signed),
+                ":own_title": self.has_own_title,
+                ":came_from": self.came_from,
+                ":folder_mark": self.folder_mark.as_ref().map(text_of),
             },
             |row| row.get(0),
         )
@@ -201,6 +219,19 @@ pub(super) fn by_uid(conn: &Connection, uid: &str) -> rusqlite::Result<Option<(i
     conn.prepare_cached("SELECT * FROM sessions WHERE uid = ?1")?
         .query_row([uid], |row| Ok((row.get("id")?, SessionRow::of(row)?)))
         .optional()
+}
+
+/// The row that this agent's session of this name has, with its number; the latest if there are several.
+pub(super) fn by_agent_id(
+    conn: &Connection,
+    agent: &str,
+    agent_session: &str,
+) -> rusqlite::Result<Option<(i64, SessionRow)>> {
+    conn.prepare_cached(
+        "SELECT * FROM sessions WHERE agent_session = ?1 AND agent = ?2 ORDER BY updated DESC LIMIT 1",
+    )?
+    .query_row([agent_session, agent], |row| Ok((row.get("id")?, SessionRow::of(row)?)))
+    .optional()
 }
 
 /// Texts, paths and numbers always have a JSON form; a path that is no Unicode is kept as far as it is.

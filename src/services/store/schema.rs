@@ -86,6 +86,13 @@ const STEPS: &[&str] = &[
     CREATE INDEX prompts_by_folder ON prompts (folder, id);
     CREATE TABLE folders (folder TEXT PRIMARY KEY, agent TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
     ",
+    // 2: titles of the user's own, links between sessions, what tells a folder again, sessions by the agent's id.
+    "
+    ALTER TABLE sessions ADD COLUMN own_title INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN came_from TEXT;
+    ALTER TABLE sessions ADD COLUMN folder_mark TEXT;
+    CREATE INDEX sessions_by_agent_id ON sessions (agent_session) WHERE agent_session IS NOT NULL;
+    ",
 ];
 
 /// The newest form.

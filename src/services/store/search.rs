@@ -294,6 +294,8 @@ pub struct Hit {
     pub agent: String,
     /// The session's folder.
     pub folder: PathBuf,
+    /// The number of its event, the first of them if there are several.
+    pub seq: i64,
     /// The turn.
     pub turn: u32,
     /// Unix milliseconds.
@@ -319,7 +321,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
     let mut query = conn.prepare_cached(
         // The words in their surroundings are looked up for the places that are shown only: that is what costs.
         "WITH found AS MATERIALIZED (
-            SELECT d.id, d.turn, d.at, d.kind, d.is_error, s.uid, s.agent, s.folder,
+            SELECT d.id, d.seq, d.turn, d.at, d.kind, d.is_error, s.uid, s.agent, s.folder,
                     coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, docs_fts.rank AS score
                 FROM docs_fts JOIN docs d ON d.id = docs_fts.rowid JOIN sessions s ON s.id = d.session
                 WHERE docs_fts MATCH :words
@@ -330,7 +332,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
                     AND (NOT :errors OR d.is_error)
                 ORDER BY docs_fts.rank, d.at DESC LIMIT :limit
             )
-            SELECT uid, name, agent, folder, turn, at, kind, is_error,
+            SELECT uid, name, agent, folder, seq, turn, at, kind, is_error,
                     (SELECT snippet(docs_fts, 0, char(2), char(3), '…', 24) FROM docs_fts
                         WHERE docs_fts MATCH :words AND docs_fts.rowid = found.id)
                 FROM found ORDER BY score, at DESC",
@@ -352,11 +354,12 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
             name: row.get(1)?,
             agent: row.get(2)?,
             folder: row.get::<_, String>(3)?.into(),
-            turn: row.get(4)?,
-            at_ms: row.get(5)?,
-            kind: row.get(6)?,
-            is_error: row.get(7)?,
-            snippet: row.get(8)?,
+            seq: row.get(4)?,
+            turn: row.get(5)?,
+            at_ms: row.get(6)?,
+            kind: row.get(7)?,
+            is_error: row.get(8)?,
+            snippet: row.get(9)?,
         })
     })?;
     rows.collect()

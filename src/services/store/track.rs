@@ -54,6 +54,8 @@ impl Track {
                 self.is_kept |= !queue.is_empty();
                 self.row.queue = queue;
             }
+            // The recorder knows the ids of other sessions.
+            Note::CameFrom { .. } => {}
             Note::Closed => self.release(),
         }
         self.is_dirty = true;
@@ -77,6 +79,23 @@ impl Track {
         self.row.agent_born = None;
     }
 
+    /// Whether it has a row, or is about to get one.
+    pub fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// Goes on behind what is kept already, for it is the same session.
+    pub fn adopt(&mut self, known: SessionRow) {
+        let came = std::mem::replace(&mut self.row, known);
+        self.row.owner = came.owner;
+        self.is_kept = true;
+        for event in &mut self.waiting {
+            event.uid.clone_from(&self.row.uid);
+            event.seq += self.row.next_seq;
+        }
+        self.row.next_seq += came.next_seq;
+    }
+
     fn set_head(&mut self, head: SessionHead) {
         let row = &mut self.row;
         row.agent = head.agent;
@@ -88,6 +107,7 @@ impl Track {
         row.roots = head.place.additional_directories;
         row.branch = head.branch;
         row.title = head.title;
+        row.has_own_title = head.has_own_title;
         row.is_child = head.is_child;
     }
 
@@ -105,6 +125,7 @@ impl Track {
             }
             Record::TurnEnded(TurnOutcome::Cut) => self.row.state = SessionState::Cut,
             Record::TurnEnded(_) => self.row.state = SessionState::Idle,
+            Record::Update(SessionUpdate::Info { .. }) if self.row.has_own_title => {}
             Record::Update(SessionUpdate::Info { title, .. }) => match title {
                 Patch::Keep => {}
                 Patch::Clear => self.row.title = None,

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
-    Event, FieldState, ItemBody, Modal, OUTSIDE_FILE_OPTIONS, OpenAskKind, Picker, State, URL_OPTIONS,
+    Event, FieldState, ItemBody, Modal, OUTSIDE_FILE_OPTIONS, OpenAskKind, Picker, SessionsDialog, State,
+    URL_OPTIONS,
 };
 use crate::config::keymap::actions;
 use crate::model::{Action, ElicitationMode, FieldKind, FileOp, LineEdit};
@@ -32,6 +33,7 @@ pub fn question(state: &State, look: &Look<'_>) -> Option<String> {
     let mut out = String::new();
     match state.modals.last() {
         Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
+        Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
         Some(Modal::Choice(dialog)) => {
             let _ = writeln!(out, "{}", one_line(&dialog.title));
             for line in &dialog.body {
@@ -53,6 +55,40 @@ pub fn question(state: &State, look: &Look<'_>) -> Option<String> {
         None => ask_request(state, look, &mut out)?,
     }
     Some(out)
+}
+
+/// Most sessions that are listed at once; letters find the others.
+const MOST_SESSIONS: usize = 20;
+
+fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
+    if let Some(text) = &dialog.text {
+        let _ = writeln!(out, "Search in all sessions: {}", one_line(&dialog.filter.text));
+        let hits = text.hits.iter().take(MOST_SESSIONS).map(|hit| {
+            let snippet = hit.snippet.replace(['\u{2}', '\u{3}'], "");
+            format!("{} · {} · {}", hit.name, hit.kind, snippet)
+        });
+        let hits: Vec<String> = hits.collect();
+        number(out, hits.iter().map(String::as_str));
+        out.push_str("\nLetters are what is searched for.");
+        return;
+    }
+    let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|place| dialog.rows.get(*place));
+    let rows: Vec<String> = shown
+        .map(|row| {
+            let state = row.open.as_ref().map_or_else(|| row.when(), |open| open.state.to_owned());
+            format!("{} · {} · {} · {state}", row.name(), row.agent(), row.folder().display())
+        })
+        .collect();
+    let _ = writeln!(out, "Sessions");
+    number(out, rows.iter().map(String::as_str));
+    out.push_str("\nLetters filter.");
+    let more = dialog.matches.len().saturating_sub(MOST_SESSIONS);
+    if more > 0 {
+        let _ = write!(out, " {more} more are not listed.");
+    }
+    if dialog.hidden_count > 0 {
+        let _ = write!(out, " {} of other folders: :next-scope shows them.", dialog.hidden_count);
+    }
 }
 
 fn ask_picker(picker: &Picker, out: &mut String) {
@@ -189,9 +225,13 @@ pub fn reply(state: &State, line: &str) -> Reply {
     let line = line.trim();
     match user::focus(state) {
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
-        Focus::Picker => {
+        Focus::Picker | Focus::Sessions => {
             let count = match state.modals.last() {
                 Some(Modal::Picker(picker)) => picker.matches.len(),
+                Some(Modal::Sessions(dialog)) => match &dialog.text {
+                    Some(text) => text.hits.len(),
+                    None => dialog.matches.len(),
+                },
                 _ => 0,
             };
             if line.parse::<usize>().is_err() {
@@ -339,6 +379,12 @@ fn is_offered(action: Action) -> bool {
         action,
         A::OpenAgents
             | A::OpenSessions
+            | A::SearchSessions
+            | A::ReadSession
+            | A::NextScope
+            | A::Remove
+            | A::HandOver
+            | A::ExportSession
             | A::OpenModes
             | A::NextMode
             | A::OpenModels

@@ -66,16 +66,13 @@ pub(super) fn draw(
     }
     let takes = match picker.kind {
         PickerKind::Agent | PickerKind::TabAgent(_) => "starts it",
-        PickerKind::Session => "opens it",
+        PickerKind::HandOver => "hands it over",
         PickerKind::Palette => "does it",
         _ => "takes it",
     };
     let hints = [
         scene.hint(Context::List, Action::Accept, takes),
         scene.hint(Context::List, Action::Escape, "closes"),
-        (picker.kind == PickerKind::Session)
-            .then(|| scene.hint(Context::List, Action::Remove, "closes or deletes it"))
-            .flatten(),
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();

@@ -42,6 +42,11 @@ impl News {
         self.upto = (part, from);
     }
 
+    /// So many items were put in front of others: they are no news.
+    pub fn shift(&mut self, by: usize) {
+        self.seen += by;
+    }
+
     /// Items that came.
     pub fn items(&self) -> usize {
         self.count.saturating_sub(self.seen)

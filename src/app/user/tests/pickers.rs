@@ -1,11 +1,11 @@
 //! Pickers: rows, filter, choice.
 
 use crate::app::user::testkit::{Rig, agent};
-use crate::app::user::{Focus, focus, obstacle, on_sessions_listed, open_agents};
+use crate::app::user::{Focus, focus, obstacle, open_agents};
 use crate::app::{Effect, Modal, PickerKind, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
-    ConfigOption, ConfigValue, LineEdit, Mode, Modes, SessionId, SessionInfo,
+    ConfigOption, ConfigValue, LineEdit, Mode, Modes, SessionId,
 };
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
@@ -37,16 +37,6 @@ fn select(id: &str, category: &str, current: &str, values: &[(&str, Option<&str>
             current: current.to_owned(),
             choices: values.iter().map(choice).collect(),
         },
-    }
-}
-
-fn session(id: &str, title: Option<&str>) -> SessionInfo {
-    SessionInfo {
-        id: SessionId::from(id),
-        cwd: "/home/u/shop".into(),
-        title: title.map(str::to_owned),
-        updated_at: Some("2026-11-20T14:03:22Z".to_owned()),
-        additional_directories: Vec::new(),
     }
 }
 
@@ -145,7 +135,8 @@ fn the_palette_offers_only_what_makes_sense() {
     assert!(rig.state.modals.is_empty());
     info(&mut rig).capabilities = AgentCapabilities::default();
     rig.act(Action::OpenPalette);
-    assert_eq!(rig.shown(), ["Help"]);
+    assert_eq!(rig.shown(), ["Sessions", "Rename", "Help"], "parlor lists and names sessions itself");
+    rig.act(Action::Last);
     rig.act(Action::Accept);
     assert_eq!(focus(&rig.state), Focus::Help);
     assert_eq!(rig.state.modals.len(), 1);
@@ -157,8 +148,6 @@ fn a_key_for_what_the_agent_cannot_do_says_so_and_calls_nothing() {
     info(&mut rig).capabilities = AgentCapabilities::default();
     for action in [
         Action::ForkSession,
-        Action::RenameSession,
-        Action::OpenSessions,
         Action::OpenModels,
         Action::OpenModes,
         Action::NextMode,
@@ -249,37 +238,6 @@ fn config_options_go_before_the_older_modes() {
 }
 
 #[test]
-fn sessions_are_asked_for_and_come_later() {
-    let mut rig = Rig::new();
-    let fx = rig.act(Action::OpenSessions);
-    assert!(matches!(calls(&fx).as_slice(), [Call::ListSessions { .. }]), "{fx:?}");
-    assert_eq!(rig.picker().note.as_deref(), Some("Asking the agent for its sessions."));
-    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s2", None)];
-    on_sessions_listed(&mut rig.state);
-    assert_eq!(rig.shown(), ["New session", "Fix the till", "Untitled"]);
-    rig.open_calls().clear();
-    rig.type_line("");
-    assert_eq!(rig.picker().note, None);
-    let row = &rig.picker().rows[1];
-    assert_eq!((row.detail.as_str(), row.right.as_str()), ("/home/u/shop", "2026-11-20 14:03"));
-    rig.type_line("till");
-    // The next page keeps filter and mark.
-    rig.state.listed.insert(0, session("s7", Some("Another till")));
-    on_sessions_listed(&mut rig.state);
-    assert_eq!(rig.shown().len(), 2);
-    assert_eq!(rig.marked(), "Fix the till");
-}
-
-#[test]
-fn an_empty_list_of_sessions_says_so() {
-    let mut rig = Rig::new();
-    rig.act(Action::OpenSessions);
-    rig.open_calls().clear();
-    rig.type_line("");
-    assert_eq!(rig.picker().note.as_deref(), Some("The agent told of no sessions."));
-}
-
-#[test]
 fn a_sign_in_by_variables_asks_for_each() {
     let mut rig = Rig::new();
     let var = |name: &str, is_secret, is_optional| AuthVar {
@@ -356,34 +314,6 @@ fn one_kind_of_picker_is_never_open_twice() {
     rig.act(Action::OpenAgents);
     assert_eq!(rig.state.modals.len(), 2);
     assert_eq!(rig.picker().kind, PickerKind::Agent);
-}
-
-#[test]
-fn sessions_open_here_come_first_and_each_is_closed_or_deleted_after_a_question() {
-    let mut rig = Rig::new();
-    let first = rig.state.active;
-    info(&mut rig).capabilities.can_delete = true;
-    info(&mut rig).capabilities.can_close = true;
-    let other = rig.state.add_session();
-    rig.act(Action::OpenSessions);
-    rig.state.listed = vec![session("s9", Some("Fix the till")), session("s1", None)];
-    on_sessions_listed(&mut rig.state);
-    assert_eq!(rig.shown(), ["New session", "New session", "Fix the till"], "what is open is not told twice");
-    rig.act(Action::Last);
-    assert!(calls(&rig.act(Action::Remove)).is_empty(), "it asks first");
-    assert!(calls(&rig.act(Action::Accept)).is_empty(), "the marked answer keeps it");
-    rig.act(Action::Remove);
-    let fx = rig.act(Action::Choose(1));
-    assert!(matches!(calls(&fx).as_slice(), [Call::DeleteSession(_)]), "{fx:?}");
-    rig.act(Action::First);
-    rig.act(Action::Down);
-    rig.act(Action::Accept);
-    assert_eq!(rig.state.active, other, "what is open here is shown");
-    rig.act(Action::CloseSession);
-    rig.act(Action::Yes);
-    assert_eq!((rig.state.active, rig.state.sessions.len()), (first, 1));
-    rig.act(Action::CloseSession);
-    assert!(rig.state.modals.is_empty(), "the only session stays");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn only_the_end_of_a_long_session_is_given_from_a_turn_on() {
     }
     let uid = record(&store, notes);
     let kept = store.reopen(&uid).unwrap();
-    assert_eq!(kept.events.len(), read::MAX_TAIL_EVENTS as usize);
+    assert_eq!(kept.events.len(), pages::MAX_PAGE_EVENTS as usize);
     assert_eq!(kept.left_out_count, 1000);
     assert_eq!(texts(&kept).first().unwrap(), "> p501");
     assert_eq!(store.events(&uid).unwrap().0.len(), 3000);

@@ -1,0 +1,285 @@
+//! A conversation told to an agent that does not know it.
+//!
+//! Duty: makes a document of a transcript within a size, and has the next prompt carry it: to another agent, or to
+//! one that could not take the session up again. Not its duty: prompts themselves (`turn`), agents (`conn`).
+//! The document holds what was said and done, not what tools put out. The agent's own summary of an earlier part
+//! takes the place of that part. What is left out is named. It goes as an embedded resource where the agent takes
+//! one, else as text. Source: ACP v1 prompt-turn, prompt capabilities.
+//! Invariants: that something is told, and how much, is said before; it is told once, with a prompt that came to an end.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use crate::model::{AgentSpec, ConnId, ContentBlock, ResourceBody, Role, SessionKey, ToolKind, ToolStatus};
+
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Message, MessagePart, Modal, Session, State,
+    ToolCall, call, conn, kept, open, session_title, tabs,
+};
+
+/// How much is handed over where nothing else is configured, in bytes.
+pub const DEFAULT_BYTES: usize = 64 << 10;
+
+/// Least that makes sense.
+pub const LEAST_BYTES: usize = 1 << 10;
+
+/// How much of one message is taken, as a part of the whole.
+const MESSAGE_PART: usize = 4;
+
+/// The name of the element around it, for agents that take text only, and for those that play it back.
+const TAG: &str = "earlier_conversation";
+
+/// What the next prompt tells the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handover {
+    /// The document: Markdown.
+    pub text: String,
+    /// Whose conversation it was.
+    pub agent: String,
+    /// Whether it was sent with the running turn's prompt.
+    pub is_sent: bool,
+}
+
+/// Opens a session with another agent whose first prompt tells it this session's conversation.
+pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+    let from = call::root_of(state, from);
+    let Some(text) = document(state, from) else {
+        call::flash(state, "There is nothing to hand over yet.", fx);
+        return;
+    };
+    let agent = agent_name(state, from);
+    let key = state.add_session();
+    let Some(source) = state.sessions.get(&from) else { return };
+    let (place, name) = (source.place.clone(), session_title(source));
+    let size = size_words(text.len());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
+        session.place = place;
+        kept::say(
+            session,
+            format!("This session goes on from one with {agent}: {name}"),
+            Some(format!(
+                "Your first prompt tells {} that conversation ({size}). It has seen none of it before.",
+                spec.name
+            )),
+        );
+        session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+    }
+    kept::link(state, from, key);
+    if let Some(source) = state.sessions.get_mut(&from) {
+        kept::say(source, format!("This conversation was handed over to {}.", spec.name), None);
+    }
+    tabs::activate(state, key, now, fx);
+    open::take_history(state, key, fx);
+    conn::start_agent(state, key, spec, now, fx);
+}
+
+/// Has the next prompt tell the session's own agent what stands above.
+pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let agent = agent_name(state, key);
+    let Some(text) = document(state, key) else {
+        call::flash(state, "There is nothing to tell yet.", fx);
+        return;
+    };
+    let size = size_words(text.len());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        kept::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
+    }
+}
+
+/// Asks whether the agent is to be told what it does not know, in the session's own tab.
+pub(super) fn offer(state: &mut State, key: SessionKey, now: Instant) {
+    let Some(text) = document(state, key) else { return };
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: "The agent does not know this conversation".to_owned(),
+        body: vec![format!(
+            "parlor can tell it what was said and done, without the output of tools: {}. It is not the same as \
+             having been there.",
+            size_words(text.len())
+        )],
+        choices: vec![
+            Choice {
+                label: "Tell it with the next prompt".to_owned(),
+                outcome: ChoiceOutcome::TellAgent(key),
+            },
+            Choice { label: "Go on without".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    });
+    tabs::open_dialog(state, key, dialog);
+}
+
+/// What a prompt is sent as: with the conversation in front, if there is one to be told.
+pub(super) fn blocks(state: &mut State, conn: ConnId, key: SessionKey, prompt: &str) -> Vec<ContentBlock> {
+    let takes_resources =
+        state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
+    let text = ContentBlock::Text(prompt.to_owned());
+    let told = state.sessions.get(&key).and_then(|session| session.ledger.handover.as_ref());
+    let Some(Handover { text: told, .. }) = told else { return vec![text] };
+    let context = if takes_resources {
+        ContentBlock::Resource {
+            uri: format!("parlor://{TAG}.md"),
+            mime_type: Some("text/markdown".to_owned()),
+            body: ResourceBody::Text(told.clone()),
+        }
+    } else {
+        ContentBlock::Text(format!("<{TAG}>\n{told}\n</{TAG}>\n\n"))
+    };
+    vec![context, text]
+}
+
+/// The text of blocks, as an agent that plays the prompt back sends it.
+pub(super) fn echo_of(blocks: &[ContentBlock]) -> String {
+    blocks
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A prompt without what an agent, or parlor, put in front of it: an element with a name of two words and more, like
+/// `<session_context>…</session_context>`. Source: gemini replays such a one as the user's own message.
+pub(super) fn without_context(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let Some((name, behind)) = rest.strip_prefix('<').and_then(|text| text.split_once('>')) else {
+            return rest;
+        };
+        let is_name = name.contains('_') && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let end = format!("</{name}>");
+        match behind.find(&end).and_then(|at| behind.get(at + end.len()..)) {
+            Some(after) if is_name => rest = after.trim_start(),
+            _ => return rest,
+        }
+    }
+}
+
+fn agent_name(state: &State, key: SessionKey) -> String {
+    let kept = state.sessions.get(&key).and_then(|session| session.ledger.keeping.agent.as_ref());
+    let name = state.conn_of(key).map(|conn| conn.spec.name.clone());
+    name.or_else(|| kept.map(|(name, ..)| name.clone()))
+        .filter(|name| !name.is_empty())
+        .unwrap_or("another agent".to_owned())
+}
+
+fn size_words(bytes: usize) -> String {
+    format!("{} KiB", bytes.div_ceil(1024))
+}
+
+/// The conversation as a document of at most the configured size; `None` if nothing was said.
+fn document(state: &State, key: SessionKey) -> Option<String> {
+    let most = match state.setup.handover_bytes {
+        0 => DEFAULT_BYTES,
+        bytes => bytes.max(LEAST_BYTES),
+    };
+    let session = state.sessions.get(&key)?;
+    let agent = agent_name(state, key);
+    write_document(session, &agent, most)
+}
+
+/// The document: whole pieces from the end, as many as fit, and the first prompt.
+fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<String> {
+    let items = session.transcript.items();
+    // What the agent itself made of the earlier part says more than a cut.
+    let is_summary = |item: &Item| matches!(&item.body, ItemBody::Compaction { summary, .. } if !summary.trim().is_empty());
+    let begin = items.iter().rposition(is_summary).unwrap_or(0);
+    let head = format!(
+        "# Conversation so far\n\nThe user talked with {agent} about the work in {}. You have not seen it. Tool \
+         output is left out; read files anew before you rely on them.\n\n",
+        session.place.cwd.display()
+    );
+    let room = max_bytes.saturating_sub(head.len() + 200);
+    let most_piece = room / MESSAGE_PART;
+    let mut pieces: Vec<String> = Vec::new();
+    let mut used = 0;
+    let mut left_out = 0_usize;
+    for item in items.iter().skip(begin).rev().filter(|item| !item.is_hidden()) {
+        let Some(text) = piece(item, most_piece) else { continue };
+        if left_out > 0 || used + text.len() > room {
+            left_out += 1;
+        } else {
+            used += text.len();
+            pieces.push(text);
+        }
+    }
+    if pieces.is_empty() || !items.iter().any(|item| matches!(item.body, ItemBody::Message(_))) {
+        return None;
+    }
+    let is_cut = left_out > 0 || session.ledger.earlier.is_some();
+    let mut text = head;
+    if is_cut {
+        let first = items.iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => Some(message_text(message)),
+            _ => None,
+        });
+        let first = first.filter(|_| left_out > 0).map(|first| cut(first.trim(), 160.min(room / 8)));
+        if let Some(first) = first {
+            let _ = write!(text, "The first prompt was: {first}\n\n");
+        }
+        text.push_str("(Earlier parts are left out.)\n\n");
+    }
+    text.extend(pieces.into_iter().rev());
+    Some(text.trim_end().to_owned())
+}
+
+/// What is worth telling of an item.
+fn piece(item: &Item, most_bytes: usize) -> Option<String> {
+    match &item.body {
+        ItemBody::Message(message) => {
+            let text = message_text(message);
+            let text = if message.role == Role::User { without_context(&text) } else { text.trim() };
+            let who = match message.role {
+                Role::User => "User",
+                Role::Agent | Role::Letter => "Assistant",
+                // What was thought is no part of what was said.
+                Role::Thought => return None,
+            };
+            (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), most_bytes)))
+        }
+        ItemBody::Tool(tool) => Some(call_line(tool)),
+        ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
+            Some(format!("## Summary of what came before\n\n{}\n\n", cut(summary.trim(), most_bytes)))
+        }
+        ItemBody::Answered { question, answer } => {
+            Some(format!("(Asked: {} The user: {})\n\n", cut(question, 400), cut(answer, 400)))
+        }
+        _ => None,
+    }
+}
+
+fn call_line(tool: &ToolCall) -> String {
+    let title = if tool.title.is_empty() { tool.id.to_string() } else { tool.title.clone() };
+    let title = tool.input.command.clone().filter(|_| tool.kind == ToolKind::Execute).unwrap_or(title);
+    let mut line = format!("- {}", cut(title.lines().next().unwrap_or_default(), 200));
+    let mut paths: Vec<String> = tool.diffs().map(|diff| diff.path.display().to_string()).collect();
+    paths.dedup();
+    if !paths.is_empty() {
+        let _ = write!(line, " (changed {})", paths.join(", "));
+    }
+    if tool.status == ToolStatus::Failed {
+        line.push_str(" (failed)");
+    }
+    line.push_str("\n\n");
+    line
+}
+
+fn message_text(message: &Message) -> String {
+    let texts = message.parts.iter().map(|part| match part {
+        MessagePart::Text(text) => text.as_str(),
+        MessagePart::Block(_) => "[something that is no text]",
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The beginning of a text, within so many bytes.
+fn cut(text: &str, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text.to_owned();
+    }
+    let end = (0..=most_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{} […]", text.get(..end).unwrap_or_default())
+}

@@ -1,0 +1,508 @@
+//! Kept sessions in the app: opening, reading and going on with them, their older parts, what becomes of them.
+//!
+//! Duty: asks the store, and makes sessions of what it answers. Not its duty: the list (`modal::sessions`), keys
+//! (`user::sessions`), making a transcript of records (`restore`), calls to agents (`open`).
+//! A session that is only read has no agent and keeps nothing; it is gone on with once the store has given it to
+//! this parlor alone.
+//! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::model::{
+    AgentSpec, EarlierPage, FolderOffer, FolderReason, KeptOpening, KeptSession, Record, SessionKey,
+    Severity, StoreJob, StoreNews,
+};
+
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
+    State, call, close, conn, keep, open, restore, tabs, user,
+};
+
+/// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
+const PREVIEW_KEYS: u64 = u64::MAX / 2;
+
+/// A session that is read without an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Its id in the store.
+    pub uid: String,
+    /// The number behind its last event.
+    pub end_seq: i64,
+    /// Whether it is about to be gone on with.
+    pub is_taking: bool,
+}
+
+/// Events that are kept, but not shown yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// The session's id in the store.
+    pub uid: String,
+    /// The number of the first event that is shown.
+    pub before: i64,
+    /// How many there are.
+    pub count: u64,
+    /// Whether a page of them is on its way.
+    pub is_loading: bool,
+    /// The event that is looked for in them.
+    pub at: Option<i64>,
+}
+
+/// Asks for the list of kept sessions; gives the number that its pages will have.
+pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
+    state.next.store += 1;
+    let serial = state.next.store;
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::List { serial, folder }));
+    serial
+}
+
+/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown.
+pub fn open_kept(
+    state: &mut State,
+    uid: &str,
+    takes: bool,
+    at: Option<i64>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(key) = open_as(state, uid) {
+        tabs::activate(state, key, now, fx);
+        if let Some(at) = at {
+            look_for(state, key, at, fx);
+        }
+        if takes {
+            start_reading(state, key, fx);
+        }
+        return;
+    }
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
+}
+
+/// Goes on with a session that is only read: the store is asked for it.
+pub fn start_reading(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> bool {
+    let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+    else {
+        return false;
+    };
+    if !std::mem::replace(&mut reading.is_taking, true) {
+        fx.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
+    }
+    true
+}
+
+/// Goes on with a session in another folder than before.
+pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.cwd.clone_from(&folder);
+        fx.push(Effect::ReadGit { session: key, folder });
+        start_reading(state, key, fx);
+    }
+}
+
+/// Asks for a page of what came before, if there is more.
+pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(earlier) = state.sessions.get_mut(&key).and_then(|session| session.ledger.earlier.as_mut())
+        && !earlier.is_loading
+    {
+        earlier.is_loading = true;
+        let Earlier { uid, before, at, .. } = earlier.clone();
+        fx.push(Effect::Store(StoreJob::Earlier { key, uid, before, at }));
+    }
+}
+
+/// The session that the store knows by this id, if it is open here.
+pub(super) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_it = |session: &&Session| {
+        session.ledger.keeping.kept_as.as_deref() == Some(uid)
+            || session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid)
+    };
+    state.sessions.values().find(is_it).map(|session| session.key)
+}
+
+/// What the store answered.
+pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
+    match news {
+        StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
+            on_dialog_news(state, news, now);
+        }
+        StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
+        StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
+        StoreNews::Earlier { key, page } => on_earlier(state, key, page, now, fx),
+        StoreNews::Renamed { uid, title, result } => match result {
+            Ok(()) => {
+                let name = title.clone();
+                in_dialog(state, |dialog| {
+                    for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
+                        std::sync::Arc::make_mut(row).title.clone_from(&name);
+                    }
+                });
+                if let Some(session) = open_as(state, &uid).and_then(|key| state.sessions.get_mut(&key)) {
+                    session.title = Some(title);
+                    session.ledger.has_own_title = true;
+                }
+            }
+            Err(why) => call::flash(state, format!("Not renamed. {why}"), fx),
+        },
+        StoreNews::Deleted { uid, result } => match result {
+            Ok(()) => {
+                in_dialog(state, |dialog| dialog.kept.retain(|row| row.uid != uid));
+                call::flash(state, "parlor's record of the session is deleted.", fx);
+            }
+            Err(why) => call::flash(state, format!("Not deleted. {why}"), fx),
+        },
+        StoreNews::Exported(Ok(path)) => {
+            call::flash(state, format!("Written to {}", path.display()), fx);
+            let title = format!("The session was written to {}.", path.display());
+            push_note(state, title);
+        }
+        StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
+        StoreNews::KeptAs { key, uid } => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.ledger.keeping.kept_as = Some(uid);
+            }
+        }
+    }
+}
+
+/// A line in the shown transcript that is not worth keeping.
+fn push_note(state: &mut State, title: String) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+        session.transcript.push(session.turn_count, body);
+    }
+}
+
+fn in_dialog(state: &mut State, change: impl FnOnce(&mut super::SessionsDialog)) {
+    // It is put together from the rest of the state, and so taken out for a moment.
+    let mut modals = std::mem::take(&mut state.modals);
+    let dialog = modals.iter_mut().find_map(|modal| match modal {
+        Modal::Sessions(dialog) => Some(dialog),
+        _ => None,
+    });
+    if let Some(dialog) = dialog {
+        change(dialog);
+        dialog.join(state);
+    }
+    state.modals = modals;
+}
+
+fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
+    match news {
+        StoreNews::Listed { serial, rows, is_last } => in_dialog(state, |dialog| {
+            if dialog.serial != serial {
+                return;
+            }
+            dialog.is_loading = !is_last;
+            match rows {
+                Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
+                Err(why) => dialog.problem = Some(why),
+            }
+        }),
+        StoreNews::Previewed { uid, kept } => {
+            let folds = state.setup.folds;
+            state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + state.next.store);
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(Preview { session, .. }) =
+                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                    && let Ok(kept) = &kept
+                {
+                    let mut shown = Session { folds, ..Session::new(key, kept.head.place.clone()) };
+                    restore::restore(&mut shown, (**kept).clone(), now);
+                    *session = Some(Box::new(shown));
+                }
+            }
+        }
+        StoreNews::Found { serial, hits } => {
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+                {
+                    text.is_running = false;
+                    text.selected = 0;
+                    match &hits {
+                        Ok(hits) => text.hits.clone_from(hits),
+                        Err(why) => dialog.problem = Some(why.clone()),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn on_opened(state: &mut State, opening: KeptOpening, now: Instant, fx: &mut Vec<Effect>) {
+    let KeptOpening { uid, takes, at, kept, offers } = opening;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    if let Some(key) = open_as(state, &uid) {
+        tabs::activate(state, key, now, fx);
+        return;
+    }
+    let former = tabs::front(state);
+    let (key, mark) = add(state, &uid, kept, takes, now, fx);
+    if takes {
+        go_on(state, key, now, fx);
+    }
+    drop_unused(state, former, now, fx);
+    if let Some(mark) = mark {
+        user::go_to(state, mark, fx);
+    } else if let Some(at) = at {
+        look_for(state, key, at, fx);
+    }
+    if let Some(offers) = offers {
+        offer_folders(state, key, &offers, now);
+    }
+}
+
+/// A session made of what was kept, on the screen. Gives the item of the event that was looked for.
+fn add(
+    state: &mut State,
+    uid: &str,
+    kept: KeptSession,
+    takes: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> (SessionKey, Option<crate::model::ItemId>) {
+    let key = state.add_session();
+    let reading = Reading { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false };
+    let open_in = kept.open_in;
+    let mut mark = None;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        mark = restore::restore(session, kept, now);
+        if !takes {
+            set_reading(session, reading, open_in);
+        }
+        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+    }
+    tabs::activate(state, key, now, fx);
+    open::take_history(state, key, fx);
+    (key, mark)
+}
+
+/// Makes it a session that is only read.
+pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<Option<u32>>) {
+    session.ledger.keeping.kept_as = None;
+    session.ledger.reading = Some(reading);
+    let cause = match open_in {
+        Some(Some(pid)) => {
+            format!("Another parlor (process {pid}) has this session open. It can be read here.")
+        }
+        Some(None) => "Another parlor has this session open. It can be read here.".to_owned(),
+        None => "This session is only read. Start its agent to go on with it.".to_owned(),
+    };
+    session.phase = SessionPhase::Ended { cause };
+}
+
+/// Finds the agent of a kept session and has it go on: one that runs already, else a new process.
+fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    match agent_of(state, key) {
+        Some(spec) => conn::start_agent(state, key, spec, now, fx),
+        None => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.phase = SessionPhase::NoAgent;
+            }
+            user::open_agents(state);
+        }
+    }
+}
+
+/// The agent of a kept session: the one of that name here, else what was started then.
+fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
+    let (name, command, args) = state.sessions.get(&key)?.ledger.keeping.agent.as_ref()?;
+    let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
+    known.map(|choice| choice.spec.clone()).or_else(|| {
+        (!command.is_empty()).then(|| AgentSpec {
+            name: name.clone(),
+            command: command.clone(),
+            args: args.clone(),
+            callbacks: state.setup.callbacks,
+            ..AgentSpec::default()
+        })
+    })
+}
+
+/// A session in which nothing was said gives way to the one that was opened from it.
+pub(super) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_unused = state.sessions.get(&former).is_some_and(|session| {
+        session.key != state.active
+            && session.parent.is_none()
+            && session.turn_count == 0
+            && session.draft.trim().is_empty()
+            && session.queue.is_empty()
+            && session.asks.is_empty()
+            && session.ledger.reading.is_none()
+            && session.ledger.keeping.kept_as.is_none()
+    });
+    if is_unused {
+        close::close_session(state, former, now, fx);
+    }
+}
+
+fn on_taken(
+    state: &mut State,
+    key: SessionKey,
+    kept: Result<KeptSession, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(reading) = &mut session.ledger.reading else { return };
+    reading.is_taking = false;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    let end_seq = reading.end_seq;
+    session.ledger.reading = None;
+    let (title, folder) = (session.title.clone(), session.place.cwd.clone());
+    let draft = std::mem::take(&mut session.draft);
+    let queue = std::mem::take(&mut session.queue);
+    if kept.end_seq == end_seq {
+        session.draft.clone_from(&kept.draft);
+        session.queue = kept.queue.clone().into();
+        let keeping = Keeping::of_kept(kept.head, &session.draft, &session.queue);
+        session.ledger.keeping = keeping;
+    } else {
+        // Another parlor went on with it meanwhile.
+        drop(session.transcript.take());
+        session.forget_places();
+        session.turn_count = 0;
+        restore::restore(session, kept, now);
+    }
+    session.title = title.or(session.title.take());
+    session.place.cwd = folder;
+    // What was typed while it was read counts.
+    if !draft.is_empty() {
+        session.draft = draft;
+    }
+    session.queue.extend(queue);
+    go_on(state, key, now, fx);
+}
+
+/// Looks for an event in what is not shown yet.
+fn look_for(state: &mut State, key: SessionKey, at: i64, fx: &mut Vec<Effect>) {
+    if let Some(earlier) = state.sessions.get_mut(&key).and_then(|session| session.ledger.earlier.as_mut())
+        && at < earlier.before
+    {
+        earlier.at = Some(at);
+        load_earlier(state, key, fx);
+    }
+}
+
+fn on_earlier(
+    state: &mut State,
+    key: SessionKey,
+    page: Result<EarlierPage, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(earlier) = &mut session.ledger.earlier else { return };
+    earlier.is_loading = false;
+    let page = match page {
+        Ok(page) => page,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    let at = earlier.at.filter(|at| page.mark.is_none() && *at < page.first_seq && page.left_out_count > 0);
+    earlier.before = page.first_seq;
+    earlier.count = page.left_out_count;
+    earlier.at = at;
+    let is_over = page.left_out_count == 0 || page.events.is_empty();
+    let mark = restore::prepend(session, page, now);
+    if is_over {
+        session.ledger.earlier = None;
+    }
+    // These name items by their places.
+    let is_of_items = |modal: &Modal| matches!(modal, Modal::Inspect(_)) || user::names_items(modal);
+    session.shelf.modals.retain(|modal| !is_of_items(modal));
+    if state.active == key {
+        state.modals.retain(|modal| !is_of_items(modal));
+    }
+    if let Some(mark) = mark.filter(|_| state.active == key) {
+        user::go_to(state, mark, fx);
+    } else if at.is_some() {
+        load_earlier(state, key, fx);
+    }
+}
+
+/// Says that the folder is gone, and asks where the session is to go on.
+pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[FolderOffer], now: Instant) {
+    let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let label = |offer: &FolderOffer| {
+        let why = match offer.why {
+            FolderReason::Moved => "the same folder under another name",
+            FolderReason::Worktree => "a worktree of the same repository",
+            FolderReason::SameRemote => "a repository with the same remote",
+            FolderReason::SameName => "a folder of the same name, perhaps another one",
+            FolderReason::Current => "where you are now",
+        };
+        format!("Go on in {} ({why})", offer.folder.display())
+    };
+    let mut choices: Vec<Choice> = offers
+        .iter()
+        .map(|offer| Choice {
+            label: label(offer),
+            outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()),
+        })
+        .collect();
+    choices.push(Choice { label: "Only read it".to_owned(), outcome: ChoiceOutcome::Close });
+    let selected = choices.len() - 1;
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: "The folder of this session is gone".to_owned(),
+        body: vec![
+            format!("It worked in {}, and there is no such folder now.", gone.display()),
+            "The agent may know files of the old folder by their old names.".to_owned(),
+        ],
+        choices,
+        selected,
+        opened_by_itself: Some(now),
+    });
+    tabs::open_dialog(state, key, dialog);
+}
+
+/// Gives a session a title of the user's own; the agent is told by [`super::choices`] if it takes titles.
+pub(super) fn name_session(state: &mut State, key: SessionKey, title: &str, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.title = Some(title.to_owned());
+    session.ledger.has_own_title = true;
+    // While it is only read, nobody records it.
+    let uid = session.ledger.reading.as_ref().map(|reading| reading.uid.clone());
+    if let Some(uid) = uid {
+        fx.push(Effect::Store(StoreJob::Rename { uid, title: title.to_owned() }));
+    }
+}
+
+/// Notes that a session goes on from another one, for the store and for the reader.
+pub(super) fn link(state: &mut State, from: SessionKey, to: SessionKey) {
+    let kept_as = state.sessions.get(&from).and_then(|session| session.ledger.keeping.kept_as.clone());
+    if let Some(session) = state.sessions.get_mut(&to) {
+        session.ledger.keeping.notes.push(crate::model::Note::CameFrom { session: from, kept_as });
+    }
+}
+
+/// A line in a transcript, kept.
+pub(super) fn say(session: &mut Session, title: String, detail: Option<String>) {
+    let severity = Severity::Info;
+    keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+}
+
+/// The user's folder.
+fn call_folder(state: &State) -> PathBuf {
+    state.setup.folder.clone()
+}

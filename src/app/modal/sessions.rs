@@ -1,0 +1,403 @@
+//! The dialog of sessions as data: what is open here, what parlor kept, and what the agent lists, as one list.
+//!
+//! Duty: joins the three by agent and id, sorts, filters, and says how many are hidden. Not its duty: getting them
+//! (`app::kept`), keys (`user::sessions`), drawing (`ui`).
+//! Invariants: a session stands in the list once; `matches` is in step with filter, scope and rows; `selected` is a
+//! place in `matches` unless they are empty. Rows are shared, so that joining thousands of them copies none.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::LineInput;
+use crate::app::user::rank;
+use crate::app::{Session, State, call};
+use crate::model::{KeptHit, KeptRow, KeptSearch, Nearness, SessionId, SessionInfo, SessionKey};
+
+/// Which sessions are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Those of the user's folder.
+    #[default]
+    Folder,
+    /// Those of all worktrees of its repository too.
+    Repository,
+    /// All.
+    All,
+}
+
+/// In which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// The latest first.
+    #[default]
+    Time,
+    /// By name.
+    Name,
+    /// By agent, then the latest first.
+    Agent,
+    /// By folder, then the latest first.
+    Folder,
+}
+
+/// A session that is open here, as the list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRow {
+    /// Its number.
+    pub key: SessionKey,
+    /// Its title or first prompt.
+    pub name: String,
+    /// Its agent.
+    pub agent: String,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// Whether it is a subagent's.
+    pub is_child: bool,
+    /// What goes on in it, where that matters to the choice.
+    pub state: &'static str,
+}
+
+/// A session of the list: known from at least one side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEntry {
+    /// It is open here.
+    pub open: Option<OpenRow>,
+    /// parlor kept it.
+    pub kept: Option<Arc<KeptRow>>,
+    /// The agent of the shown session lists it.
+    pub listed: Option<Arc<SessionInfo>>,
+    /// Its folder.
+    folder: Arc<Path>,
+    /// How near that is.
+    pub nearness: Nearness,
+    /// Unix milliseconds of the last change; 0 if unknown.
+    pub updated_ms: i64,
+}
+
+/// The full-text side of the dialog.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TextSearch {
+    /// The number of the search that is under way or done.
+    pub serial: u64,
+    /// Whether its answer has not come yet.
+    pub is_running: bool,
+    /// What it found, best first.
+    pub hits: Vec<KeptHit>,
+    /// The marked one.
+    pub selected: usize,
+}
+
+/// A session that is looked at before it is opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// Its id in the store.
+    pub uid: String,
+    /// Its end; `None` while it is read, or if it could not be.
+    pub session: Option<Box<Session>>,
+}
+
+/// The dialog.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionsDialog {
+    /// The number of the list that is being read.
+    pub serial: u64,
+    /// The filter, or what is searched for.
+    pub filter: LineInput,
+    /// Which sessions are shown.
+    pub scope: Scope,
+    /// In which order.
+    pub sort: Sort,
+    /// Rows of the store so far.
+    pub kept: Vec<Arc<KeptRow>>,
+    /// Whether more of them come.
+    pub is_loading: bool,
+    /// Why the store's rows are missing.
+    pub problem: Option<String>,
+    /// All sessions.
+    pub rows: Vec<SessionEntry>,
+    /// Places in `rows` of those that are shown, in order.
+    pub matches: Vec<usize>,
+    /// How many the scope hides.
+    pub hidden_count: usize,
+    /// The marked one, a place in `matches`.
+    pub selected: usize,
+    /// The marked one's end.
+    pub preview: Option<Preview>,
+    /// Whether what was said is searched, instead of names.
+    pub text: Option<TextSearch>,
+}
+
+impl SessionEntry {
+    /// Its title, else its first prompt.
+    pub fn name(&self) -> &str {
+        let listed = self.listed.as_ref().and_then(|info| info.title.as_deref());
+        let kept = self.kept.as_ref().map(|row| row.title.as_str());
+        let open = self.open.as_ref().map(|open| open.name.as_str());
+        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
+        let names = [open, kept, listed, first].into_iter().flatten();
+        names.map(str::trim).find(|name| !name.is_empty()).unwrap_or("No prompt yet")
+    }
+
+    /// The agent's name; empty for one that only the shown session's agent lists.
+    pub fn agent(&self) -> &str {
+        let open = self.open.as_ref().map(|open| open.agent.as_str());
+        open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or_default()
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its branch, as last known.
+    pub fn branch(&self) -> &str {
+        let open = self.open.as_ref().and_then(|open| open.branch.as_deref());
+        open.or(self.kept.as_ref().and_then(|row| row.branch.as_deref())).unwrap_or_default()
+    }
+
+    /// When it last changed, for people.
+    pub fn when(&self) -> String {
+        let kept = self.kept.as_ref().map(|row| row.when.clone());
+        let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
+        kept.or_else(listed).unwrap_or_default()
+    }
+
+    /// Its id in the store.
+    pub fn uid(&self) -> Option<&str> {
+        self.kept.as_ref().map(|row| row.uid.as_str())
+    }
+
+    /// What is matched beside the name.
+    fn detail(&self) -> String {
+        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str()).unwrap_or_default();
+        format!("{} {} {} {first}", self.agent(), self.branch(), self.folder.display())
+    }
+}
+
+impl SessionsDialog {
+    /// The marked session.
+    pub fn marked(&self) -> Option<&SessionEntry> {
+        self.matches.get(self.selected).and_then(|place| self.rows.get(*place))
+    }
+
+    /// The marked place of the full-text search.
+    pub fn marked_hit(&self) -> Option<&KeptHit> {
+        self.text.as_ref().and_then(|text| text.hits.get(text.selected))
+    }
+
+    /// Puts the list together anew; the marked session stays marked.
+    pub fn join(&mut self, state: &State) {
+        let marked = self.marked().map(identity);
+        self.rows = joined(&self.kept, state, self.sort);
+        self.refilter();
+        if let Some(marked) = marked {
+            let is_it = |place: &usize| self.rows.get(*place).is_some_and(|row| identity(row) == marked);
+            self.selected = self.matches.iter().position(is_it).unwrap_or(0);
+        }
+    }
+
+    /// Filters anew; the first is marked.
+    pub fn refilter(&mut self) {
+        self.hidden_count = 0;
+        let mut shown = Vec::with_capacity(self.rows.len());
+        for (place, row) in self.rows.iter().enumerate() {
+            let is_near = match self.scope {
+                Scope::Folder => row.nearness == Nearness::Here,
+                Scope::Repository => row.nearness != Nearness::Elsewhere,
+                Scope::All => true,
+            };
+            if is_near || row.open.is_some() {
+                shown.push(place);
+            } else {
+                self.hidden_count += 1;
+            }
+        }
+        self.selected = 0;
+        if self.filter.text.trim().is_empty() || self.text.is_some() {
+            self.matches = shown;
+            return;
+        }
+        let texts: Vec<(&str, String)> = shown
+            .iter()
+            .filter_map(|place| self.rows.get(*place))
+            .map(|row| (row.name(), row.detail()))
+            .collect();
+        let ranked = rank(&self.filter.text, texts.iter().map(|(name, detail)| (*name, detail.as_str())));
+        self.matches = ranked.into_iter().filter_map(|place| shown.get(place).copied()).collect();
+    }
+}
+
+/// What tells an entry again after the list changed.
+fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<SessionId>) {
+    let key = row.open.as_ref().map(|open| open.key);
+    let uid = row.uid().map(str::to_owned).filter(|_| key.is_none());
+    let listed = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| key.is_none() && uid.is_none());
+    (key, uid, listed)
+}
+
+/// The three sides as one list, in order: what is open here first, its subagents behind it.
+fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
+    let conn = state.active_session().and_then(|session| session.conn);
+    let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
+    let mut listed: HashMap<&str, Arc<SessionInfo>> =
+        state.listed.iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
+    let by_uid: HashMap<&str, &Arc<KeptRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
+    let mut shown_uids: Vec<&str> = Vec::new();
+    let mut rows = Vec::with_capacity(kept.len() + listed.len());
+    for session in open_sessions(state) {
+        let of_agent = session.id.as_ref().filter(|_| session.conn == conn);
+        let uid = session.ledger.keeping.kept_as.as_deref();
+        let kept_row = uid.and_then(|uid| by_uid.get(uid).copied());
+        shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
+        rows.push(SessionEntry {
+            folder: session.place.cwd.as_path().into(),
+            nearness: kept_row.map_or(Nearness::Here, |row| row.nearness),
+            updated_ms: i64::MAX,
+            kept: kept_row.cloned(),
+            listed: of_agent.and_then(|id| listed.remove(id.as_str())),
+            open: Some(open_row(state, session)),
+        });
+    }
+    let open_count = rows.len();
+    for row in kept.iter().filter(|row| !shown_uids.contains(&row.uid.as_str())) {
+        let of_agent = row.agent_session.as_ref().filter(|_| Some(row.agent.as_str()) == agent);
+        rows.push(SessionEntry {
+            open: None,
+            listed: of_agent.and_then(|id| listed.remove(id.as_str())),
+            folder: row.folder.as_path().into(),
+            nearness: row.nearness,
+            updated_ms: row.updated_ms,
+            kept: Some(Arc::clone(row)),
+        });
+    }
+    let here = state.active_session().map(|session| session.place.cwd.as_path());
+    // In the agent's own order, which is all there is where it tells no times.
+    for info in state.listed.iter().filter_map(|info| listed.remove(info.id.as_str())) {
+        let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
+        rows.push(SessionEntry {
+            open: None,
+            kept: None,
+            folder: info.cwd.as_path().into(),
+            nearness: if is_here { Nearness::Here } else { Nearness::Elsewhere },
+            updated_ms: info.updated_at.as_deref().map(unix_ms).unwrap_or_default(),
+            listed: Some(info),
+        });
+    }
+    if let Some(others) = rows.get_mut(open_count..) {
+        match sort {
+            Sort::Time => others.sort_by_key(|row| Reverse(row.updated_ms)),
+            Sort::Name => others.sort_by_cached_key(|row| row.name().to_lowercase()),
+            Sort::Agent => {
+                others.sort_by(|a, b| a.agent().cmp(b.agent()).then(b.updated_ms.cmp(&a.updated_ms)));
+            }
+            Sort::Folder => {
+                others.sort_by(|a, b| a.folder().cmp(b.folder()).then(b.updated_ms.cmp(&a.updated_ms)));
+            }
+        }
+    }
+    rows
+}
+
+/// Sessions that are open here, each with its subagents behind it.
+fn open_sessions(state: &State) -> Vec<&Session> {
+    let mut here: Vec<&Session> = state.sessions.values().collect();
+    here.sort_by_key(|session| (call::root_of(state, session.key), session.key));
+    here
+}
+
+fn open_row(state: &State, session: &Session) -> OpenRow {
+    let kept_agent = session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.clone());
+    OpenRow {
+        key: session.key,
+        name: session_title(session),
+        agent: state
+            .conn_of(session.key)
+            .map(|conn| conn.spec.name.clone())
+            .or(kept_agent)
+            .unwrap_or_default(),
+        branch: session.git.as_ref().map(|git| git.branch.clone()),
+        is_child: session.parent.is_some(),
+        state: open_state(session),
+    }
+}
+
+/// What a session is called: its title, else its first prompt, else that it is new.
+pub fn session_title(session: &Session) -> String {
+    title_of(session).unwrap_or_else(|| "New session".to_owned())
+}
+
+/// A session's title, else its first prompt.
+pub fn title_of(session: &Session) -> Option<String> {
+    use crate::app::{ItemBody, MessagePart};
+    let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let first = || {
+        session.transcript.items().iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == crate::model::Role::User => {
+                message.parts.iter().find_map(|part| match part {
+                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                    MessagePart::Block(_) => None,
+                })
+            }
+            _ => None,
+        })
+    };
+    title.or_else(first).map(str::to_owned)
+}
+
+fn open_state(session: &Session) -> &'static str {
+    if !session.asks.is_empty() {
+        "waits for you"
+    } else if session.turn.is_running() {
+        "working"
+    } else if session.ledger.reading.is_some() {
+        "being read"
+    } else if session.has_background_news {
+        "news"
+    } else {
+        "open here"
+    }
+}
+
+/// `2026-11-20T14:03:22Z` is shown as `2026-11-20 14:03`; what has another form is shown as it came.
+fn short_time(text: &str) -> String {
+    match text.split_once('T') {
+        Some((date, time)) if date.len() == 10 => {
+            format!("{date} {}", time.chars().take(5).collect::<String>())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn unix_ms(text: &str) -> i64 {
+    text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
+}
+
+/// Reads what is typed for a full-text search: words, and filters like `agent:claude`, `kind:edit`, `is:error`,
+/// `days:7`, `in:folder`. `here` is the folder that `in:here` means.
+pub fn read_search(text: &str, here: &Path) -> KeptSearch {
+    const KINDS: [&str; 8] = ["prompt", "answer", "thought", "edit", "command", "tool", "error", "notice"];
+    let mut search = KeptSearch::default();
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        match word.split_once(':') {
+            Some(("agent", name)) if !name.is_empty() => search.agent = Some(name.to_owned()),
+            Some(("in", "here")) => search.folder = Some(here.to_owned()),
+            Some(("in", folder)) if folder.starts_with('/') => search.folder = Some(folder.into()),
+            Some(("days", number)) if number.parse::<u32>().is_ok() => search.days = number.parse().ok(),
+            Some(("is", "error" | "failed")) => search.only_errors = true,
+            Some(("kind", kind)) if KINDS.iter().any(|known| *known == kind.trim_end_matches('s')) => {
+                let kind = kind.trim_end_matches('s');
+                search.kinds.extend(KINDS.iter().find(|known| **known == kind));
+            }
+            _ => words.push(word),
+        }
+    }
+    search.words = words.join(" ");
+    // What is being typed is a beginning.
+    let is_open = !text.ends_with(char::is_whitespace) && search.words.matches('"').count() % 2 == 0;
+    if is_open && search.words.ends_with(char::is_alphanumeric) {
+        search.words.push('*');
+    }
+    search
+}

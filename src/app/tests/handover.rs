@@ -1,0 +1,186 @@
+//! Conversations that are told to an agent that does not know them.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn spec(name: &str) -> AgentSpec {
+    AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() }
+}
+
+/// A session with two turns.
+fn talked() -> Desk {
+    let mut desk = Desk::ready();
+    desk.submit("mend the rounding of the till");
+    desk.updates(vec![text(Role::Thought, "hm"), says("I look."), call("a", ToolStatus::Completed)]);
+    desk.end_turn(StopReason::EndTurn);
+    desk.submit("and the receipt").update(says("Done.")).end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    desk
+}
+
+fn prompt_blocks(desk: &mut Desk) -> Vec<ContentBlock> {
+    let sent = std::mem::take(&mut desk.fx).into_iter().find_map(|effect| match effect {
+        Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks),
+        _ => None,
+    });
+    sent.expect("a prompt was sent")
+}
+
+/// Hands the conversation over to `other`, whose session is then open.
+fn handed_over(capabilities: AgentCapabilities) -> (Desk, SessionKey) {
+    let mut desk = talked();
+    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    let key = desk.state.active;
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    let info = AgentInfo { capabilities, ..AgentInfo::default() };
+    desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    let reply = SessionReply { id: Some("n".into()), ..SessionReply::default() };
+    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))));
+    desk.fx.clear();
+    (desk, key)
+}
+
+#[test]
+fn the_first_prompt_carries_the_conversation_as_a_resource() {
+    let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
+    let (mut desk, key) = handed_over(capabilities);
+    desk.flow(|state, now, fx| flow::submit(state, key, "go on".into(), now, fx));
+    let blocks = prompt_blocks(&mut desk);
+    let [ContentBlock::Resource { mime_type, body: ResourceBody::Text(told), .. }, ContentBlock::Text(asked)] =
+        blocks.as_slice()
+    else {
+        panic!("{blocks:?}")
+    };
+    assert_eq!((mime_type.as_deref(), asked.as_str()), (Some("text/markdown"), "go on"));
+    for words in
+        ["mend the rounding of the till", "I look.", "- do a", "and the receipt", "Done.", "/code/shop"]
+    {
+        assert!(told.contains(words), "{words} in\n{told}");
+    }
+    assert!(!told.contains("hm"), "what was thought is not told");
+    // It is told once, with a turn that came to its end.
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    let end = |desk: &mut Desk, result| {
+        let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+        desk.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
+    };
+    end(&mut desk, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::submit(state, key, "again".into(), now, fx));
+    assert_eq!(prompt_blocks(&mut desk).len(), 2, "the turn failed, so it is told again");
+    end(&mut desk, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::submit(state, key, "more".into(), now, fx));
+    assert_eq!(prompt_blocks(&mut desk), [ContentBlock::Text("more".into())]);
+}
+
+#[test]
+fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
+    let (mut desk, key) = handed_over(AgentCapabilities::default());
+    desk.flow(|state, now, fx| flow::submit(state, key, "go on".into(), now, fx));
+    let blocks = prompt_blocks(&mut desk);
+    let [ContentBlock::Text(told), ContentBlock::Text(asked)] = blocks.as_slice() else {
+        panic!("{blocks:?}")
+    };
+    assert!(told.starts_with("<earlier_conversation>\n"), "{told}");
+    let conn = desk.state.sessions[&key].conn.unwrap();
+    for part in [told.clone(), asked.clone()] {
+        desk.play(Event::Agent(conn, AgentEvent::Update("n".into(), text(Role::User, &part))));
+    }
+    let shown = digest(&desk.state.sessions[&key]);
+    assert!(shown.ends_with("user* \"go on\""), "{shown}");
+    // Played back later, it is the same prompt.
+    assert_eq!(handover::without_context(&format!("{told}{asked}")), "go on");
+}
+
+#[test]
+fn both_sessions_say_that_they_belong_together() {
+    let mut desk = talked();
+    desk.kept.clear();
+    let fx = {
+        let mut fx = Vec::new();
+        flow::hand_over(&mut desk.state, KEY, spec("other"), desk.now, &mut fx);
+        fx.extend(update(&mut desk.state, Event::Input, desk.now));
+        fx
+    };
+    let key = desk.state.active;
+    let link = Note::CameFrom { session: KEY, kept_as: None };
+    let is_linked = fx.iter().any(
+        |effect| matches!(effect, Effect::Keep { session, notes } if *session == key && notes.contains(&link)),
+    );
+    assert!(is_linked, "{fx:?}");
+    assert!(digest(desk.session()).ends_with("notice Info: This conversation was handed over to other."));
+    assert!(
+        digest(&desk.state.sessions[&key])
+            .ends_with("notice Info: This session goes on from one with fake: mend the rounding of the till")
+    );
+}
+
+#[test]
+fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
+    let mut desk = talked();
+    for number in 0..40 {
+        desk.submit(&format!("prompt {number}"))
+            .update(says(&"words ".repeat(100)))
+            .end_turn(StopReason::EndTurn);
+    }
+    desk.state.setup.handover_bytes = 4096;
+    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    let told = &shown_handover(&desk).text;
+    assert!(told.len() <= 4096, "{}", told.len());
+    assert!(told.contains("prompt 39") && !told.contains("prompt 3\n"), "{told}");
+    assert!(
+        told.contains("The first prompt was: mend the rounding")
+            && told.contains("Earlier parts are left out")
+    );
+}
+
+#[test]
+fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
+    let mut desk = talked();
+    desk.update(SessionUpdate::Compaction {
+        id: "c".into(),
+        status: "completed".into(),
+        summary: Patch::Set("The till was mended.".into()),
+        error: Patch::Keep,
+    });
+    desk.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
+    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    let told = &shown_handover(&desk).text;
+    assert!(told.contains("The till was mended.") && told.contains("now the drawer"), "{told}");
+    assert!(!told.contains("I look."), "{told}");
+}
+
+fn shown_handover(desk: &Desk) -> &Handover {
+    desk.state.active_session().unwrap().ledger.handover.as_ref().expect("something is handed over")
+}
+
+#[test]
+fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
+    let mut desk = talked();
+    desk.crash();
+    desk.wait(1);
+    let none = AgentCapabilities::default();
+    desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("an offer") };
+    assert_eq!(dialog.title, "The agent does not know this conversation");
+    desk.open("fresh");
+    desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    assert!(digest(desk.session()).contains("Your next prompt tells the agent what stands above"));
+    desk.fx.clear();
+    desk.submit("go on");
+    let blocks = prompt_blocks(&mut desk);
+    assert!(
+        matches!(&blocks[0], ContentBlock::Text(told) if told.contains("mend the rounding")),
+        "{blocks:?}"
+    );
+}
+
+#[test]
+fn nothing_is_handed_over_where_nothing_was_said() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
+}

@@ -1,0 +1,297 @@
+//! Kept sessions: opened, read, gone on with, their older parts, folders that are gone.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn prompt(text: &str, turn: u32) -> KeptEvent {
+    KeptEvent { at_ms: 0, turn, record: Record::Prompt { text: text.into(), is_again: false } }
+}
+
+fn said(text: &str, turn: u32) -> KeptEvent {
+    KeptEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
+}
+
+/// A session of the agent `fake`, of which the last turn is given and six events are not.
+fn kept(uid: &str) -> KeptSession {
+    KeptSession {
+        head: SessionHead {
+            kept_as: Some(uid.into()),
+            agent: "fake".into(),
+            command: "fake".into(),
+            session: Some("old".into()),
+            place: SessionPlace { cwd: "/code/till".into(), ..SessionPlace::default() },
+            title: Some("The till".into()),
+            ..SessionHead::default()
+        },
+        events: vec![prompt("third", 3), said("3", 3)],
+        left_out_count: 6,
+        first_seq: 6,
+        end_seq: 8,
+        ..KeptSession::default()
+    }
+}
+
+fn opening(takes: bool) -> KeptOpening {
+    KeptOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
+}
+
+fn tell(desk: &mut Desk, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+fn shown(desk: &Desk) -> &Session {
+    desk.state.active_session().unwrap()
+}
+
+fn jobs(desk: &mut Desk) -> Vec<StoreJob> {
+    let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
+        std::mem::take(&mut desk.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
+    desk.fx = rest;
+    jobs.into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        })
+        .collect()
+}
+
+fn items(session: &Session) -> Vec<String> {
+    digest(session).lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
+    let mut desk = Desk::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    assert_eq!(
+        items(shown(&desk)),
+        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+    );
+    assert_eq!(shown(&desk).place.cwd, std::path::Path::new("/code/till"));
+    desk.expect_sent("draft \"\"\ncall resume old");
+    assert_eq!(desk.state.sessions.len(), 2, "the one before goes on");
+    // The same once more is shown, not opened again.
+    let key = desk.state.active;
+    desk.state.active = KEY;
+    desk.flow(|state, now, fx| flow::open_kept(state, "k1", true, None, now, fx));
+    assert_eq!((desk.state.active, jobs(&mut desk).len()), (key, 0));
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_gives_way() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    assert_eq!(desk.state.sessions.len(), 1);
+    desk.expect_sent("draft \"\"\ncall resume old\ncall close s");
+}
+
+#[test]
+fn what_cannot_be_had_is_said_and_nothing_changes() {
+    let mut desk = Desk::ready();
+    let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
+    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { kept, ..opening(true) })));
+    assert_eq!(desk.state.active, KEY);
+    assert!(desk.state.flash.as_deref().unwrap_or_default().contains("process 7"));
+}
+
+#[test]
+fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
+    let mut desk = Desk::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    assert!(matches!(shown(&desk).phase, SessionPhase::Ended { .. }));
+    assert_eq!(shown(&desk).conn, None);
+    desk.expect_sent("draft \"\"");
+    desk.play(Event::Draft("and then".into()));
+    assert!(desk.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing of it is recorded");
+    desk.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
+    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "asked for once");
+    tell(&mut desk, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
+    assert!(shown(&desk).ledger.reading.is_some(), "it can still be read");
+    desk.play(Event::Act(Action::RestartAgent));
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    desk.expect_sent("call resume old");
+    assert_eq!(shown(&desk).draft, "and then");
+    assert_eq!(shown(&desk).ledger.keeping.kept_as.as_deref(), Some("k1"));
+    assert_eq!(items(shown(&desk)).len(), 3, "it is not shown twice");
+}
+
+#[test]
+fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    desk.flow(|state, now, fx| flow::submit(state, key, "next".into(), now, fx));
+    let mut newer = kept("k1");
+    newer.events.extend([prompt("fourth", 4), said("4", 4)]);
+    newer.end_seq = 10;
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(newer)) });
+    assert_eq!(
+        items(shown(&desk))[1..],
+        ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
+    );
+    assert_eq!(shown(&desk).queue, ["next"], "what was sent while it was read waits for the agent");
+}
+
+#[test]
+fn earlier_parts_come_above_and_what_points_to_items_follows() {
+    let mut desk = Desk::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    let key = desk.state.active;
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    let conn = shown(&desk).conn.unwrap();
+    desk.flow(|state, now, fx| flow::submit(state, key, "more".into(), now, fx));
+    let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
+    desk.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
+    desk.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
+    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, at: None };
+    assert_eq!(jobs(&mut desk), [earlier(6)]);
+    let selected = shown(&desk).transcript.items()[1].id;
+    desk.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
+    let page = EarlierPage {
+        events: vec![prompt("second", 2), said("2", 2)],
+        first_seq: 3,
+        left_out_count: 3,
+        mark: None,
+    };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    desk.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
+    assert_eq!(
+        items(shown(&desk)),
+        [
+            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "user* \"second\"",
+            "agent \"2\"",
+            "user* \"third\"",
+            "agent \"3\"",
+            "user* \"more\"",
+            "tool a Completed \"do a\"",
+            "agent \"so far\" …",
+        ]
+    );
+    let turns: Vec<u32> = shown(&desk).transcript.items().iter().map(|item| item.turn).collect();
+    assert_eq!(turns, [0, 2, 2, 3, 3, 4, 4, 4]);
+    assert_eq!(shown(&desk).selected, Some(ItemId(3)));
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert_eq!(jobs(&mut desk), [earlier(3)]);
+    let page = EarlierPage { events: vec![prompt("first", 1), said("1", 1)], ..EarlierPage::default() };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    assert_eq!(items(shown(&desk))[0], "notice Info: This is the beginning of what is kept.");
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+}
+
+#[test]
+fn a_place_that_was_found_is_looked_for_page_by_page() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { at: Some(1), ..opening(false) })));
+    let key = desk.state.active;
+    let job = |before| StoreJob::Earlier { key, uid: "k1".into(), before, at: Some(1) };
+    assert_eq!(jobs(&mut desk), [job(6)]);
+    let page = |turn, first_seq, mark| EarlierPage {
+        events: vec![prompt(&format!("prompt {turn}"), turn), said("words", turn)],
+        first_seq,
+        left_out_count: u64::try_from(first_seq).unwrap(),
+        mark,
+    };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page(2, 3, None)) });
+    assert_eq!(jobs(&mut desk), [job(3)]);
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page(1, 0, Some(1))) });
+    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.get(id)).unwrap();
+    assert_eq!((marked.id, marked.turn), (ItemId(2), 1));
+    assert!(jobs(&mut desk).is_empty());
+}
+
+#[test]
+fn a_search_goes_on_in_what_comes_above() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
+    desk.play(Event::Timer(TimerId::Search(key)));
+    assert_eq!(jobs(&mut desk).len(), 1, "nothing was found, so what came before is asked for");
+    let events = vec![prompt("the second", 2), said("2 second", 2)];
+    let page = EarlierPage { events, first_seq: 3, left_out_count: 3, mark: None };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    desk.play(Event::Timer(TimerId::Search(key)));
+    let search = shown(&desk).search.as_ref().unwrap();
+    assert_eq!((search.total(), search.current().map(|hit| hit.item)), (2, Some(ItemId(1))));
+}
+
+#[test]
+fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on() {
+    let mut desk = Desk::ready();
+    let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
+    let gone = KeptOpening { takes: false, offers: Some(offers), ..opening(true) };
+    tell(&mut desk, StoreNews::Opened(Box::new(gone)));
+    let key = desk.state.active;
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("a question") };
+    assert!(dialog.body[0].contains("/code/till"), "{:?}", dialog.body);
+    assert_eq!(dialog.choices[0].label, "Go on in /code/new till (the same folder under another name)");
+    desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }]);
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    assert_eq!(shown(&desk).place.cwd, std::path::Path::new("/code/new till"));
+}
+
+#[test]
+fn a_listed_session_goes_on_as_what_is_kept_of_it() {
+    let mut desk = Desk::ready();
+    desk.state.listed = vec![SessionInfo {
+        id: "old".into(),
+        cwd: "/code/till".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    }];
+    let fx = {
+        let (state, now) = (&mut desk.state, desk.now);
+        let mut fx = Vec::new();
+        flow::open_session(state, "old".into(), now, &mut fx);
+        fx.extend(update(state, Event::Input, now));
+        fx
+    };
+    let heads: Vec<&SessionHead> = fx
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Keep { notes, .. } => Some(notes),
+            _ => None,
+        })
+        .flatten()
+        .filter_map(|note| match note {
+            Note::Head(head) => Some(&**head),
+            _ => None,
+        })
+        .collect();
+    assert!(heads.iter().any(|head| head.goes_on && head.session == Some("old".into())), "{heads:?}");
+}
+
+#[test]
+fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx));
+    desk.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
+    assert_eq!(desk.session().title.as_deref(), Some("Mine"));
+}
+
+#[test]
+fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
+    let mut desk = Desk::ready();
+    desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
+    desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::fork_session(state, KEY, Some(1), now, fx));
+    let sent = desk.fx.iter().find_map(|effect| match effect {
+        Effect::Send(_, AgentCommand::Call(_, Call::ForkSession(_, _, turns))) => Some(*turns),
+        _ => None,
+    });
+    assert_eq!(sent, Some(1));
+    assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: This is a copy of: one"]);
+    assert_eq!(shown(&desk).turn_count, 1);
+}

@@ -1,0 +1,304 @@
+//! Kept sessions as the app knows them: what it asks the store for, and what comes back.
+//!
+//! Duty: the vocabulary between reducer and store for lists, previews, pages of old events, search and folders.
+//! Not its duty: what is recorded (`record`). Jobs are served off the UI thread; each has exactly one answer,
+//! a list comes in pages.
+
+use std::path::PathBuf;
+
+use super::{KeptEvent, KeptSession, SessionId, SessionKey};
+
+/// How near a folder is to the one that the user is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Nearness {
+    /// It is that folder.
+    Here,
+    /// It belongs to the same repository: another worktree of it, or another folder within.
+    SameRepository,
+    /// Anything else.
+    #[default]
+    Elsewhere,
+}
+
+/// A kept session in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptRow {
+    /// The store's id.
+    pub uid: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The agent's program with its arguments.
+    pub command: String,
+    /// The agent's name for the session.
+    pub agent_session: Option<SessionId>,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// The branch when it was last open.
+    pub branch: Option<String>,
+    /// The title; empty if none.
+    pub title: String,
+    /// The beginning of the first prompt; empty if none.
+    pub first_prompt: String,
+    /// Unix milliseconds of the last event.
+    pub updated_ms: i64,
+    /// The same for people.
+    pub when: String,
+    /// How many turns it has.
+    pub turn_count: u32,
+    /// Whether its last turn was cut by the end of its parlor.
+    pub was_cut: bool,
+    /// Another parlor that has it open now: its process, if known.
+    pub open_in: Option<Option<u32>>,
+    /// The session that it goes on from, by the store's id.
+    pub came_from: Option<String>,
+    /// How near its folder is.
+    pub nearness: Nearness,
+    /// Whether its folder is there no more.
+    pub is_folder_gone: bool,
+}
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportForm {
+    /// To be read.
+    Markdown,
+    /// All events, to be imported elsewhere.
+    Json,
+    /// One page that needs nothing else.
+    Html,
+}
+
+/// A full-text search over all kept sessions. Times are Unix milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptSearch {
+    /// Words that must all be there; the last one may be a beginning.
+    pub words: String,
+    /// Only this agent's.
+    pub agent: Option<String>,
+    /// Only below this folder.
+    pub folder: Option<PathBuf>,
+    /// Only of so many days.
+    pub days: Option<u32>,
+    /// Only these kinds of places: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`, `notice`.
+    pub kinds: Vec<&'static str>,
+    /// Only what failed.
+    pub only_errors: bool,
+}
+
+/// A place that a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptHit {
+    /// The session.
+    pub uid: String,
+    /// Its title or first prompt.
+    pub name: String,
+    /// Its agent.
+    pub agent: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The number of the event.
+    pub seq: i64,
+    /// What it is, in a word.
+    pub kind: String,
+    /// When, for people.
+    pub when: String,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// The words in their surroundings, each between `\u{2}` and `\u{3}`.
+    pub snippet: String,
+}
+
+/// Another folder in which a session whose own is gone may go on, and why it is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderOffer {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Why, as words for the user.
+    pub why: FolderReason,
+}
+
+/// Why a folder is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FolderReason {
+    /// It is the very folder, by its number on the disk, under another name.
+    Moved,
+    /// It is a worktree of the same repository.
+    Worktree,
+    /// Its repository has the same remote.
+    SameRemote,
+    /// It has the same name.
+    SameName,
+    /// The user is in it.
+    Current,
+}
+
+/// What the app asks of the store.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoreJob {
+    /// All sessions, latest first, in pages; nearness is to this folder.
+    List {
+        /// Comes back with each page.
+        serial: u64,
+        /// The user's folder.
+        folder: PathBuf,
+    },
+    /// The end of a session, to be looked at.
+    Preview {
+        /// Which.
+        uid: String,
+    },
+    /// A session, to be shown.
+    Open {
+        /// Which.
+        uid: String,
+        /// Whether it is to be gone on with: then no other parlor may have it.
+        takes: bool,
+        /// The event that is to be shown.
+        at: Option<i64>,
+        /// The user's folder.
+        folder: PathBuf,
+    },
+    /// A session that is being read here is to be gone on with.
+    Take {
+        /// Its number here.
+        key: SessionKey,
+        /// Which.
+        uid: String,
+    },
+    /// The events before this one.
+    Earlier {
+        /// Its number here.
+        key: SessionKey,
+        /// Which.
+        uid: String,
+        /// Only those before this event.
+        before: i64,
+        /// The event that is looked for.
+        at: Option<i64>,
+    },
+    /// A title of the user's own.
+    Rename {
+        /// Which.
+        uid: String,
+        /// The title.
+        title: String,
+    },
+    /// Its end, for good.
+    Delete {
+        /// Which.
+        uid: String,
+    },
+    /// A file.
+    Export {
+        /// Which.
+        uid: String,
+        /// In which form.
+        form: ExportForm,
+        /// The file goes into this folder.
+        folder: PathBuf,
+    },
+    /// A full-text search.
+    Search {
+        /// Comes back with the answer.
+        serial: u64,
+        /// What for.
+        search: KeptSearch,
+    },
+}
+
+/// What the store answers. Errors are whole sentences with what to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoreNews {
+    /// A page of the list.
+    Listed {
+        /// Whose.
+        serial: u64,
+        /// The rows, or why there are none.
+        rows: Result<Vec<KeptRow>, String>,
+        /// Whether it was the last page.
+        is_last: bool,
+    },
+    /// The end of a session.
+    Previewed {
+        /// Which.
+        uid: String,
+        /// As kept.
+        kept: Result<Box<KeptSession>, String>,
+    },
+    /// A session, to be shown.
+    Opened(Box<KeptOpening>),
+    /// A session that is read here may be gone on with: as kept now.
+    Taken {
+        /// Its number here.
+        key: SessionKey,
+        /// As kept now.
+        kept: Result<Box<KeptSession>, String>,
+    },
+    /// Events from before.
+    Earlier {
+        /// For this session.
+        key: SessionKey,
+        /// The events, or why there are none.
+        page: Result<EarlierPage, String>,
+    },
+    /// A title was kept, or not.
+    Renamed {
+        /// Of this session.
+        uid: String,
+        /// The title.
+        title: String,
+        /// Why not.
+        result: Result<(), String>,
+    },
+    /// A session was deleted, or not.
+    Deleted {
+        /// Which.
+        uid: String,
+        /// Why not.
+        result: Result<(), String>,
+    },
+    /// A file was written, or not.
+    Exported(Result<PathBuf, String>),
+    /// What a search found.
+    Found {
+        /// Which search.
+        serial: u64,
+        /// The places, best first.
+        hits: Result<Vec<KeptHit>, String>,
+    },
+    /// What is recorded of a session is kept under this id from now on.
+    KeptAs {
+        /// The session.
+        key: SessionKey,
+        /// The store's id.
+        uid: String,
+    },
+}
+
+/// A session that was read to be shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptOpening {
+    /// Which.
+    pub uid: String,
+    /// Whether it is to be gone on with.
+    pub takes: bool,
+    /// The event that is to be shown.
+    pub at: Option<i64>,
+    /// As kept, or why it cannot be had.
+    pub kept: Result<KeptSession, String>,
+    /// If its folder is gone: where it may go on.
+    pub offers: Option<Vec<FolderOffer>>,
+}
+
+/// Events before those that are shown, oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EarlierPage {
+    /// The events.
+    pub events: Vec<KeptEvent>,
+    /// The number of the first of them.
+    pub first_seq: i64,
+    /// How many are left before them.
+    pub left_out_count: u64,
+    /// The place of the event that is looked for among `events`.
+    pub mark: Option<usize>,
+}

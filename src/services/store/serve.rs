@@ -1,0 +1,181 @@
+//! Serves what the app asks of the store.
+//!
+//! Duty: one answer to each job, a list in pages; errors as sentences for the user. Blocks on the disk: runs on a
+//! thread of its own. Not its duty: recording (`recorder`).
+
+use std::path::{Path, PathBuf};
+
+use super::rows::{SessionRow, SessionState};
+use super::{ListFilter, Search, Store, StoreError, unix_ms};
+use crate::model::{ExportForm, KeptHit, KeptOpening, KeptRow, KeptSearch, KeptSession, StoreJob, StoreNews};
+use crate::services::when;
+use crate::services::whereabouts::{self, Kin};
+
+/// Writes a session to a new file in a folder, and gives its path. What a file looks like is not the store's.
+pub type Export = fn(&Store, &str, ExportForm, &Path) -> Result<PathBuf, String>;
+
+/// Rows of the first page, which is to be on the screen at once, and of the others.
+const FIRST_PAGE: u32 = 100;
+const PAGE: u32 = 500;
+
+/// How many places a search gives.
+const MAX_HITS: u32 = 200;
+
+/// How many folders of other sessions are looked at for one that is gone.
+const MAX_KNOWN_FOLDERS: usize = 300;
+
+const DAY_MS: i64 = 86_400_000;
+
+impl Store {
+    /// Serves a job. `tell` gets the answer.
+    pub fn serve(&self, job: StoreJob, export: Export, tell: &mut dyn FnMut(StoreNews)) {
+        match job {
+            StoreJob::List { serial, folder } => self.serve_list(serial, &folder, tell),
+            StoreJob::Preview { uid } => {
+                let kept = self.glance(&uid).map(Box::new).map_err(words);
+                tell(StoreNews::Previewed { uid, kept });
+            }
+            StoreJob::Open { uid, takes, at, folder } => {
+                tell(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
+            }
+            StoreJob::Take { key, uid } => {
+                let kept = self.reopen(&uid).map(Box::new).map_err(words);
+                tell(StoreNews::Taken { key, kept });
+            }
+            StoreJob::Earlier { key, uid, before, at } => {
+                tell(StoreNews::Earlier { key, page: self.earlier(&uid, before, at).map_err(words) });
+            }
+            StoreJob::Rename { uid, title } => {
+                let result = self.rename(&uid, &title).map_err(words);
+                tell(StoreNews::Renamed { uid, title, result });
+            }
+            StoreJob::Delete { uid } => {
+                let result = self.delete(&uid).map_err(words);
+                tell(StoreNews::Deleted { uid, result });
+            }
+            StoreJob::Export { uid, form, folder } => {
+                tell(StoreNews::Exported(export(self, &uid, form, &folder)));
+            }
+            StoreJob::Search { serial, search } => {
+                let hits = self.serve_search(search).map_err(words);
+                tell(StoreNews::Found { serial, hits });
+            }
+        }
+    }
+
+    fn serve_list(&self, serial: u64, folder: &Path, tell: &mut dyn FnMut(StoreNews)) {
+        // Closes what dead parlors left open, so that the rows say how things are.
+        if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
+            tell(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+            return;
+        }
+        let mut kin = Kin::new(folder);
+        let now_ms = unix_ms();
+        let mut behind = None;
+        loop {
+            let limit = if behind.is_none() { FIRST_PAGE } else { PAGE };
+            match self.list_page(behind, limit) {
+                Ok((rows, next)) => {
+                    let rows = rows.into_iter().map(|row| self.kept_row(row, &mut kin, now_ms)).collect();
+                    tell(StoreNews::Listed { serial, rows: Ok(rows), is_last: next.is_none() });
+                    if next.is_none() {
+                        return;
+                    }
+                    behind = next;
+                }
+                Err(error) => {
+                    tell(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+                    return;
+                }
+            }
+        }
+    }
+
+    fn kept_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> KeptRow {
+        let (nearness, is_folder_gone) = kin.of(&row.folder, row.folder_mark.as_ref());
+        let open_in = self.open_in(&row);
+        let command = std::iter::once(row.command).chain(row.args).collect::<Vec<_>>().join(" ");
+        KeptRow {
+            uid: row.uid,
+            agent: row.agent,
+            command,
+            agent_session: row.agent_session.as_deref().map(Into::into),
+            folder: row.folder,
+            branch: row.branch,
+            title: row.title.unwrap_or_default(),
+            first_prompt: row.first_prompt.unwrap_or_default(),
+            updated_ms: row.updated_ms,
+            when: when::ago(row.updated_ms, now_ms),
+            turn_count: row.turn_count,
+            was_cut: row.state == SessionState::Cut,
+            open_in,
+            came_from: row.came_from,
+            nearness,
+            is_folder_gone,
+        }
+    }
+
+    fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> KeptOpening {
+        let found = self.peek(&uid, at);
+        let offers = found.as_ref().ok().filter(|(row, _)| !row.folder.is_dir()).map(|(row, _)| {
+            whereabouts::offers(&row.folder, row.folder_mark.as_ref(), folder, &self.known_folders())
+        });
+        // A session without a folder is only read until the user has said where it goes on.
+        let takes = takes && offers.is_none();
+        let kept = match found {
+            Ok((_, peeked)) if !takes => Ok(peeked),
+            Ok((_, peeked)) => self.reopen(&uid).map(|kept| KeptSession { mark: peeked.mark, ..kept }),
+            Err(error) => Err(error),
+        };
+        KeptOpening { uid, takes, at, kept: kept.map_err(words), offers }
+    }
+
+    /// Where a session whose folder is gone may go on, best first; empty if the folder is there.
+    pub fn folder_offers(&self, row: &SessionRow, current: &Path) -> Vec<crate::model::FolderOffer> {
+        if row.folder.is_dir() {
+            return Vec::new();
+        }
+        whereabouts::offers(&row.folder, row.folder_mark.as_ref(), current, &self.known_folders())
+    }
+
+    /// Folders of the latest sessions.
+    fn known_folders(&self) -> Vec<PathBuf> {
+        let rows = self.list_page(None, PAGE).map(|(rows, _)| rows).unwrap_or_default();
+        let mut seen = std::collections::HashSet::new();
+        let folders = rows.into_iter().map(|row| row.folder).filter(|folder| seen.insert(folder.clone()));
+        folders.take(MAX_KNOWN_FOLDERS).collect()
+    }
+
+    fn serve_search(&self, search: KeptSearch) -> Result<Vec<KeptHit>, StoreError> {
+        let now_ms = unix_ms();
+        let hits = self.search(&Search {
+            words: search.words,
+            agent: search.agent,
+            folder: search.folder,
+            since_ms: search.days.map(|days| now_ms - i64::from(days) * DAY_MS),
+            until_ms: None,
+            kinds: search.kinds,
+            only_errors: search.only_errors,
+            limit: MAX_HITS,
+        })?;
+        Ok(hits
+            .into_iter()
+            .map(|hit| KeptHit {
+                uid: hit.uid,
+                name: hit.name,
+                agent: hit.agent,
+                folder: hit.folder,
+                seq: hit.seq,
+                kind: hit.kind,
+                when: when::ago(hit.at_ms, now_ms),
+                is_error: hit.is_error,
+                snippet: hit.snippet,
+            })
+            .collect())
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an error is turned into words where it ends")]
+fn words(error: StoreError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,177 @@
+//! Folders of sessions: whether two belong together, and where one that is gone may be now.
+//!
+//! Duty: what tells a folder again ([`mark`]), how near two folders are ([`Kin`]), and what to offer for a folder
+//! that was renamed, moved or deleted ([`offers`]). Not its duty: branch and state (`git`).
+//! Blocks on the disk. Starts no program: a repository is read from its own files. Everything but the number on
+//! the disk is a guess, and is named as what it is.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{git, unix};
+use crate::model::{FolderOffer, FolderReason, Nearness};
+
+/// How many entries of folders are looked at for one that was moved.
+const MOST_LOOKED_AT: usize = 4_000;
+
+/// How many folders are offered at the most.
+const MOST_OFFERS: usize = 6;
+
+/// What tells a folder again under another name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FolderMark {
+    /// Its disk.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// The storage that all worktrees of its repository share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_dir: Option<PathBuf>,
+    /// Where its repository comes from (`origin`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+}
+
+/// The mark of a folder; `None` if it is not there.
+pub fn mark(folder: &Path) -> Option<FolderMark> {
+    let (device, inode) = unix::identity(folder).filter(|_| folder.is_dir())?;
+    let common_dir = common_dir(folder);
+    let remote = common_dir.as_deref().and_then(remote);
+    Some(FolderMark { device, inode, common_dir, remote })
+}
+
+/// The storage of a folder's repository, the same for all of its worktrees.
+pub fn common_dir(folder: &Path) -> Option<PathBuf> {
+    let git_dir = folder.ancestors().find_map(git::git_dir_of)?;
+    let common = match fs::read_to_string(git_dir.join("commondir")) {
+        Ok(path) => git_dir.join(path.trim()),
+        Err(_) => git_dir,
+    };
+    common.canonicalize().ok()
+}
+
+/// The address of `origin` in a repository's own configuration.
+fn remote(common_dir: &Path) -> Option<String> {
+    let config = fs::read_to_string(common_dir.join("config")).ok()?;
+    let lines = config.lines().map(str::trim);
+    let of_origin = lines.skip_while(|line| *line != "[remote \"origin\"]").skip(1);
+    of_origin
+        .take_while(|line| !line.starts_with('['))
+        .find_map(|line| Some(line.strip_prefix("url")?.trim_start().strip_prefix('=')?.trim().to_owned()))
+}
+
+/// How near folders are to one. Each folder is looked at once.
+#[derive(Debug)]
+pub struct Kin {
+    folder: PathBuf,
+    common_dir: Option<PathBuf>,
+    known: HashMap<PathBuf, (Nearness, bool)>,
+}
+
+impl Kin {
+    /// For this folder.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), common_dir: common_dir(folder), known: HashMap::new() }
+    }
+
+    /// How near another folder is, and whether it is gone; a mark of it says where it belonged.
+    pub fn of(&mut self, folder: &Path, mark: Option<&FolderMark>) -> (Nearness, bool) {
+        if let Some(known) = self.known.get(folder) {
+            return *known;
+        }
+        let is_gone = !folder.is_dir();
+        let of_mark = || mark.and_then(|mark| mark.common_dir.clone());
+        let nearness = if folder == self.folder {
+            Nearness::Here
+        } else if self.common_dir.is_some()
+            && self.common_dir == (if is_gone { of_mark() } else { common_dir(folder) })
+        {
+            Nearness::SameRepository
+        } else {
+            Nearness::Elsewhere
+        };
+        self.known.insert(folder.to_owned(), (nearness, is_gone));
+        (nearness, is_gone)
+    }
+}
+
+/// Where a session may go on whose folder is gone: best first, the user's own folder last. `known` are folders of
+/// other sessions.
+pub fn offers(gone: &Path, mark: Option<&FolderMark>, current: &Path, known: &[PathBuf]) -> Vec<FolderOffer> {
+    let mut found: Vec<FolderOffer> = Vec::new();
+    let mut add = |folder: PathBuf, why: FolderReason| {
+        let is_new = folder != gone && found.iter().all(|offer| offer.folder != folder);
+        if is_new && folder.is_dir() && (found.len() < MOST_OFFERS || why == FolderReason::Current) {
+            found.push(FolderOffer { folder, why });
+        }
+    };
+    let near = neighbours(gone, current, known);
+    if let Some(mark) = mark {
+        let is_it = |folder: &&PathBuf| unix::identity(folder) == Some((mark.device, mark.inode));
+        if let Some(moved) = near.iter().find(is_it) {
+            add(moved.clone(), FolderReason::Moved);
+        }
+        for worktree in mark.common_dir.as_deref().map(worktrees).unwrap_or_default() {
+            add(worktree, FolderReason::Worktree);
+        }
+        if let Some(remote_then) = &mark.remote {
+            let has_same = |folder: &&PathBuf| {
+                common_dir(folder).and_then(|dir| remote(&dir)).as_ref() == Some(remote_then)
+            };
+            for folder in near.iter().filter(|folder| folder.join(".git").exists()).filter(has_same) {
+                add(folder.clone(), FolderReason::SameRemote);
+            }
+        }
+    }
+    for folder in near.iter().filter(|folder| folder.file_name() == gone.file_name()) {
+        add(folder.clone(), FolderReason::SameName);
+    }
+    add(current.to_owned(), FolderReason::Current);
+    found
+}
+
+/// All worktrees of a repository, the main one first.
+fn worktrees(common_dir: &Path) -> Vec<PathBuf> {
+    let main = common_dir.parent().filter(|_| common_dir.file_name().is_some_and(|name| name == ".git"));
+    let mut found: Vec<PathBuf> = main.map(Path::to_owned).into_iter().collect();
+    let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else { return found };
+    for entry in entries.flatten() {
+        if let Ok(text) = fs::read_to_string(entry.path().join("gitdir"))
+            && let Some(folder) = Path::new(text.trim()).parent()
+        {
+            found.push(folder.to_owned());
+        }
+    }
+    found
+}
+
+/// Folders in which one that was moved is looked for: those around its old place, the user's, those of other
+/// sessions.
+fn neighbours(gone: &Path, current: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = known.to_vec();
+    found.extend(current.ancestors().map(Path::to_owned));
+    let around = gone.ancestors().skip(1).find(|folder| folder.is_dir());
+    let roots = around.into_iter().chain(current.parent());
+    let mut level: Vec<PathBuf> = roots.map(Path::to_owned).collect();
+    // A folder that was moved is mostly beside its old place, or one deeper.
+    for _ in 0..2 {
+        let mut below = Vec::new();
+        for folder in level {
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            below.extend(folders.map(|entry| entry.path()).take(MOST_LOOKED_AT));
+        }
+        below.sort();
+        found.extend(below.iter().take(MOST_LOOKED_AT).cloned());
+        level = below.into_iter().take(MOST_LOOKED_AT / 10).collect();
+    }
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|folder| seen.insert(folder.clone()));
+    found
+}
+
+#[cfg(test)]
+mod tests;

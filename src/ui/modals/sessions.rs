@@ -1,0 +1,283 @@
+//! The list of sessions, and the search in them.
+//!
+//! Duty: one row for each session that fits, below them the end of the marked one. Not its duty: what is in the list
+//! and in which order (`app`).
+//! Invariant: only rows that can be seen are made, however many sessions there are.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::sheet::{Place, Row, Sheet, input, spread, words};
+use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
+use crate::config::keymap::Context;
+use crate::model::{Action, KeptHit};
+use crate::ui::scene::{Scene, counted};
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::transcript;
+use crate::ui::view_state::{Hit, ViewState};
+
+/// Widest lines.
+const MOST_COLS: u16 = 104;
+
+/// From this height on there is room for the end of the marked session.
+const PREVIEW_ROWS: u16 = 26;
+
+/// Columns from which a folder stands beside the name.
+const FOLDER_COLS: u16 = 60;
+
+/// Draws it.
+pub(super) fn draw(
+    scene: &Scene,
+    dialog: &SessionsDialog,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let place = Place::new(area, MOST_COLS, false);
+    let cols = place.cols();
+    let mut sheet = Sheet { title: title(dialog).to_owned(), tag: tag(dialog), ..Sheet::default() };
+    let hint = if dialog.text.is_some() {
+        "words, agent:NAME kind:edit is:error days:7 in:here"
+    } else {
+        "type to filter"
+    };
+    sheet.head.push(input(scene, &dialog.filter, hint, false, cols));
+    let preview_rows = if area.height >= PREVIEW_ROWS && dialog.text.is_none() { area.height / 4 } else { 0 };
+    sheet.foot = words(scene, Role::TextDim, &note(scene, dialog), cols);
+    // What is left for the list: heading, line, note, hints, and the blank rows between them.
+    let around = if area.height < 18 { 4 } else { 12 };
+    let room = usize::from(area.height.saturating_sub(around + preview_rows))
+        .saturating_sub(sheet.foot.len())
+        .max(1);
+    let (count, marked) = match &dialog.text {
+        Some(text) => (text.hits.len(), text.selected),
+        None => (dialog.matches.len(), dialog.selected),
+    };
+    // The marked row is kept in the middle, so that what comes next can be seen.
+    let first = marked.saturating_sub(room / 2).min(count.saturating_sub(room));
+    for place in first..count.min(first + room) {
+        let line = match &dialog.text {
+            Some(text) => text.hits.get(place).map(|hit| hit_line(scene, hit, cols)),
+            None => dialog
+                .matches
+                .get(place)
+                .and_then(|row| dialog.rows.get(*row))
+                .map(|row| row_line(scene, row, cols)),
+        };
+        let hit = u16::try_from(place).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
+        let is_selected = place == marked;
+        sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, cursor: None });
+    }
+    if count == 0 {
+        sheet.body.extend(words(scene, Role::TextDim, &nothing(dialog), cols));
+    }
+    sheet.body_rows = if preview_rows > 0 { room } else { count.min(room).max(3) };
+    sheet.most_body = room;
+    if preview_rows > 0 {
+        sheet.foot.extend(preview(scene, dialog, view, cols, preview_rows, area));
+    }
+    sheet.hints = hints(scene, dialog);
+    sheet.draw(scene, place, view, buf)
+}
+
+fn title(dialog: &SessionsDialog) -> &'static str {
+    if dialog.text.is_some() { "Search in all sessions" } else { "Sessions" }
+}
+
+fn tag(dialog: &SessionsDialog) -> String {
+    match &dialog.text {
+        Some(text) if text.hits.is_empty() => String::new(),
+        Some(text) => text.hits.len().to_string(),
+        None if dialog.filter.text.trim().is_empty() => dialog.matches.len().to_string(),
+        None => format!("{} of {}", dialog.matches.len(), dialog.rows.len() - dialog.hidden_count),
+    }
+}
+
+/// What is shown, in which order, and how many are hidden.
+fn note(scene: &Scene, dialog: &SessionsDialog) -> String {
+    if let Some(problem) = &dialog.problem {
+        return problem.clone();
+    }
+    if dialog.text.is_some() {
+        return "Enter shows the place. Nothing is started until you go on there.".to_owned();
+    }
+    let scope = match dialog.scope {
+        Scope::Folder => "This folder",
+        Scope::Repository => "This repository with its worktrees",
+        Scope::All => "All folders",
+    };
+    let order = match dialog.sort {
+        Sort::Time => "the latest first",
+        Sort::Name => "by name",
+        Sort::Agent => "by agent",
+        Sort::Folder => "by folder",
+    };
+    let mut note = format!("{scope}, {order}");
+    if dialog.hidden_count > 0 {
+        note.push_str(&format!(". {} hidden", dialog.hidden_count));
+        if let Some(key) = scene.key(Context::Sessions, Action::NextScope) {
+            note.push_str(&format!(" ({key})"));
+        }
+    }
+    if dialog.is_loading {
+        note.push_str(". Reading the rest");
+    }
+    note
+}
+
+fn nothing(dialog: &SessionsDialog) -> String {
+    match &dialog.text {
+        Some(TextSearch { is_running: true, .. }) => "Searching.".to_owned(),
+        Some(_) if dialog.filter.text.trim().is_empty() => {
+            "Type words. All that was said and done in every kept session is searched.".to_owned()
+        }
+        Some(_) => "Nothing was found.".to_owned(),
+        None if dialog.is_loading => "Reading the kept sessions.".to_owned(),
+        None if !dialog.filter.text.trim().is_empty() => "Nothing fits the filter.".to_owned(),
+        None if dialog.hidden_count > 0 => "No session of this folder is kept.".to_owned(),
+        None => "No session is kept yet.".to_owned(),
+    }
+}
+
+fn hints(scene: &Scene, dialog: &SessionsDialog) -> Vec<(String, String)> {
+    let hint = |action, does| scene.hint(Context::Sessions, action, does);
+    let hints = match (&dialog.text, dialog.marked()) {
+        (Some(_), _) => vec![
+            hint(Action::Accept, "shows it"),
+            hint(Action::SearchSessions, "names"),
+            hint(Action::Escape, "closes"),
+        ],
+        (None, Some(SessionEntry { open: Some(_), .. })) => vec![
+            hint(Action::Accept, "shows it"),
+            hint(Action::Remove, "closes it"),
+            hint(Action::RenameSession, "renames"),
+            hint(Action::SearchSessions, "searches"),
+            hint(Action::NextScope, "widens"),
+            hint(Action::Escape, "closes"),
+        ],
+        (None, _) => vec![
+            hint(Action::Accept, "goes on"),
+            hint(Action::ReadSession, "only reads"),
+            hint(Action::Remove, "deletes"),
+            hint(Action::RenameSession, "renames"),
+            hint(Action::ExportSession, "exports"),
+            hint(Action::SearchSessions, "searches"),
+            hint(Action::NextSort, "sorts"),
+            hint(Action::Escape, "closes"),
+        ],
+    };
+    hints.into_iter().flatten().collect()
+}
+
+/// `• name   agent · folder      2 h ago`.
+fn row_line(scene: &Scene, row: &SessionEntry, cols: u16) -> Line<'static> {
+    let is_shown = row.open.as_ref().is_some_and(|open| open.key == scene.session.key);
+    let mark = if is_shown { scene.marks.current } else { " " };
+    let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
+    let right = match (&row.open, &row.kept) {
+        (Some(open), _) => open.state.to_owned(),
+        (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
+        (None, Some(kept)) if kept.is_folder_gone => format!("folder gone, {}", row.when()),
+        (None, Some(kept)) if kept.was_cut => format!("cut, {}", row.when()),
+        (None, Some(_)) => row.when(),
+        (None, None) => format!("the agent's, {}", row.when()).trim_end_matches(", ").to_owned(),
+    };
+    let right = text::truncate(&text::one_line(&right), usize::from(cols) / 3);
+    let mut about: Vec<String> = vec![text::one_line(row.agent())];
+    if cols >= FOLDER_COLS {
+        about.push(scene.path(row.folder()));
+        about.push(text::one_line(row.branch()));
+    }
+    about.retain(|part| !part.is_empty());
+    let about = about.join(&format!(" {} ", scene.look.glyphs.dot));
+    let room = usize::from(cols).saturating_sub(text::width(&right) + 4);
+    let about = text::truncate(&about, room * 2 / 5);
+    let name_room = room.saturating_sub(text::width(&about) + 2);
+    let name = text::truncate(&format!("{indent}{}", text::one_line(row.name())), name_room);
+    let left = vec![
+        scene.span(Role::Accent, format!("{mark} ")),
+        scene.span(Role::Modal, name),
+        scene.span(Role::TextDim, format!("  {about}")),
+    ];
+    spread(left, Line::from(scene.span(Role::TextDim, right)), cols)
+}
+
+/// `kind  the words in their surroundings      name`.
+fn hit_line(scene: &Scene, hit: &KeptHit, cols: u16) -> Line<'static> {
+    let name = text::truncate(&text::one_line(&format!("{}, {}", hit.name, hit.when)), usize::from(cols) / 3);
+    let kind_role = if hit.is_error { Role::Error } else { Role::Accent };
+    let mut left =
+        vec![scene.span(kind_role, format!("{:<8}", text::truncate(&text::one_line(&hit.kind), 7)))];
+    for (index, part) in hit.snippet.split(['\u{2}', '\u{3}']).enumerate() {
+        let role = if index % 2 == 1 { Role::Match } else { Role::Modal };
+        left.push(scene.span(role, text::one_line(part)));
+    }
+    spread(left, Line::from(scene.span(Role::TextDim, format!(" {name}"))), cols)
+}
+
+/// The end of the marked session, as it looked.
+fn preview(
+    scene: &Scene,
+    dialog: &SessionsDialog,
+    view: &mut ViewState,
+    cols: u16,
+    rows: u16,
+    area: Rect,
+) -> Vec<Row> {
+    let rule = scene.look.glyphs.rule.repeat(usize::from(cols));
+    let mut lines = vec![Row::from(Line::from(scene.span(Role::Rule, rule)))];
+    let session = dialog.preview.as_ref().and_then(|preview| preview.session.as_deref());
+    let height = rows.saturating_sub(1).min(area.height);
+    let Some(session) = session else {
+        let words_of = match dialog.marked() {
+            Some(SessionEntry { open: Some(_), .. }) => "It is open here.",
+            Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Only its agent has this session.",
+            Some(_) => "",
+            None => "",
+        };
+        lines.extend(words(scene, Role::TextDim, words_of, cols));
+        lines.resize(usize::from(rows), Row::default());
+        return lines;
+    };
+    let turns = dialog.marked().and_then(|row| row.kept.as_ref()).map_or(0, |row| row.turn_count as usize);
+    let place = Rect { x: 0, y: 0, width: cols, height };
+    let mut page = Buffer::empty(place);
+    page.set_style(place, scene.style(Role::Modal));
+    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page);
+    lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
+    if let Some(first) = lines.first_mut() {
+        let label = format!(" its end, {} ", counted(turns, "turn", "turns"));
+        let rest = usize::from(cols).saturating_sub(text::width(&label) + 2);
+        let rule = scene.look.glyphs.rule;
+        *first = Row::from(Line::from(vec![
+            scene.span(Role::Rule, rule.repeat(2)),
+            scene.span(Role::TextDim, label),
+            scene.span(Role::Rule, rule.repeat(rest)),
+        ]));
+    }
+    lines
+}
+
+/// A row of cells as a line.
+fn line_of(page: &Buffer, y: u16) -> Line<'static> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut skip = 0;
+    for x in page.area.left()..page.area.right() {
+        let Some(cell) = page.cell((x, y)) else { continue };
+        if skip > 0 {
+            // The second half of a wide character.
+            skip -= 1;
+            continue;
+        }
+        skip = text::width(cell.symbol()).saturating_sub(1);
+        let style: Style = cell.style();
+        match spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push_str(cell.symbol()),
+            _ => spans.push(Span::styled(cell.symbol().to_owned(), style)),
+        }
+    }
+    Line::from(spans)
+}
