@@ -248,6 +248,8 @@ fn on_opened(state: &mut State, opening: KeptOpening, now: Instant, fx: &mut Vec
         return;
     }
     let former = tabs::front(state);
+    // What was said of the session before means nothing any more.
+    state.flash = None;
     let (key, mark) = add(state, &uid, kept, takes, now, fx);
     if takes {
         go_on(state, key, now, fx);

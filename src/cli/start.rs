@@ -9,7 +9,8 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
-use crate::model::FolderServers;
+use crate::config::keymap::Context;
+use crate::model::{Action, FolderServers};
 use crate::runtime::{self, Calls, Launch, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
@@ -43,7 +44,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let hint = store.as_ref().filter(|_| found.is_none() && session.tells_last).and_then(|store| {
         let last = store.last_of(&session.folder).ok()??;
         let when = sessions::ago(last.updated_ms);
-        Some(format!("This folder has a session, {when}. `parlor --continue` goes on with it."))
+        let keys = session.config.keymap.keys_for(Context::Main, Action::OpenSessions);
+        let listed = keys.first().map(|key| format!(" {key} lists it,")).unwrap_or_default();
+        Some(format!("This folder has a session, {when}.{listed} `parlor --continue` goes on with it."))
     });
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
     let last_agent = store.as_ref().and_then(|store| store.agent_for(&session.folder));

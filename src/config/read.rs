@@ -121,12 +121,12 @@ impl<'a> Reader<'a> {
                 self.taken(name, value);
                 Some(number)
             }
-            Some(_) => {
+            _ if value.get_ref().as_integer().is_some() => {
                 let fix = format!("write {} = {least}, or more", last(name));
-                self.problem(&value.span(), format!("`{name}` is too small"), fix);
+                self.problem(&value.span(), format!("`{name}` is out of range"), fix);
                 None
             }
-            None => {
+            _ => {
                 self.wrong_type(name, value, "a whole number", &format!("{} = {}", last(name), least.max(1)));
                 None
             }

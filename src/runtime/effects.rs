@@ -280,6 +280,7 @@ impl Doer {
             let _ = services.send(ServiceEvent::Trouble(words.to_owned()));
             return;
         };
+        store.announce(&job);
         let export = self.export;
         tokio::task::spawn_blocking(move || {
             store.serve(job, export, &mut |news| {

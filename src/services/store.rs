@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -46,6 +47,7 @@ pub use serve::Export;
 mod tests;
 
 use super::unix;
+use crate::model::StoreJob;
 use owner::Owner;
 
 /// How long to wait for another parlor that moves or makes files.
@@ -137,6 +139,8 @@ struct Inner {
     conn: Mutex<Option<Connection>>,
     troubles: Mutex<Vec<String>>,
     owner: Mutex<Option<Arc<Owner>>>,
+    /// The search that was asked for last: those before it need no answer any more.
+    newest_search: AtomicU64,
     /// Sessions that were opened here: where their recording goes on.
     reopened: Mutex<Vec<SessionRow>>,
 }
@@ -152,6 +156,7 @@ impl Store {
             conn: Mutex::default(),
             troubles: Mutex::default(),
             owner: Mutex::default(),
+            newest_search: AtomicU64::new(0),
             reopened: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -299,6 +304,13 @@ impl Store {
             thread::sleep(Duration::from_millis(5));
         }
         Ok(file)
+    }
+
+    /// From now on only this search is worth its work. Called when a job is handed over, before it waits for its turn.
+    pub fn announce(&self, job: &StoreJob) {
+        if let StoreJob::Search { serial, .. } = job {
+            self.inner.newest_search.fetch_max(*serial, Ordering::Relaxed);
+        }
     }
 
     /// Whether a mark is that of this process.

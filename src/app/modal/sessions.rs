@@ -122,6 +122,8 @@ pub struct SessionsDialog {
     pub hidden_count: usize,
     /// The marked one, a place in `matches`.
     pub selected: usize,
+    /// Whether the user marked it; else the first that is not on the screen already is marked.
+    pub is_chosen: bool,
     /// The marked one's end.
     pub preview: Option<Preview>,
     /// Whether what was said is searched, instead of names.
@@ -191,7 +193,13 @@ impl SessionsDialog {
         let marked = self.marked().map(identity);
         self.rows = joined(&self.kept, state, self.sort);
         self.refilter();
-        if let Some(marked) = marked {
+        if !self.is_chosen {
+            let is_other = |place: &usize| {
+                let open = self.rows.get(*place).and_then(|row| row.open.as_ref());
+                open.is_none_or(|open| open.key != state.active && !open.is_child)
+            };
+            self.selected = self.matches.iter().position(is_other).unwrap_or(0);
+        } else if let Some(marked) = marked {
             let is_it = |place: &usize| self.rows.get(*place).is_some_and(|row| identity(row) == marked);
             self.selected = self.matches.iter().position(is_it).unwrap_or(0);
         }
@@ -373,6 +381,9 @@ fn unix_ms(text: &str) -> i64 {
     text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
 }
 
+/// Shorter beginnings of words stand nearly everywhere.
+const LEAST_BEGINNING: usize = 3;
+
 /// Reads what is typed for a full-text search: words, and filters like `agent:claude`, `kind:edit`, `is:error`,
 /// `days:7`, `in:folder`. `here` is the folder that `in:here` means.
 pub fn read_search(text: &str, here: &Path) -> KeptSearch {
@@ -396,7 +407,8 @@ pub fn read_search(text: &str, here: &Path) -> KeptSearch {
     search.words = words.join(" ");
     // What is being typed is a beginning.
     let is_open = !text.ends_with(char::is_whitespace) && search.words.matches('"').count() % 2 == 0;
-    if is_open && search.words.ends_with(char::is_alphanumeric) {
+    let last = search.words.split_whitespace().next_back().unwrap_or_default();
+    if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= LEAST_BEGINNING {
         search.words.push('*');
     }
     search

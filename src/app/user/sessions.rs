@@ -56,6 +56,7 @@ pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     if dialog.text.is_some() {
         search(state, fx);
     } else {
+        dialog.is_chosen = true;
         dialog.refilter();
         preview(state, fx);
     }
@@ -126,7 +127,10 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     };
     match &mut dialog.text {
         Some(text) => text.selected = new,
-        None => dialog.selected = new,
+        None => {
+            dialog.selected = new;
+            dialog.is_chosen = true;
+        }
     }
     if new != place {
         preview(state, fx);

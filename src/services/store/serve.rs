@@ -4,6 +4,7 @@
 //! thread of its own. Not its duty: recording (`recorder`).
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use super::rows::{SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
@@ -55,6 +56,10 @@ impl Store {
             }
             StoreJob::Export { uid, form, folder } => {
                 tell(StoreNews::Exported(export(self, &uid, form, &folder)));
+            }
+            // While letters are typed, each makes a search; only the last one is wanted.
+            StoreJob::Search { serial, .. } if serial < self.inner.newest_search.load(Ordering::Relaxed) => {
+                tell(StoreNews::Found { serial, hits: Ok(Vec::new()) });
             }
             StoreJob::Search { serial, search } => {
                 let hits = self.serve_search(search).map_err(words);

@@ -5,6 +5,7 @@ use crate::model::*;
 
 mod faults;
 mod format;
+mod kept;
 mod sessions;
 
 /// A store in a folder of its own.

@@ -172,14 +172,12 @@ fn rows_are_sorted_in_four_ways() {
 fn the_marked_session_is_opened_read_or_taken_from_the_agent() {
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
-    rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
     let expected =
         |takes| StoreJob::Open { uid: "k1".into(), takes, at: None, folder: "/home/u/shop".into() };
     assert_eq!(jobs(&fx), [&expected(true)]);
     assert!(rig.state.modals.is_empty());
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
-    rig.act(Action::Down);
     assert_eq!(jobs(&rig.act(Action::ReadSession)), [&expected(false)]);
     // One that only the agent has is loaded by it, and cannot be read without it.
     capabilities(&mut rig).can_load = true;
@@ -238,7 +236,7 @@ fn what_is_open_here_is_closed_after_a_question_and_the_last_one_stays() {
     rig.act(Action::Accept);
     assert_eq!(rig.state.active, other, "what is open here is shown");
     rig.act(Action::OpenSessions);
-    rig.act(Action::Down);
+    rig.act(Action::Last);
     rig.act(Action::Remove);
     rig.act(Action::Yes);
     assert_eq!((rig.state.active, rig.state.sessions.len()), (first, 1));
@@ -251,7 +249,6 @@ fn what_is_open_here_is_closed_after_a_question_and_the_last_one_stays() {
 fn a_session_that_is_not_open_is_renamed_in_the_store() {
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
-    rig.act(Action::Down);
     rig.act(Action::RenameSession);
     assert_eq!(focus(&rig.state), Focus::Line);
     rig.type_line(" well");
@@ -276,7 +273,6 @@ fn the_title_of_an_open_session_is_kept_also_where_the_agent_takes_none() {
 fn an_export_asks_for_its_form_and_says_the_path() {
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
-    rig.act(Action::Down);
     rig.act(Action::ExportSession);
     let fx = rig.act(Action::Choose(3));
     let job = StoreJob::Export { uid: "k1".into(), form: ExportForm::Html, folder: "/home/u/shop".into() };
@@ -321,7 +317,8 @@ fn what_was_said_is_searched_and_a_place_is_opened_to_be_read() {
 fn the_end_of_the_marked_session_is_asked_for_once() {
     let mut rig = Rig::new();
     let fx = open(&mut rig, vec![kept("k1", "a", Nearness::Here), kept("k2", "b", Nearness::Here)]);
-    assert!(jobs(&fx).is_empty(), "what is open here needs no look");
+    assert_eq!(jobs(&fx), [&StoreJob::Preview { uid: "k1".into() }], "the first that is not on the screen");
+    assert!(jobs(&rig.act(Action::Up)).is_empty(), "what is open here needs no look");
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k1".into() }]);
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k2".into() }]);
     tell(&mut rig, StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) });

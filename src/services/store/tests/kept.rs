@@ -1,0 +1,205 @@
+//! Kept sessions in pieces, by the agent's id, and what the app asks for.
+
+use super::*;
+
+fn head_of(session: &str, goes_on: bool) -> Note {
+    match head("x") {
+        Note::Head(mut head) => {
+            head.session = Some(session.into());
+            head.goes_on = goes_on;
+            Note::Head(head)
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn a_session_that_the_agent_had_before_goes_on_as_the_one_that_is_kept() {
+    let (dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
+    assert_eq!(recorder.finish(), None);
+    let first = store.list(&ListFilter::default()).unwrap();
+    // Opened from the agent's list by another parlor: its history comes anew.
+    let again = another(&dir);
+    let (mut recorder, mut told) = super::recorder(&again);
+    let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
+    recorder.keep(
+        SessionKey(9),
+        vec![head_of("theirs", true), replaced, prompt(1, "first"), prompt(2, "second")],
+    );
+    assert_eq!(recorder.finish(), None);
+    let rows = again.list(&ListFilter::default()).unwrap();
+    assert_eq!(rows.len(), 1, "no second one is kept");
+    assert_eq!((rows[0].uid.as_str(), rows[0].created_ms), (first[0].uid.as_str(), first[0].created_ms));
+    let told = std::iter::from_fn(|| told.try_recv().ok()).collect::<Vec<_>>();
+    assert!(told.iter().any(|event| matches!(event, ServiceEvent::Store(news)
+        if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
+    let texts: Vec<String> = again
+        .peek(&rows[0].uid, None)
+        .unwrap()
+        .1
+        .events
+        .into_iter()
+        .filter_map(|event| match event.record {
+            Record::Prompt { text, .. } => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["first", "second"], "what was kept before is not shown twice");
+}
+
+#[test]
+fn an_agent_that_numbers_its_sessions_anew_does_not_mix_them() {
+    let (_dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head_of("1", false), prompt(1, "first"), ended(1)]);
+    recorder.keep(SessionKey(2), vec![head_of("1", false), prompt(1, "other"), ended(1)]);
+    assert_eq!(recorder.finish(), None);
+    assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_session_knows_the_one_that_it_goes_on_from() {
+    let (_dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
+    let from = Note::CameFrom { session: SessionKey(1), kept_as: None };
+    recorder.keep(SessionKey(2), vec![from, head_of("b", false), prompt(1, "second"), ended(1)]);
+    assert_eq!(recorder.finish(), None);
+    let rows = store.list(&ListFilter::default()).unwrap();
+    let uid = |session: &str| {
+        rows.iter()
+            .find(|row| row.agent_session.as_deref() == Some(session))
+            .map(|row| row.uid.clone())
+            .unwrap()
+    };
+    let kept = store.peek(&uid("b"), None).unwrap().1;
+    assert_eq!(kept.came_from, Some((uid("a"), "first".to_owned())));
+}
+
+#[test]
+fn pages_go_back_to_the_beginning_and_find_an_event() {
+    let (_dir, store) = store();
+    let count = i64::from(pages::MAX_PAGE_EVENTS) * 2 + 500;
+    let events: Vec<KeptEvent> = (0..count)
+        .map(|n| {
+            let turn = u32::try_from(n / 10 + 1).unwrap();
+            let record = match n % 10 {
+                0 => Record::Prompt { text: format!("prompt {n}"), is_again: false },
+                _ => Record::Update(SessionUpdate::Chunk {
+                    role: Role::Agent,
+                    message: Some(format!("m{n}").into()),
+                    text: format!("words {n}"),
+                }),
+            };
+            KeptEvent { at_ms: n, turn, record }
+        })
+        .collect();
+    let row = SessionRow { uid: "long".to_owned(), ..SessionRow::default() };
+    store.import(&row, &events).unwrap();
+    let wanted = 123;
+    let (_, kept) = store.peek("long", Some(wanted)).unwrap();
+    let (mut seen, mut before, mut left) = (kept.events, kept.first_seq, kept.left_out_count);
+    assert_eq!(kept.mark, None);
+    let mut found = None;
+    while left > 0 {
+        let page = store.earlier("long", before, Some(wanted)).unwrap();
+        assert!(page.events.len() <= pages::MAX_PAGE_EVENTS as usize);
+        assert!(matches!(page.events[0].record, Record::Prompt { .. }), "a page begins with a turn");
+        if let Some(mark) = page.mark {
+            found = Some(page.events[mark].at_ms);
+        }
+        (before, left) = (page.first_seq, page.left_out_count);
+        seen.splice(0..0, page.events);
+    }
+    assert_eq!(found, Some(wanted));
+    assert_eq!(seen, events, "each event once, in order");
+}
+
+#[test]
+fn a_list_comes_in_pages_and_a_job_has_its_answer() {
+    let (_dir, store) = store();
+    for n in 0..250 {
+        let row = SessionRow {
+            uid: format!("s{n:03}"),
+            agent: "fake".to_owned(),
+            folder: "/nowhere".into(),
+            updated_ms: n,
+            ..SessionRow::default()
+        };
+        store
+            .import(
+                &row,
+                &[KeptEvent {
+                    at_ms: n,
+                    turn: 1,
+                    record: Record::Prompt { text: "x".into(), is_again: false },
+                }],
+            )
+            .unwrap();
+    }
+    let export: Export = |_, _, _, _| Err("no".to_owned());
+    let mut told = Vec::new();
+    store.serve(StoreJob::List { serial: 7, folder: "/code".into() }, export, &mut |news| told.push(news));
+    let pages: Vec<usize> = told
+        .iter()
+        .map(|news| match news {
+            StoreNews::Listed { serial: 7, rows: Ok(rows), .. } => {
+                assert!(rows.iter().all(|row| row.is_folder_gone && row.nearness == Nearness::Elsewhere));
+                rows.len()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(pages, [100, 150]);
+    let mut serve = |job| {
+        let mut told = Vec::new();
+        store.serve(job, export, &mut |news| told.push(news));
+        assert_eq!(told.len(), 1, "{told:?}");
+        told.remove(0)
+    };
+    let news = serve(StoreJob::Rename { uid: "s001".into(), title: "Mine".into() });
+    assert!(matches!(news, StoreNews::Renamed { result: Ok(()), .. }), "{news:?}");
+    assert_eq!(
+        store.find("s001").map(|row| (row.title, row.has_own_title)).unwrap(),
+        (Some("Mine".into()), true)
+    );
+    let news = serve(StoreJob::Open { uid: "s001".into(), takes: true, at: None, folder: "/tmp".into() });
+    let StoreNews::Opened(opening) = news else { panic!("{news:?}") };
+    assert!(!opening.takes, "a session without its folder is only read at first");
+    assert!(opening.offers.unwrap().iter().any(|offer| offer.why == FolderReason::Current));
+    assert_eq!(store.find("s001").unwrap().owner, None, "nobody has it");
+    let news = serve(StoreJob::Take { key: SessionKey(3), uid: "s001".into() });
+    assert!(matches!(news, StoreNews::Taken { key: SessionKey(3), kept: Ok(_) }), "{news:?}");
+    let news = serve(StoreJob::Delete { uid: "s002".into() });
+    assert!(matches!(news, StoreNews::Deleted { result: Ok(()), .. }), "{news:?}");
+    let news = serve(StoreJob::Delete { uid: "s002".into() });
+    assert!(matches!(news, StoreNews::Deleted { result: Err(_), .. }), "{news:?}");
+    // While letters are typed, only the last search is carried out.
+    let search = |serial, words: &str| StoreJob::Search {
+        serial,
+        search: KeptSearch { words: words.into(), ..KeptSearch::default() },
+    };
+    store.announce(&search(12, "x"));
+    let found = |news: StoreNews| match news {
+        StoreNews::Found { hits: Ok(hits), .. } => hits.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((found(serve(search(11, "x"))), found(serve(search(12, "x")))), (0, 200));
+}
+
+#[test]
+fn a_session_that_another_parlor_has_can_be_read_but_not_renamed() {
+    let (dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
+    assert_eq!(recorder.finish(), None);
+    let uid = store.list(&ListFilter::default()).unwrap()[0].uid.clone();
+    store.reopen(&uid).unwrap();
+    let other = another(&dir);
+    let (_, kept) = other.peek(&uid, None).unwrap();
+    assert_eq!(kept.open_in, Some(Some(std::process::id())));
+    assert!(matches!(other.rename(&uid, "x").unwrap_err().fault(), Fault::InUse(_)));
+    assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "its own is no other");
+}
