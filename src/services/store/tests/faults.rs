@@ -184,12 +184,25 @@ fn child_that_writes_until_it_is_killed() {
     }
 }
 
+/// Kills as many writers as this in all, in lanes of their own so that it takes less time.
+const KILLS: u32 = 200;
+const LANES: u32 = 8;
+
 #[test]
 fn killed_writers_lose_nothing_that_was_written() {
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            scope.spawn(move || kill_writers(lane, KILLS / LANES));
+        }
+    });
+}
+
+/// Kills one writer after the other in the midst of its work, and looks what is left.
+fn kill_writers(lane: u32, rounds: u32) {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let name = "services::store::tests::faults::child_that_writes_until_it_is_killed";
-    for round in 0..40_u32 {
+    for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(CHILD_DIR, &data)
@@ -198,9 +211,11 @@ fn killed_writers_lose_nothing_that_was_written() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Each round ends in the middle of other work.
-        let wanted = format!("written {}", round * 7 % 23);
-        assert!(lines.map_while(Result::ok).any(|line| line == wanted), "round {round}");
+        // Each round ends in the middle of other work: after so many batches, and a moment more.
+        let least = random() % 23;
+        let wanted = format!("written {least}");
+        assert!(lines.map_while(Result::ok).any(|line| line == wanted), "lane {lane}, round {round}");
+        thread::sleep(Duration::from_micros(random() % 2_000));
         child.kill().unwrap();
         child.wait().unwrap();
 
@@ -218,7 +233,7 @@ fn killed_writers_lose_nothing_that_was_written() {
             })
             .collect();
         assert_eq!(unreadable, 0);
-        assert!(answers.len() > (round * 7 % 23) as usize, "round {round}: {answers:?}");
+        assert!(answers.len() as u64 > least, "lane {lane}, round {round}: {answers:?}");
         assert!(answers.iter().copied().eq(0..u32::try_from(answers.len()).unwrap()), "{answers:?}");
         assert_eq!(events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut));
         assert_eq!(store.take_troubles(), Vec::<String>::new());
