@@ -11,6 +11,7 @@ mod e2e {
     mod search;
     mod servers;
     mod session;
+    mod sessions;
     mod sign_in;
     mod signals;
     mod ssh;

@@ -156,6 +156,11 @@ impl Screen {
         while self.bytes_within(Duration::from_millis(500)) > 0 {}
     }
 
+    /// Waits until what is on the screen has been kept: half a second at the most.
+    pub fn wait_quiet_for_store(&mut self) {
+        self.bytes_within(Duration::from_millis(900));
+    }
+
     /// How many bytes are written within this time.
     pub fn bytes_within(&mut self, time: Duration) -> usize {
         let deadline = Instant::now() + time;

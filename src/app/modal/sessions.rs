@@ -122,6 +122,8 @@ pub struct SessionsDialog {
     pub hidden_count: usize,
     /// The marked one, a place in `matches`.
     pub selected: usize,
+    /// The session on the screen.
+    pub active: SessionKey,
     /// Whether the user marked it; else the first that is not on the screen already is marked.
     pub is_chosen: bool,
     /// The marked one's end.
@@ -191,21 +193,16 @@ impl SessionsDialog {
     /// Puts the list together anew; the marked session stays marked.
     pub fn join(&mut self, state: &State) {
         let marked = self.marked().map(identity);
+        self.active = state.active;
         self.rows = joined(&self.kept, state, self.sort);
         self.refilter();
-        if !self.is_chosen {
-            let is_other = |place: &usize| {
-                let open = self.rows.get(*place).and_then(|row| row.open.as_ref());
-                open.is_none_or(|open| open.key != state.active && !open.is_child)
-            };
-            self.selected = self.matches.iter().position(is_other).unwrap_or(0);
-        } else if let Some(marked) = marked {
+        if let Some(marked) = marked.filter(|_| self.is_chosen) {
             let is_it = |place: &usize| self.rows.get(*place).is_some_and(|row| identity(row) == marked);
             self.selected = self.matches.iter().position(is_it).unwrap_or(0);
         }
     }
 
-    /// Filters anew; the first is marked.
+    /// Filters anew; the first is marked that is not on the screen already.
     pub fn refilter(&mut self) {
         self.hidden_count = 0;
         let mut shown = Vec::with_capacity(self.rows.len());
@@ -224,6 +221,11 @@ impl SessionsDialog {
         self.selected = 0;
         if self.filter.text.trim().is_empty() || self.text.is_some() {
             self.matches = shown;
+            let is_other = |place: &usize| {
+                let open = self.rows.get(*place).and_then(|row| row.open.as_ref());
+                open.is_none_or(|open| open.key != self.active && !open.is_child)
+            };
+            self.selected = self.matches.iter().position(is_other).unwrap_or(0);
             return;
         }
         let texts: Vec<(&str, String)> = shown

@@ -213,7 +213,9 @@ fn hit_line(scene: &Scene, hit: &KeptHit, cols: u16) -> Line<'static> {
         vec![scene.span(kind_role, format!("{:<8}", text::truncate(&text::one_line(&hit.kind), 7)))];
     for (index, part) in hit.snippet.split(['\u{2}', '\u{3}']).enumerate() {
         let role = if index % 2 == 1 { Role::Match } else { Role::Modal };
-        left.push(scene.span(role, text::one_line(part)));
+        // Blanks beside a word stay, breaks become blanks.
+        let words = text::sanitize(part).replace(['\n', '\t'], " ");
+        left.push(scene.span(role, words));
     }
     spread(left, Line::from(scene.span(Role::TextDim, format!(" {name}"))), cols)
 }

@@ -1,0 +1,213 @@
+//! Kept sessions in the real program: found again after the worst end, read, named, exported and deleted.
+
+use std::path::Path;
+
+use super::screen::Screen;
+
+const ESC: &str = "\u{1b}";
+const F2: &str = "\u{1b}OQ";
+const F6: &str = "\u{1b}[17~";
+const ALT_ENTER: &str = "\u{1b}\r";
+const ALT_R: &str = "\u{1b}r";
+const ALT_X: &str = "\u{1b}x";
+const CTRL_D: &str = "\u{4}";
+const CTRL_F: &str = "\u{6}";
+const CTRL_Q: &str = "\u{11}";
+const DOWN: &str = "\u{1b}[B";
+
+/// Several parlors, one after the other, on one machine.
+struct Machine {
+    home: tempfile::TempDir,
+    work: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), work: tempfile::tempdir().unwrap() }
+    }
+
+    fn start_in(&self, folder: &Path, args: &[&str]) -> Screen {
+        let (data, demo) = (self.home.path().join("data"), self.home.path().join("demo"));
+        let variables: [(&str, &Path); 2] = [("PARLOR_DATA_DIR", &data), ("PARLOR_DEMO_DIR", &demo)];
+        Screen::start_with(folder, args, (36, 100), &variables)
+    }
+
+    fn start(&self, args: &[&str]) -> Screen {
+        self.start_in(self.work.path(), args)
+    }
+
+    /// A parlor with the list of sessions, started without naming an agent.
+    fn list(&self) -> Screen {
+        let mut screen = self.start(&[]);
+        screen.wait_for("Choose an agent");
+        screen.send(ESC);
+        screen.wait_gone("Choose an agent");
+        screen.send(F6);
+        screen.wait_for("This folder, the latest first");
+        screen
+    }
+
+    /// Says something to the demo agent, and leaves.
+    fn talk(&self, prompt: &str) {
+        let mut screen = self.start(&["demo"]);
+        screen.wait_for("ready");
+        say(&mut screen, prompt);
+        quit(&mut screen);
+    }
+}
+
+fn say(screen: &mut Screen, prompt: &str) {
+    screen.send(prompt);
+    screen.wait_for(prompt);
+    screen.send("\r");
+    screen.wait_gone(&format!("› {prompt}"));
+    screen.wait_for("ready");
+    // The turn may have been too short to be seen; while it runs, something moves.
+    screen.wait_quiet();
+}
+
+fn quit(screen: &mut Screen) {
+    screen.send(CTRL_Q);
+    screen.send(CTRL_Q);
+    assert!(screen.wait_exit().success());
+}
+
+#[test]
+fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
+    let machine = Machine::new();
+    let mut screen = machine.start(&["demo"]);
+    screen.wait_for("ready");
+    say(&mut screen, "remember the blue door");
+    screen.send("/hang");
+    screen.wait_for("/hang");
+    screen.send("\r");
+    screen.wait_for("working");
+    // What is on the screen for half a second is kept.
+    screen.wait_quiet_for_store();
+    let pid = rustix::process::Pid::from_raw(screen.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    screen.wait_exit();
+
+    let mut screen = machine.list();
+    screen.wait_for("cut, ");
+    // Its end is shown before it is opened.
+    screen.wait_for("This turn was cut");
+    screen.send("\r");
+    screen.wait_gone("This folder, the latest first");
+    screen.wait_for("This turn was cut");
+    screen.wait_for("ready");
+    say(&mut screen, "and now go on");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_session_is_read_without_an_agent_until_a_key_starts_it() {
+    let machine = Machine::new();
+    machine.talk("tell of the blue door");
+    let mut screen = machine.list();
+    screen.wait_for("tell of the blue door");
+    screen.send(ALT_ENTER);
+    screen.wait_for("only read, no agent runs");
+    screen.wait_for("tell of the blue door");
+    screen.send(ALT_R);
+    screen.wait_for("ready");
+    quit(&mut screen);
+}
+
+#[test]
+fn sessions_are_named_exported_and_deleted_from_the_list() {
+    let machine = Machine::new();
+    machine.talk("first one here");
+    machine.talk("second one here");
+    let mut screen = machine.list();
+    screen.wait_for("second one here");
+    screen.send(F2);
+    screen.wait_for("Rename the session");
+    screen.send(" renamed");
+    screen.wait_for("here renamed");
+    screen.send("\r");
+    screen.wait_gone("Rename the session");
+    screen.wait_for("second one here renamed");
+
+    screen.send(ALT_X);
+    screen.wait_for("Export this session");
+    screen.send("1");
+    screen.wait_gone("Export this session");
+    screen.wait_until("the file", |_| {
+        let entries = std::fs::read_dir(machine.work.path()).unwrap().flatten();
+        let mut texts = entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+        texts.any(|text| text.starts_with("# second one here renamed"))
+    });
+
+    screen.send("first");
+    screen.wait_gone("second one here renamed");
+    screen.send(CTRL_D);
+    screen.wait_for("Delete this session?");
+    screen.wait_for("demo may still have its own record of it");
+    screen.send("n");
+    screen.wait_gone("Delete this session?");
+    screen.send(CTRL_D);
+    screen.wait_for("Delete this session?");
+    screen.send("y");
+    screen.wait_for("Nothing fits the filter");
+    screen.send("\u{15}");
+    screen.wait_for("second one here renamed");
+    assert!(!screen.text().contains("first one here"), "{}", screen.text());
+    screen.send(ESC);
+    screen.wait_gone("This folder");
+    quit(&mut screen);
+}
+
+#[test]
+fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
+    let machine = Machine::new();
+    machine.talk("where is the lighthouse");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut screen = machine.start_in(elsewhere.path(), &["demo"]);
+    screen.wait_for("ready");
+    screen.send(F6);
+    screen.wait_for("1 hidden");
+    screen.send("\t");
+    screen.send("\t");
+    screen.wait_for("where is the lighthouse");
+    screen.send(CTRL_F);
+    screen.wait_for("Search in all sessions");
+    screen.send("lightho");
+    screen.wait_for("prompt  where is the lighthouse");
+    screen.send(DOWN);
+    screen.send("\r");
+    screen.wait_gone("Search in all sessions");
+    screen.wait_for("only read, no agent runs");
+    screen.wait_for("where is the lighthouse");
+    quit(&mut screen);
+}
+
+#[test]
+fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
+    let machine = Machine::new();
+    let before = machine.work.path().join("before");
+    std::fs::create_dir(&before).unwrap();
+    let mut screen = machine.start_in(&before, &["demo"]);
+    screen.wait_for("ready");
+    say(&mut screen, "paint the fence");
+    quit(&mut screen);
+    let after = machine.work.path().join("after");
+    std::fs::rename(&before, &after).unwrap();
+    let mut screen = machine.start(&[]);
+    screen.wait_for("Choose an agent");
+    screen.send(ESC);
+    screen.wait_gone("Choose an agent");
+    screen.send(F6);
+    screen.wait_for("1 hidden");
+    screen.send("\t\t");
+    screen.wait_for("folder gone");
+    screen.send("\r");
+    screen.wait_for("The folder of this session is gone");
+    screen.wait_for("the same folder under another");
+    screen.wait_quiet();
+    screen.send("1");
+    screen.wait_gone("The folder of this session is gone");
+    screen.wait_for("ready");
+    screen.wait_for("after");
+    quit(&mut screen);
+}
