@@ -3,12 +3,13 @@
 //! Duty: plays it aside, so that nothing flickers, and then says what it means for what is shown: mostly nothing,
 //! sometimes turns that were had elsewhere, seldom another history.
 //! Not its duty: replays into an empty view (`updates`).
-//! Prompts tell histories apart, not ids: many agents give none, or new ones, and some join all of a message.
+//! Ids of messages tell histories apart where there are any, else the texts of prompts: many agents give no ids, or
+//! new ones, and some join all of a message.
 //! Invariants: what is shown stays until something better is whole; nothing is shown twice.
 
 use std::time::Instant;
 
-use crate::model::{Note, Record, Role, SessionUpdate, Severity};
+use crate::model::{MessageId, Note, Record, Role, SessionUpdate, Severity};
 
 use super::{
     ItemBody, Message, MessagePart, Replay, Session, SessionPhase, TurnEnd, handover, keep, messages,
@@ -112,48 +113,68 @@ fn relation(shown: &Session, told: &Session) -> Relation {
         let is_shorter = (0..last).any(|place| agree(&ours, place, &theirs, end));
         return if is_shorter { Relation::Shorter } else { Relation::Other };
     };
-    let (Some((our_turn, _)), Some((their_turn, _))) = (ours.get(last), theirs.get(place)) else {
+    let (Some(our_turn), Some(their_turn)) =
+        (ours.get(last).map(|ours| ours.turn), theirs.get(place).map(|theirs| theirs.turn))
+    else {
         return Relation::Other;
     };
-    let (our_part, their_part) = (size(shown, *our_turn), size(told, *their_turn));
-    if was_cut(shown, *our_turn) && (their_part.0 > our_part.0 || their_part.1 > our_part.1) {
+    let (our_part, their_part) = (size(shown, our_turn), size(told, their_turn));
+    if was_cut(shown, our_turn) && (their_part.0 > our_part.0 || their_part.1 > our_part.1) {
         return Relation::Other;
     }
-    if place + 1 < theirs.len() { Relation::Longer(*their_turn) } else { Relation::Same }
+    if place + 1 < theirs.len() { Relation::Longer(their_turn) } else { Relation::Same }
+}
+
+/// A prompt with what tells its turn again.
+struct Prompt {
+    turn: u32,
+    /// Its words, white space made even.
+    words: String,
+    /// Ids of what the agent said in the turn. Ids of calls are no help: some agents count them anew in each turn.
+    messages: Vec<MessageId>,
 }
 
 /// Whether two places hold the same prompt, and those before them do too.
-fn agree(ours: &[(u32, String)], our_place: usize, theirs: &[(u32, String)], their_place: usize) -> bool {
+fn agree(ours: &[Prompt], our_place: usize, theirs: &[Prompt], their_place: usize) -> bool {
     (0..=AGREEING_PROMPTS).all(|back| {
         let ours = our_place.checked_sub(back).and_then(|place| ours.get(place));
         let theirs = their_place.checked_sub(back).and_then(|place| theirs.get(place));
         match (ours, theirs) {
-            (Some((_, ours)), Some((_, theirs))) => is_same_prompt(ours, theirs),
+            (Some(ours), Some(theirs)) => is_same_prompt(ours, theirs),
             // One of the two histories does not reach back that far.
             _ => back > 0,
         }
     })
 }
 
-fn is_same_prompt(one: &str, other: &str) -> bool {
+fn is_same_prompt(one: &Prompt, other: &Prompt) -> bool {
+    if one.messages.iter().any(|id| other.messages.contains(id)) {
+        return true;
+    }
+    let (one, other) = (&one.words, &other.words);
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    short == long || (short.chars().count() >= MIN_PART_CHARS && long.contains(short))
+    short == long || (short.chars().count() >= MIN_PART_CHARS && long.contains(short.as_str()))
 }
 
-/// The user's messages with their turns, white space made even.
-fn prompts(session: &Session) -> Vec<(u32, String)> {
-    let items = session.transcript.items().iter();
-    items
-        .filter_map(|item| match &item.body {
-            ItemBody::Message(message) if message.role == Role::User => {
-                let text = texts(message).collect::<Vec<_>>().join("\n");
-                let words: Vec<&str> = handover::without_context(&text).split_whitespace().collect();
-                // What an agent put in front of the first prompt is no prompt.
-                (!words.is_empty() || text.trim().is_empty()).then(|| (item.turn, words.join(" ")))
+/// The user's messages, in order.
+fn prompts(session: &Session) -> Vec<Prompt> {
+    let mut found: Vec<Prompt> = Vec::new();
+    for item in session.transcript.items() {
+        let ItemBody::Message(message) = &item.body else { continue };
+        if message.role == Role::User {
+            let text = texts(message).collect::<Vec<_>>().join("\n");
+            let words: Vec<&str> = handover::without_context(&text).split_whitespace().collect();
+            // What an agent put in front of the first prompt is no prompt.
+            if !words.is_empty() || text.trim().is_empty() {
+                found.push(Prompt { turn: item.turn, words: words.join(" "), messages: Vec::new() });
             }
-            _ => None,
-        })
-        .collect()
+        } else if let (Some(id), Some(prompt)) = (&message.message, found.last_mut())
+            && prompt.turn == item.turn
+        {
+            prompt.messages.push(id.clone());
+        }
+    }
+    found
 }
 
 fn texts(message: &Message) -> impl Iterator<Item = &str> {

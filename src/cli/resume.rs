@@ -146,3 +146,6 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
     let chosen = number.and_then(|number| rows.get(number.checked_sub(1)?));
     chosen.map(|row| row.uid.clone()).context("no session has this number; try again")
 }
+
+#[cfg(test)]
+mod tests;

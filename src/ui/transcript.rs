@@ -281,6 +281,7 @@ impl TranscriptView {
         }
         self.cells.clear();
         self.warm.clear();
+        self.heights.clear();
         self.spot = None;
         self.clear_selection();
         // The first item is the line above all of them, and stays the first.

@@ -147,6 +147,12 @@ impl HitMap {
         self.areas.push((area, hit));
     }
 
+    /// How many rows can be marked by a click, for measurements.
+    #[cfg(test)]
+    pub(super) fn count_rows(&self) -> usize {
+        self.areas.iter().filter(|(_, hit)| matches!(hit, Hit::MarkAnd(..))).count()
+    }
+
     /// What lies at a place.
     pub fn at(&self, place: Position) -> Option<(Rect, Hit)> {
         self.areas.iter().rev().find(|(area, _)| area.contains(place)).copied()

@@ -297,3 +297,44 @@ fn a_load_that_fails_leaves_what_is_shown() {
     desk.open("t");
     desk.expect(&format!("ready · idle{BOTH}\nnotice Warning: The agent has forgotten this conversation."));
 }
+
+/// A kept session with one short prompt, whose agent can only load and gives its messages ids if so.
+fn short_one(message: Option<&str>) -> Desk {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    desk.submit("hi").update(message.map_or_else(|| says("hello"), |id| says_in(id, "hello")));
+    desk.end_turn(StopReason::EndTurn);
+    let mut desk = reopened(kept_session(&mut desk), "fake");
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk
+}
+
+#[test]
+fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
+    let context = "<session_context>\nThis is the agent. Today is Monday.\n</session_context>";
+    for told in [
+        vec![text(Role::User, context), says("Understood."), text(Role::User, "hi"), says("hello")],
+        vec![text(Role::User, context), text(Role::User, "hi"), says("hello")],
+        vec![text(Role::User, &format!("{context}\n\nhi")), says("hello")],
+    ] {
+        let mut desk = short_one(None);
+        desk.updates(told.clone());
+        opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
+        // One that replays only behind its answer.
+        let mut desk = short_one(None);
+        opened(&mut desk);
+        desk.updates(told);
+        desk.submit("on").update(says("more"));
+        desk.expect("ready · running\nuser* \"hi\"\nagent \"hello\"\nuser* \"on\"\nagent \"more\" …");
+    }
+}
+
+#[test]
+fn ids_of_messages_tell_a_turn_again_where_its_prompt_was_reworded() {
+    let mut desk = short_one(Some("m1"));
+    desk.updates(vec![text(Role::User, "The user greets."), says_in("m1", "hello")]);
+    opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
+    let mut desk = short_one(Some("m1"));
+    desk.updates(vec![text(Role::User, "The user greets."), says_in("m2", "hello")]);
+    opened(&mut desk).expect("ready · idle\nuser \"The user greets.\"\nagent \"hello\"");
+}

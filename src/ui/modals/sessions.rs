@@ -283,3 +283,110 @@ fn line_of(page: &Buffer, y: u16) -> Line<'static> {
     }
     Line::from(spans)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch, restore};
+    use crate::model::{
+        KeptEvent, KeptHit, KeptRow, KeptSession, Nearness, Record, SessionKey, SessionPlace,
+    };
+    use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
+
+    fn stage(count: usize) -> Stage {
+        let mut stage = ready();
+        let row = |n: usize| KeptRow {
+            uid: format!("k{n}"),
+            agent: "claude".into(),
+            folder: "/home/ada/code/shop".into(),
+            title: format!("Session number {n} \u{1b}[31m"),
+            when: "2 h ago".into(),
+            turn_count: 4,
+            nearness: if n % 3 == 0 { Nearness::Elsewhere } else { Nearness::Here },
+            is_folder_gone: n == 1,
+            ..KeptRow::default()
+        };
+        let mut dialog =
+            SessionsDialog { kept: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
+        dialog.join(&stage.state);
+        stage.state.modals.push(Modal::Sessions(Box::new(dialog)));
+        stage
+    }
+
+    fn dialog(stage: &mut Stage) -> &mut SessionsDialog {
+        match stage.state.modals.last_mut() {
+            Some(Modal::Sessions(dialog)) => dialog,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn however_many_there_are_only_rows_that_can_be_seen_are_made() {
+        for size in SIZES {
+            let mut stage = stage(10_000);
+            let dialog = dialog(&mut stage);
+            dialog.scope = Scope::All;
+            dialog.refilter();
+            dialog.selected = 5_000;
+            let mut view = stage.view();
+            let drawn = text(&stage.draw(&mut view, &theme("dark"), size));
+            // Each row that was made can be clicked.
+            let rows = view.hits.count_rows();
+            assert!(rows > 1 && rows < usize::from(size.1), "{rows} rows at {size:?}");
+            let marked = drawn.matches("Session number").count();
+            assert!(marked >= rows.min(2), "{drawn}");
+            assert!(!drawn.contains('\u{1b}'));
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_counted_and_a_folder_that_is_gone_is_told() {
+        let mut stage = stage(10);
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+        assert!(drawn.contains("This folder, the latest first. 4 hidden"), "{drawn}");
+        assert!(drawn.contains("folder gone, 2 h ago"), "{drawn}");
+        dialog(&mut stage).is_loading = true;
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+        assert!(drawn.contains("Reading the rest"), "{drawn}");
+    }
+
+    #[test]
+    fn the_end_of_the_marked_session_is_shown_below_the_list() {
+        let mut stage = stage(5);
+        let now = stage.now;
+        let event = |text: &str| KeptEvent {
+            at_ms: 0,
+            turn: 1,
+            record: Record::Prompt { text: text.into(), is_again: false },
+        };
+        let kept = KeptSession { events: vec![event("mend the 日本 till")], ..KeptSession::default() };
+        let mut session = Session::new(SessionKey(77), SessionPlace::default());
+        restore(&mut session, kept, now);
+        dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
+        assert!(drawn.contains("its end, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
+        let small = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+        assert!(!small.contains("its end"), "{small}");
+    }
+
+    #[test]
+    fn hits_stand_with_their_words() {
+        let mut stage = stage(1);
+        let hit = KeptHit {
+            uid: "k1".into(),
+            name: "The till".into(),
+            agent: "claude".into(),
+            folder: "/home/ada/code/shop".into(),
+            seq: 3,
+            kind: "edit".into(),
+            when: "2 h ago".into(),
+            is_error: false,
+            snippet: "let the \u{2}rounding\u{3} be".into(),
+        };
+        dialog(&mut stage).text = Some(TextSearch { hits: vec![hit], ..TextSearch::default() });
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+        assert!(drawn.contains("edit    let the rounding be"), "{drawn}");
+        assert!(drawn.contains("The till, 2 h ago"), "{drawn}");
+    }
+}

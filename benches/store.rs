@@ -1,0 +1,127 @@
+//! What kept sessions cost: opening one of 100,000 updates, writing what happened in half a second, and finding a
+//! word among 100,000 updates of 1,000 sessions.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "a measurement, no part of the program")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+
+use parlor::app::{Session, restore};
+use parlor::model::{
+    KeptEvent, Note, Patch, Record, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate, StopReason,
+    ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
+};
+use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
+
+/// Updates of a session: turns of a prompt, calls with their output, an answer.
+fn events(count: usize) -> Vec<KeptEvent> {
+    (0..count)
+        .map(|n| {
+            let turn = u32::try_from(n / 20 + 1).unwrap();
+            let record = match n % 20 {
+                0 => Record::Prompt { text: format!("please do the thing number {n}"), is_again: false },
+                19 => Record::TurnEnded(TurnOutcome::Stopped {
+                    reason: StopReason::EndTurn,
+                    usage: None,
+                    took_ms: 100,
+                }),
+                k if k % 2 == 0 => {
+                    let mut patch = ToolCallPatch::new(format!("call-{n}").into());
+                    patch.is_announcement = true;
+                    patch.title = Patch::Set(format!("Read file_{n}.rs"));
+                    patch.kind = Patch::Set(ToolKind::Read);
+                    patch.status = Patch::Set(ToolStatus::Completed);
+                    patch.output_text = Patch::Set("a line of the file, and another one\n".repeat(20));
+                    Record::Update(SessionUpdate::Tool(Box::new(patch)))
+                }
+                _ => Record::Update(SessionUpdate::Chunk {
+                    role: Role::Agent,
+                    message: None,
+                    text: format!("I looked at word{n} and at the other places where it stands. "),
+                }),
+            };
+            KeptEvent { at_ms: i64::try_from(n).unwrap() * 50, turn, record }
+        })
+        .collect()
+}
+
+fn row(uid: &str) -> SessionRow {
+    SessionRow {
+        uid: uid.to_owned(),
+        agent: "bench".to_owned(),
+        folder: "/code".into(),
+        ..SessionRow::default()
+    }
+}
+
+fn opening(c: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    store.import(&row("large"), &events(100_000)).unwrap();
+    c.bench_function("store/open a session of 100,000 updates", |b| {
+        b.iter(|| {
+            // As at the start of the program: a new connection, the end of the session, its transcript.
+            let store = Store::open(dir.path()).unwrap();
+            let kept = store.reopen("large").unwrap();
+            let mut session = Session::new(SessionKey(1), SessionPlace::default());
+            restore(&mut session, kept, Instant::now());
+            black_box(session.transcript.items().len())
+        });
+    });
+}
+
+fn appending(c: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    store.import(&row("large"), &events(100_000)).unwrap();
+    let head =
+        SessionHead { agent: "bench".to_owned(), command: "bench".to_owned(), ..SessionHead::default() };
+    let notes: Vec<Note> = [Note::Head(Box::new(head))]
+        .into_iter()
+        .chain(
+            events(200)
+                .into_iter()
+                .map(|event| Note::Event { turn: event.turn, record: Box::new(event.record) }),
+        )
+        .collect();
+    c.bench_function("store/write 200 updates to their end", |b| {
+        b.iter_batched(
+            || notes.clone(),
+            |notes| {
+                let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+                let mut recorder = Recorder::new(store.clone(), services);
+                recorder.keep(SessionKey(1), notes);
+                assert_eq!(recorder.finish(), None);
+            },
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+fn searching(c: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let events = events(100);
+    for n in 0..1000 {
+        store.import(&row(&format!("s{n}")), &events).unwrap();
+    }
+    let search = |words: &str| Search { words: words.to_owned(), limit: 50, ..Search::default() };
+    c.bench_function("store/search a rare word in 1,000 sessions", |b| {
+        b.iter(|| assert!(store.search(&search("number 80")).unwrap().len() <= 50));
+    });
+    c.bench_function("store/search a word that stands everywhere", |b| {
+        b.iter(|| assert_eq!(store.search(&search("places")).unwrap().len(), 50));
+    });
+    c.bench_function("store/list 1,000 sessions", |b| {
+        b.iter(|| assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1000));
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10);
+    targets = opening, appending, searching
+}
+criterion_main!(benches);
