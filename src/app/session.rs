@@ -11,9 +11,7 @@ use crate::model::{
 
 use super::outline::Only;
 use super::search::Search;
-use super::{
-    Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen,
-};
+use super::{Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
 
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]

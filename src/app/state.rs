@@ -7,14 +7,12 @@ use std::time::Instant;
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, Callbacks, CloseReason, ConnId,
     FoldRules, FolderOffer, FolderServers, KeptSession, McpServer, Provider, SessionId, SessionInfo,
-    SessionKey, SessionPlace,
-    SessionUpdate, Severity, TerminalId,
+    SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
 use super::{
     AskView, Effect, FolderWish, ItemBody, Modal, Reading, Session, Sessions, UserView, ViewCommand, call,
-    flow, kept,
-    restore, user,
+    flow, kept, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.

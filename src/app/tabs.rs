@@ -92,6 +92,8 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
         SessionPhase::NeedsSignIn => TabMark::Waits,
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
+        // A session that is only read never had an agent here.
+        SessionPhase::Ended { .. } if session.ledger.reading.is_some() => TabMark::Nothing,
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => TabMark::Failed,
         SessionPhase::NoAgent | SessionPhase::Ready => match unseen {
             Some(UnseenKind::Failed(_)) => TabMark::Failed,

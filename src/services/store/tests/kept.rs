@@ -153,7 +153,7 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
         })
         .collect();
     assert_eq!(pages, [100, 150]);
-    let mut serve = |job| {
+    let serve = |job| {
         let mut told = Vec::new();
         store.serve(job, export, &mut |news| told.push(news));
         assert_eq!(told.len(), 1, "{told:?}");
