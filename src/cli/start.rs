@@ -177,6 +177,7 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
         is_in_screen: is_set("STY"),
         program,
         colors,
+        has_rich_glyphs: has_rich_glyphs(),
     }
 }
 

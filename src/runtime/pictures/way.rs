@@ -54,12 +54,21 @@ pub struct Around {
     pub program: String,
     /// The colours that it shows.
     pub colors: ColorSupport,
+    /// It shows marks beyond ASCII, so also half blocks.
+    pub has_rich_glyphs: bool,
 }
 
 impl Default for Around {
     fn default() -> Self {
         let (is_in_tmux, is_in_screen, colors) = (false, false, ColorSupport::TrueColor);
-        Self { wish: Wish::Off, is_in_tmux, is_in_screen, program: String::new(), colors }
+        Self {
+            wish: Wish::Off,
+            is_in_tmux,
+            is_in_screen,
+            program: String::new(),
+            colors,
+            has_rich_glyphs: true,
+        }
     }
 }
 
@@ -124,7 +133,7 @@ impl Around {
     /// The way of pictures. Where points are sent row by row, the size of a cell must be known.
     pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
         let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
-        let blocks = Way::Blocks;
+        let blocks = if self.has_rich_glyphs { Way::Blocks } else { Way::Off };
         let is = |names: &[&str]| {
             names.iter().any(|name| answers.name.starts_with(name) || self.program.starts_with(name))
         };
@@ -246,6 +255,13 @@ mod tests {
             (chosen(&bare, &answers(true, true, "kitty")), bare.questions()),
             (Way::Off, String::new())
         );
+    }
+
+    #[test]
+    fn where_only_ascii_is_shown_there_are_no_half_blocks() {
+        let ascii = Around { wish: Wish::Auto, has_rich_glyphs: false, ..Around::default() };
+        assert_eq!(chosen(&ascii, &answers(false, false, "")), Way::Off);
+        assert_eq!(chosen(&ascii, &answers(false, true, "")), Way::Sixel);
     }
 
     #[test]
