@@ -428,9 +428,8 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     }
     let is_good = item.is_none();
     let unseen = match &item {
-        None => Some(UnseenKind::Finished),
         Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
-        Some(TurnEnd::Stopped { .. }) => Some(UnseenKind::Finished),
+        None | Some(TurnEnd::Stopped { .. }) => Some(UnseenKind::Finished),
         Some(TurnEnd::Failed { error }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };

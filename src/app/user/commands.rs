@@ -45,12 +45,11 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let is_named = session.id.is_some();
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
-        Action::OpenAgents => unless(!state.setup.agents.is_empty(), "No agent is known."),
+        Action::OpenAgents | Action::NewTab => unless(!state.setup.agents.is_empty(), "No agent is known."),
         Action::CloseSession => unless(
             app_tabs::tabs(state).count() > 1,
             "This is the only tab. Open another one first, or quit.",
         ),
-        Action::NewTab => unless(!state.setup.agents.is_empty(), "No agent is known."),
         Action::NextTab | Action::PreviousTab | Action::FormerTab => {
             unless(app_tabs::tabs(state).count() > 1, "There is only one tab.")
         }

@@ -80,6 +80,7 @@ pub fn settle(state: &mut State, now: Instant) {
 }
 
 /// How the top layer came to be there.
+#[derive(Clone, Copy)]
 enum Appeared {
     /// Because the user wanted it.
     ByUser,

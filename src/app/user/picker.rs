@@ -202,7 +202,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             PickerValue::Id(_),
         ) => {}
         (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
-            tabs::pick_agent(state, folder, &name, now, fx)
+            tabs::pick_agent(state, folder, &name, now, fx);
         }
         (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
         (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),

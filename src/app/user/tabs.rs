@@ -52,16 +52,15 @@ fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
 
 fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
     let keys = keys(state);
-    match usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
-        Some(key) => flow::activate(state, *key, now, fx),
-        None => {
-            let count = keys.len();
-            let are = if count == 1 { "is 1 tab" } else { "are" };
-            let text =
-                if count == 1 { format!("There {are}.") } else { format!("There {are} {count} tabs.") };
-            say(state, text, fx);
-        }
+    if let Some(key) = usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
+        flow::activate(state, *key, now, fx);
+        return;
     }
+    let text = match keys.len() {
+        1 => "There is 1 tab.".to_owned(),
+        count => format!("There are {count} tabs."),
+    };
+    say(state, text, fx);
 }
 
 fn front_folder(state: &State) -> PathBuf {
