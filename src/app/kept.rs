@@ -291,14 +291,14 @@ fn add(
 }
 
 /// Makes it a session that is only read.
-pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<Option<u32>>) {
+pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
     session.ledger.keeping.kept_as = None;
     session.ledger.reading = Some(reading);
     let cause = match open_in {
-        Some(Some(pid)) => {
+        Some(pid @ 1..) => {
             format!("Another parlor (process {pid}) has this session open. It can be read here.")
         }
-        Some(None) => "Another parlor has this session open. It can be read here.".to_owned(),
+        Some(0) => "Another parlor has this session open. It can be read here.".to_owned(),
         None => "This session is only read. Start its agent to go on with it.".to_owned(),
     };
     session.phase = SessionPhase::Ended { cause };
@@ -306,15 +306,14 @@ pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Opti
 
 /// Finds the agent of a kept session and has it go on: one that runs already, else a new process.
 fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    match agent_of(state, key) {
-        Some(spec) => conn::start_agent(state, key, spec, now, fx),
-        None => {
-            if let Some(session) = state.sessions.get_mut(&key) {
-                session.phase = SessionPhase::NoAgent;
-            }
-            user::open_agents(state);
-        }
+    if let Some(spec) = agent_of(state, key) {
+        conn::start_agent(state, key, spec, now, fx);
+        return;
     }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::NoAgent;
+    }
+    user::open_agents(state);
 }
 
 /// The agent of a kept session: the one of that name here, else what was started then.

@@ -181,7 +181,7 @@ impl Search {
         self.counts = std::mem::take(&mut self.counts).into_iter().map(|(at, n)| (moved(at), n)).collect();
         self.dirty = std::mem::take(&mut self.dirty).into_iter().map(moved).collect();
         self.from = moved(self.from);
-        for hit in self.current.iter_mut() {
+        if let Some(hit) = &mut self.current {
             hit.item = id(moved(index(hit.item)));
         }
         if let Some((item, _)) = &mut self.opened {

@@ -400,14 +400,12 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     }
     session.ledger.echo = None;
     // What the agent was to be told has reached it only with a turn that it ended itself.
-    match (&ending, &mut session.ledger.handover) {
-        (Ending::Replied(..), told) => {
-            if told.take_if(|told| told.is_sent).is_some() {
-                session.ledger.has_forgotten = false;
-            }
-        }
-        (_, Some(told)) => told.is_sent = false,
-        _ => {}
+    let is_told = matches!(ending, Ending::Replied(..));
+    if is_told && session.ledger.handover.take_if(|told| told.is_sent).is_some() {
+        session.ledger.has_forgotten = false;
+    }
+    if let Some(told) = &mut session.ledger.handover {
+        told.is_sent = false;
     }
     let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));

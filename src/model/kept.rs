@@ -47,8 +47,8 @@ pub struct KeptRow {
     pub turn_count: u32,
     /// Whether its last turn was cut by the end of its parlor.
     pub was_cut: bool,
-    /// Another parlor that has it open now: its process, if known.
-    pub open_in: Option<Option<u32>>,
+    /// Another parlor that has it open now: its process; 0 if unknown.
+    pub open_in: Option<u32>,
     /// The session that it goes on from, by the store's id.
     pub came_from: Option<String>,
     /// How near its folder is.

@@ -193,8 +193,8 @@ pub struct KeptSession {
     pub mark: Option<usize>,
     /// The session that it goes on from: its id in the store, and its name.
     pub came_from: Option<(String, String)>,
-    /// Another parlor that has it open: its process, if known.
-    pub open_in: Option<Option<u32>>,
+    /// Another parlor that has it open: its process; 0 if unknown.
+    pub open_in: Option<u32>,
 }
 
 /// An event with its place.

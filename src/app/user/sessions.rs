@@ -125,12 +125,11 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::Mark(place) => moved(usize::from(place), 0, count),
         _ => return dialogs::scroll_body(action, fx),
     };
-    match &mut dialog.text {
-        Some(text) => text.selected = new,
-        None => {
-            dialog.selected = new;
-            dialog.is_chosen = true;
-        }
+    if let Some(text) = &mut dialog.text {
+        text.selected = new;
+    } else {
+        dialog.selected = new;
+        dialog.is_chosen = true;
     }
     if new != place {
         preview(state, fx);

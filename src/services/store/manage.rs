@@ -45,7 +45,7 @@ impl Store {
                 return Err(Fault::NoSession(uid.to_owned()));
             };
             if let Some(pid) = self.open_in(&row) {
-                return Err(Fault::InUse(pid));
+                return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
             }
             change
                 .execute("UPDATE sessions SET title = ?2, own_title = 1 WHERE id = ?1", params![id, title])

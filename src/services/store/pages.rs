@@ -14,6 +14,9 @@ pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
 /// How much text of them.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
+/// Rows, and what the next page comes behind; `None`: there is none.
+pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
+
 /// Events of a session, read from their end.
 #[derive(Debug, Default)]
 struct Piece {
@@ -54,11 +57,7 @@ impl Store {
     }
 
     /// A page of the list, the latest first: what comes behind this row, without subagents.
-    pub fn list_page(
-        &self,
-        behind: Option<(i64, i64)>,
-        limit: u32,
-    ) -> Result<(Vec<SessionRow>, Option<(i64, i64)>), StoreError> {
+    pub fn list_page(&self, behind: Option<(i64, i64)>, limit: u32) -> Result<ListPage, StoreError> {
         self.with(|conn| {
             let (updated, id) = behind.unwrap_or((i64::MAX, i64::MAX));
             let mut query = conn.prepare_cached(
@@ -75,11 +74,11 @@ impl Store {
         })
     }
 
-    /// Another parlor that has the session open.
-    pub(super) fn open_in(&self, row: &SessionRow) -> Option<Option<u32>> {
+    /// Another parlor that has the session open: its process, 0 if unknown.
+    pub(super) fn open_in(&self, row: &SessionRow) -> Option<u32> {
         let token = row.owner.as_deref()?;
         let is_other = !self.is_own(token) && owner::is_alive(self.root(), token);
-        is_other.then(|| owner::pid(token))
+        is_other.then(|| owner::pid(token).unwrap_or(0))
     }
 }
 

@@ -4,6 +4,8 @@
 //! and in which order (`app`).
 //! Invariant: only rows that can be seen are made, however many sessions there are.
 
+use std::fmt::Write as _;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -117,9 +119,9 @@ fn note(scene: &Scene, dialog: &SessionsDialog) -> String {
     };
     let mut note = format!("{scope}, {order}");
     if dialog.hidden_count > 0 {
-        note.push_str(&format!(". {} hidden", dialog.hidden_count));
+        let _ = write!(note, ". {} hidden", dialog.hidden_count);
         if let Some(key) = scene.key(Context::Sessions, Action::NextScope) {
-            note.push_str(&format!(" ({key})"));
+            let _ = write!(note, " ({key})");
         }
     }
     if dialog.is_loading {
@@ -237,8 +239,7 @@ fn preview(
         let words_of = match dialog.marked() {
             Some(SessionEntry { open: Some(_), .. }) => "It is open here.",
             Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Only its agent has this session.",
-            Some(_) => "",
-            None => "",
+            _ => "",
         };
         lines.extend(words(scene, Role::TextDim, words_of, cols));
         lines.resize(usize::from(rows), Row::default());
@@ -303,7 +304,7 @@ mod tests {
             title: format!("Session number {n} \u{1b}[31m"),
             when: "2 h ago".into(),
             turn_count: 4,
-            nearness: if n % 3 == 0 { Nearness::Elsewhere } else { Nearness::Here },
+            nearness: if n.is_multiple_of(3) { Nearness::Elsewhere } else { Nearness::Here },
             is_folder_gone: n == 1,
             ..KeptRow::default()
         };

@@ -61,18 +61,22 @@ fn open(rig: &mut Rig, rows: Vec<KeptRow>) -> Vec<Effect> {
 }
 
 fn jobs(fx: &[Effect]) -> Vec<&StoreJob> {
-    let job = |effect| match effect {
-        &Effect::Store(ref job) => Some(job),
-        _ => None,
-    };
+    fn job(effect: &Effect) -> Option<&StoreJob> {
+        match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        }
+    }
     fx.iter().filter_map(job).collect()
 }
 
 fn calls(fx: &[Effect]) -> Vec<&Call> {
-    let call = |effect| match effect {
-        &Effect::Send(_, AgentCommand::Call(_, ref call)) => Some(call),
-        _ => None,
-    };
+    fn call(effect: &Effect) -> Option<&Call> {
+        match effect {
+            Effect::Send(_, AgentCommand::Call(_, call)) => Some(call),
+            _ => None,
+        }
+    }
     fx.iter().filter_map(call).collect()
 }
 

@@ -199,7 +199,7 @@ fn a_session_that_another_parlor_has_can_be_read_but_not_renamed() {
     store.reopen(&uid).unwrap();
     let other = another(&dir);
     let (_, kept) = other.peek(&uid, None).unwrap();
-    assert_eq!(kept.open_in, Some(Some(std::process::id())));
+    assert_eq!(kept.open_in, Some(std::process::id()));
     assert!(matches!(other.rename(&uid, "x").unwrap_err().fault(), Fault::InUse(_)));
     assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "its own is no other");
 }
