@@ -34,6 +34,8 @@ use crate::ui::look::Glyphs;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::{self, ViewState};
 
+pub use tty::Calls;
+
 use agents::Agents;
 use clock::Clock;
 use effects::Doer;
@@ -54,15 +56,6 @@ pub type ThemeFor = fn([u8; 3]) -> String;
 
 /// An interrupt that comes so soon after parlor took the terminal back was meant for what had it before.
 const LATE_INTERRUPT: Duration = Duration::from_millis(500);
-
-/// How the user is called when something waits that is not in view.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Calls {
-    /// By the bell.
-    pub bell: bool,
-    /// By words that the terminal may show as a notification (OSC 9).
-    pub notify: bool,
-}
 
 /// What is needed to run a session in the terminal.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -597,9 +590,6 @@ impl Loop {
             self.title = title;
         }
         self.pictures.work();
-        match ui::wish_of_frame(&self.state, &self.view) {
-            Some(event) => self.apply(event, now),
-            None => Ok(()),
-        }
+        ui::wish_of_frame(&self.state, &self.view).map_or(Ok(()), |event| self.apply(event, now))
     }
 }

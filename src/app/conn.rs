@@ -15,7 +15,8 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
-    SessionPhase, State, UnseenKind, asks, call, close, extras, host, kept, left_out, open, tabs, terminals, turn, user, words,
+    SessionPhase, State, UnseenKind, asks, call, close, extras, host, kept, left_out, open, tabs, terminals,
+    turn, user, words,
 };
 
 /// Crashes that are further apart than this do not count together.

@@ -20,6 +20,15 @@ use ratatui::style::Style;
 
 use super::paint::Painter;
 
+/// How the user is called when something waits that is not in view.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Calls {
+    /// By the bell.
+    pub bell: bool,
+    /// By words that the terminal may show as a notification (OSC 9).
+    pub notify: bool,
+}
+
 /// Whether the screen is ours; the panic hook and `Drop` must not restore twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
