@@ -28,14 +28,9 @@ fn check(form: Form, line: Line) {
             .map(|playing| playing.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)))
     });
     assert!(twin.told.contains("After the crash."), "{}", twin.told);
-    // Of the one that is deaf on a web socket the user is warned; its twin there is not known for it.
-    let is_warned =
-        form.system() == System::Banjo && matches!(line, Line::Behind(Shape::Socket | Shape::DeafSocket));
-    assert_eq!(own.told.contains(cast::WARNING), is_warned, "{}", own.told);
-    let own_told = cast::without_warning(&own.told);
-    assert_eq!(own_told, twin.told);
+    assert_eq!(own.told, twin.told);
     if !line.is_post() && !line.is_deaf() {
-        assert_eq!(cast::without_cause(&own_told), cast::without_cause(&at_home.told));
+        assert_eq!(cast::without_cause(&own.told), cast::without_cause(&at_home.told));
     }
 }
 

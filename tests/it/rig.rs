@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use parlor::acp::tap::Tap;
 use parlor::app::{
-    ConnPhase, Effect, Event, ItemBody, MessagePart, Session, Setup, State, TurnEnd, ViewCommand, update,
+    ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
+    update,
 };
 use parlor::model::{Action, AgentSpec, Callbacks, ContentBlock, Role, ServiceEvent, ToolContent};
 use parlor::runtime::agents::Agents;
@@ -78,8 +79,11 @@ impl Rig {
         &self.state.sessions[&self.state.active]
     }
 
-    /// Types a prompt and sends it.
+    /// Types a prompt and sends it. A dialog that opened by itself is closed first.
     pub fn prompt(&mut self, text: &str) {
+        if matches!(self.state.modals.last(), Some(Modal::Choice(_))) {
+            self.act(Action::Escape);
+        }
         self.apply(Event::Draft(text.to_owned()));
         self.act(Action::Submit);
     }

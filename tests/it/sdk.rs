@@ -189,6 +189,9 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     let mut rig = start(&folder);
     rig.act(Action::OpenSessions);
     rig.wait("both pages of the list", |state| state.listed.len() == 2);
+    // From this folder to its repository, to all.
+    rig.act(Action::NextScope);
+    rig.act(Action::NextScope);
     rig.act(Action::Last);
     rig.act(Action::Accept);
     rig.wait_ready();
@@ -199,6 +202,8 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     assert_eq!(rig.state.sessions.len(), 1);
     rig.act(Action::OpenSessions);
     rig.wait("the list again", |state| state.listed.len() == 2);
+    rig.act(Action::NextScope);
+    rig.act(Action::NextScope);
     rig.act(Action::Last);
     rig.act(Action::Remove);
     rig.act(Action::Choose(1));

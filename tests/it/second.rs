@@ -152,6 +152,9 @@ fn acp_v2_sessions_are_listed_replayed_copied_and_closed() {
     over_each_transport(|rig| {
         rig.act(Action::OpenSessions);
         rig.wait("both pages of the list", |state| state.listed.len() == 2);
+        // From this folder to its repository, to all.
+        rig.act(Action::NextScope);
+        rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);
         rig.wait_ready();

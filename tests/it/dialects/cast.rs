@@ -121,14 +121,6 @@ pub fn played(part: Part) -> Arc<Played> {
     Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
 }
 
-/// What is said of an agent that reads nothing during a turn.
-pub const WARNING: &str = "notice: This agent hears nothing while a turn runs.";
-
-/// What the user is left with, besides that.
-pub fn without_warning(told: &str) -> String {
-    told.split_inclusive('\n').filter(|line| !line.starts_with(WARNING)).collect()
-}
-
 /// The same without what only one kind of line can tell of its loss.
 pub fn without_cause(told: &str) -> String {
     let lines = told.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
