@@ -12,7 +12,7 @@ mod play;
 mod table;
 mod tongues;
 
-use self::cast::{Form, Part, System, played};
+use self::cast::{Form, Part, played};
 use self::play::Line;
 use self::tongues::{
     ActiveContextCode, Can, ElephantDocument, OpenOxide, OxideForm, Reopen, Tongue, ZeptoClawDocument,
