@@ -164,7 +164,8 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             )
             | Event::Timer(TimerId::Search(_))
     );
-    is_one_of_many && !is_everything_shown
+    // With one tab there is none behind the front, and an agent's stream asks this for every chunk.
+    is_one_of_many && !is_everything_shown && tabs::tabs(state).nth(1).is_some()
 }
 
 /// Whether a session of the tab in front was touched.

@@ -183,12 +183,13 @@ fn read_token_command(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::config::{self, Config, Paths};
     use crate::model::Callbacks;
 
-    fn parse(text: &str) -> (Config, Vec<String>, String) {
+    /// A configuration, its problems, and how it is shown.
+    pub fn parse(text: &str) -> (Config, Vec<String>, String) {
         let paths =
             Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
         let around = Surroundings { home: Some("/home/ada".into()), path: None };

@@ -99,18 +99,9 @@ fn read_cwd(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>, host: &st
 
 #[cfg(test)]
 mod tests {
+    use super::super::remote::tests::parse;
     use super::*;
-    use crate::config::{self, Config, Paths, Surroundings};
     use crate::model::Callbacks;
-
-    fn parse(text: &str) -> (Config, Vec<String>, String) {
-        let paths =
-            Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
-        let around = Surroundings { home: Some("/home/ada".into()), path: None };
-        let (config, problems) = config::read(&paths, text, &around);
-        let shown = config::show::show(&config, &paths, &problems);
-        (config, problems.iter().map(ToString::to_string).collect(), shown)
-    }
 
     #[test]
     fn an_agent_behind_ssh_is_read_as_the_host_is_to_have_it() {
