@@ -12,6 +12,7 @@ mod calls;
 mod core;
 mod envelope;
 mod manners;
+mod pace;
 mod pen;
 #[cfg(test)]
 mod tests;
@@ -23,11 +24,12 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use self::core::Peer;
+use self::pace::Pace;
 use super::frame::DEFAULT_FRAME_BYTES;
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
 use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
-use crate::model::{AgentEvent, CloseReason};
+use crate::model::{Batch, CloseReason};
 
 pub use calls::Deadlines;
 
@@ -56,7 +58,7 @@ pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
     limits: Limits,
-    (events, urgent): (mpsc::Sender<Vec<AgentEvent>>, Arc<Notify>),
+    (events, urgent): (mpsc::Sender<Batch>, Arc<Notify>),
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
@@ -83,7 +85,7 @@ pub async fn run(
     }
     peer.close(reason);
     options.tap.flush();
-    let _ = events.send(peer.take_events()).await;
+    let _ = events.send(Batch { events: peer.take_events(), messages: 0 }).await;
     urgent.notify_one();
 }
 
@@ -92,12 +94,13 @@ async fn drive(
     peer: &mut Peer,
     link: Link,
     workspace: &Workspace,
-    (events, urgent): (&mpsc::Sender<Vec<AgentEvent>>, &Notify),
+    (events, urgent): (&mpsc::Sender<Batch>, &Notify),
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> CloseReason {
     let Link { pid, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
     let (mut has_commander, mut has_listener) = (true, true);
+    let (mut pace, mut messages) = (Pace::new(Instant::now()), 0);
     loop {
         if !has_listener {
             peer.take_events();
@@ -105,6 +108,7 @@ async fn drive(
         let has_events = peer.has_events();
         let is_full = peer.is_outgoing_full();
         let deadline = peer.next_deadline();
+        let rest = pace.rest();
         tokio::select! {
             biased;
             command = commands.recv(), if has_commander => {
@@ -118,9 +122,8 @@ async fn drive(
             }
             permit = events.reserve(), if has_events => match permit {
                 Ok(permit) => {
-                    let batch = peer.take_events();
-                    let is_urgent = batch.iter().any(|event| !matches!(event, AgentEvent::Update(..)));
-                    permit.send(batch);
+                    let is_urgent = !peer.tells_only_updates();
+                    permit.send(Batch { events: peer.take_events(), messages: std::mem::take(&mut messages) });
                     // When the channel is full the agent begins to wait.
                     if is_urgent || events.capacity() == 0 {
                         urgent.notify_one();
@@ -133,8 +136,9 @@ async fn drive(
                 has_listener = false;
                 peer.stop(false);
             }
-            message = incoming.recv(), if !has_events && !is_full => match message {
+            message = incoming.recv(), if !has_events && !is_full && rest.is_none() => match message {
                 Some(In::Pieces(pieces)) => {
+                    messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
                     for piece in pieces {
                         peer.on_piece(piece);
                         // A cancel must not wait behind a batch.
@@ -142,12 +146,14 @@ async fn drive(
                             peer.on_command(command, Instant::now());
                         }
                     }
+                    pace.note(messages, peer.tells_only_updates(), Instant::now());
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
+            () = sleep_until(rest.unwrap_or_else(Instant::now)), if rest.is_some() && !has_events => pace.go_on(),
             // Not while events wait: the answer may be in the pipe, and only the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());

@@ -35,6 +35,24 @@ pub enum AgentEvent {
     Closed(CloseReason),
 }
 
+/// What an agent told at once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batch {
+    /// In wire order.
+    pub events: Vec<AgentEvent>,
+    /// How many messages they came in: chunks that belong together are one event.
+    pub messages: u32,
+}
+
+impl IntoIterator for Batch {
+    type Item = AgentEvent;
+    type IntoIter = std::vec::IntoIter<AgentEvent>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.events.into_iter()
+    }
+}
+
 /// Something irregular that was survived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {

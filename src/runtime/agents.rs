@@ -7,15 +7,15 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 
-use crate::model::{AgentEvent, ConnId};
+use crate::model::{Batch, ConnId};
 
 /// What one agent told; `None` says that its connection ended and is gone from here.
-pub type Batch = (ConnId, Option<Vec<AgentEvent>>);
+pub type Told = (ConnId, Option<Batch>);
 
 /// The event channels of all connections that have not ended.
 #[derive(Debug, Default)]
 pub struct Agents {
-    channels: Vec<(ConnId, Receiver<Vec<AgentEvent>>)>,
+    channels: Vec<(ConnId, Receiver<Batch>)>,
     /// Notified when a batch waits that is more than updates, or no more fit.
     urgent: Arc<Notify>,
     /// Where the next look begins, so that one flooding agent cannot starve another.
@@ -24,7 +24,7 @@ pub struct Agents {
 
 impl Agents {
     /// Adds a connection.
-    pub fn add(&mut self, conn: ConnId, events: Receiver<Vec<AgentEvent>>) {
+    pub fn add(&mut self, conn: ConnId, events: Receiver<Batch>) {
         self.channels.push((conn, events));
     }
 
@@ -42,7 +42,7 @@ impl Agents {
     /// Waits for the next batch. While a frame waits for its time (`is_paced`), updates wait with it: nobody would
     /// see them sooner, and each would wake the loop. Then it returns `None` when something is there that does not
     /// wait, for [`Agents::try_next`].
-    pub async fn wait(&mut self, is_paced: bool) -> Option<Batch> {
+    pub async fn wait(&mut self, is_paced: bool) -> Option<Told> {
         if is_paced {
             self.urgent.notified().await;
             return None;
@@ -51,19 +51,19 @@ impl Agents {
     }
 
     /// The next batch.
-    pub async fn next(&mut self) -> Batch {
+    pub async fn next(&mut self) -> Told {
         poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The next batch, if one is ready.
-    pub fn try_next(&mut self) -> Option<Batch> {
+    pub fn try_next(&mut self) -> Option<Told> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(batch) => Some(batch),
             Poll::Pending => None,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Batch> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Told> {
         let count = self.channels.len();
         for offset in 0..count {
             let index = (self.turn + offset) % count;
@@ -87,9 +87,10 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::model::AgentEvent;
 
-    fn started() -> Vec<AgentEvent> {
-        vec![AgentEvent::Started { pid: None }]
+    fn started() -> Batch {
+        Batch { events: vec![AgentEvent::Started { pid: None }], messages: 1 }
     }
 
     #[test]

@@ -12,8 +12,19 @@ use crate::app::TimerId;
 const STREAM_FRAME: Duration = Duration::from_millis(15);
 /// The same while text comes faster than anybody reads: half the frames, half the work.
 const FLOOD_FRAME: Duration = Duration::from_millis(32);
-/// More changes than this in 32 ms are a flood: 500 a second.
-const FLOOD_PER_32_MS: u32 = 16;
+/// What comes more often than this is a flood: 500 a second.
+const FLOOD_GAP: Duration = Duration::from_millis(2);
+/// What comes more seldom than a flood and at least this often (100 a second, and some grace) has a beat that frames
+/// can keep. In between, waking for each would cost more than it gains.
+const BEAT: std::ops::RangeInclusive<Duration> = Duration::from_millis(5)..=Duration::from_micros(10_500);
+/// With a beat, a frame comes with the last one to arrive before this much has passed since the frame before...
+const LATEST_BEAT: Duration = Duration::from_millis(21);
+/// ...but after this.
+const FIRST_BEAT: Duration = Duration::from_millis(10);
+/// How much later than expected it may come.
+const LATE: Duration = Duration::from_millis(1);
+/// Arrivals are counted over this long at least.
+const COUNTED: Duration = Duration::from_millis(48);
 /// Least time between two frames that answer keys, which come in bursts when text is pasted or a wheel turns. Such a
 /// frame never waits for one of the stream.
 const INPUT_FRAME: Duration = Duration::from_millis(4);
@@ -35,9 +46,13 @@ pub struct Clock {
     /// The last frame that answered a key.
     last_answer: Option<Instant>,
     wish: Option<Wish>,
-    /// Changes since the last frame.
-    changes: u32,
-    is_flooded: bool,
+    /// When something came last, and the first that was not drawn yet.
+    last_arrival: Instant,
+    waits_since: Option<Instant>,
+    /// What came since then, and how long it took from one to the next before, on average.
+    counted_since: Instant,
+    arrivals: u32,
+    gap: Duration,
     next_step: Option<Instant>,
 }
 
@@ -49,8 +64,11 @@ impl Clock {
             last_frame: now,
             last_answer: None,
             wish: None,
-            changes: 0,
-            is_flooded: false,
+            last_arrival: now,
+            waits_since: None,
+            counted_since: now,
+            arrivals: 0,
+            gap: Duration::MAX,
             next_step: None,
         }
     }
@@ -67,8 +85,19 @@ impl Clock {
 
     /// Something changed that is to be seen.
     pub fn want_frame(&mut self) {
-        self.changes = self.changes.saturating_add(1);
         self.wish.get_or_insert(Wish::Change);
+    }
+
+    /// So many messages came that changed something that is to be seen.
+    pub fn note_arrival(&mut self, messages: u32, now: Instant) {
+        self.last_arrival = now;
+        self.waits_since.get_or_insert(now);
+        self.arrivals = self.arrivals.saturating_add(messages.max(1));
+        let took = now.saturating_duration_since(self.counted_since);
+        if took >= COUNTED {
+            self.gap = took / self.arrivals;
+            (self.counted_since, self.arrivals) = (now, 0);
+        }
     }
 
     /// The user did something.
@@ -81,6 +110,23 @@ impl Clock {
         self.wish.is_some()
     }
 
+    /// Whether a frame waits for its time, and not for what comes next.
+    pub fn is_paced(&self) -> bool {
+        self.wish.is_some() && self.beat().is_none()
+    }
+
+    /// With a beat, when what is the last to wait for comes or came: a frame that shows it as it arrives is better than
+    /// one just before it, and fewer do.
+    fn beat(&self) -> Option<Instant> {
+        if self.wish != Some(Wish::Change) || !BEAT.contains(&self.gap) {
+            return None;
+        }
+        let latest = (self.last_frame + LATEST_BEAT).min(self.waits_since? + STREAM_FRAME);
+        let left = latest.saturating_duration_since(self.last_arrival);
+        let beats = u32::try_from(left.as_micros() / self.gap.as_micros().max(1)).unwrap_or(0);
+        Some(self.last_arrival + self.gap * beats).filter(|beat| *beat >= self.last_frame + FIRST_BEAT)
+    }
+
     /// Whether it is time to draw.
     pub fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_at().is_some_and(|at| at <= now)
@@ -89,24 +135,23 @@ impl Clock {
     /// When the frame that is wanted may be drawn; a time that is over: at once.
     fn frame_at(&self) -> Option<Instant> {
         match self.wish? {
-            Wish::Change => Some(self.last_frame + if self.is_flooded { FLOOD_FRAME } else { STREAM_FRAME }),
+            Wish::Change if self.gap < FLOOD_GAP => Some(self.last_frame + FLOOD_FRAME),
+            Wish::Change => Some(match self.beat() {
+                Some(beat) if beat == self.last_arrival => beat,
+                Some(beat) => beat + LATE,
+                None => self.last_frame + STREAM_FRAME,
+            }),
             Wish::Answer => Some(self.last_answer.map_or(self.last_frame, |at| at + INPUT_FRAME)),
         }
     }
 
     /// A frame was drawn.
     pub fn frame_drawn(&mut self, now: Instant) {
-        let took_ms = u32::try_from(now.duration_since(self.last_frame).as_millis()).unwrap_or(u32::MAX);
-        // A frame for a key comes early; what it says of the stream is too little to slow that down.
-        if took_ms >= 10 {
-            self.is_flooded = self.changes.saturating_mul(32) > FLOOD_PER_32_MS.saturating_mul(took_ms);
-        }
-        self.changes = 0;
         self.last_frame = now;
         if self.wish == Some(Wish::Answer) {
             self.last_answer = Some(now);
         }
-        self.wish = None;
+        (self.wish, self.waits_since) = (None, None);
     }
 
     /// Draws every `step` while something moves by itself, and rests when nothing does.
@@ -214,6 +259,7 @@ mod tests {
                     clock.want_frame_at_once();
                 } else if now == at {
                     clock.want_frame();
+                    clock.note_arrival(1, at);
                     waits_since.get_or_insert(at);
                 }
                 if clock.is_frame_due(now) {
@@ -231,13 +277,43 @@ mod tests {
         assert_eq!(frames_of_a_second(10, 0), (10, Duration::ZERO), "each at once");
         assert_eq!(frames_of_a_second(50, 0), (50, Duration::ZERO), "each at once");
         let (frames, longest) = frames_of_a_second(100, 0);
-        assert!((50..=67).contains(&frames) && longest <= STREAM_FRAME, "{frames}, {longest:?}");
+        assert!((49..=52).contains(&frames), "{frames}: every second one is drawn as it comes");
+        assert!(longest <= STREAM_FRAME, "{longest:?}, once, before the pace is known");
+        let (frames, longest) = frames_of_a_second(80, 0);
+        assert!((38..=67).contains(&frames) && longest <= STREAM_FRAME, "{frames}, {longest:?}");
+        let (frames, longest) = frames_of_a_second(300, 0);
+        assert!((60..=67).contains(&frames) && longest <= STREAM_FRAME, "{frames}, {longest:?}");
         let (frames, longest) = frames_of_a_second(5000, 0);
         assert!((31..=33).contains(&frames) && longest <= FLOOD_FRAME, "{frames}, {longest:?}");
         let (frames, longest) = frames_of_a_second(5000, 20);
         assert!((35..=60).contains(&frames) && longest <= FLOOD_FRAME, "{frames}, {longest:?}");
         let (frames, _) = frames_of_a_second(0, 1000);
         assert!((240..=260).contains(&frames), "{frames}");
+    }
+
+    #[test]
+    fn who_was_waited_for_in_vain_is_not_waited_for_longer() {
+        let start = Instant::now();
+        let mut clock = Clock::new(start);
+        let mut at = start;
+        let mut come = |clock: &mut Clock| {
+            at += Duration::from_millis(10);
+            clock.want_frame();
+            clock.note_arrival(1, at);
+            let is_drawn = clock.is_frame_due(at);
+            if is_drawn {
+                clock.frame_drawn(at);
+            }
+            (at, is_drawn)
+        };
+        while clock.gap == Duration::MAX || !come(&mut clock).1 {
+            come(&mut clock);
+        }
+        let (last, is_drawn) = come(&mut clock);
+        assert!(!is_drawn && !clock.is_paced() && !clock.is_frame_due(last + STREAM_FRAME - FIRST_BEAT));
+        let due = clock.next_deadline(None, true).unwrap();
+        assert_eq!(due, last + Duration::from_millis(10) + LATE);
+        assert!(clock.is_frame_due(due));
     }
 
     #[test]
@@ -258,19 +334,21 @@ mod tests {
     fn a_flood_is_drawn_half_as_often_until_it_ends() {
         let mut now = Instant::now();
         let mut clock = Clock::new(now);
-        let mut frame_after = |changes: u32, clock: &mut Clock| {
-            (0..changes).for_each(|_| clock.want_frame());
-            let at = clock.next_deadline(None, true).unwrap();
-            let took = at - now;
-            now = at;
-            clock.frame_drawn(now);
-            took
+        let mut frames_of = |messages: u32, clock: &mut Clock| {
+            let mut times = Vec::new();
+            for _ in 0..4 {
+                clock.want_frame();
+                clock.note_arrival(messages, now);
+                let at = clock.next_deadline(None, true).unwrap();
+                times.push(at - now);
+                now = at;
+                clock.frame_drawn(now);
+            }
+            times
         };
-        assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
-        assert_eq!(frame_after(15, &mut clock), STREAM_FRAME);
-        assert_eq!(frame_after(33, &mut clock), FLOOD_FRAME);
-        assert_eq!(frame_after(3, &mut clock), FLOOD_FRAME);
-        assert_eq!(frame_after(2, &mut clock), STREAM_FRAME);
+        assert_eq!(frames_of(2, &mut clock), [STREAM_FRAME; 4]);
+        assert_eq!(frames_of(40, &mut clock).last(), Some(&FLOOD_FRAME));
+        assert_eq!(frames_of(2, &mut clock).last(), Some(&STREAM_FRAME));
     }
 
     #[test]

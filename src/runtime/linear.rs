@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::app::user::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
-use crate::model::{Action, AgentEvent, ConnId, ServiceEvent};
+use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::linear::Linear;
 use crate::ui::linear::ask::{self, Reply};
 use crate::ui::look::Glyphs;
@@ -57,7 +57,7 @@ struct Lines {
 enum Wake {
     Typed(Option<io::Result<String>>),
     Signal(Signal),
-    Agent(ConnId, Option<Vec<AgentEvent>>),
+    Agent(ConnId, Option<Batch>),
     Service(ServiceEvent),
     Deadline,
 }

@@ -219,6 +219,11 @@ impl Peer {
         !self.events.is_empty()
     }
 
+    /// Whether nothing of what there is to tell is more than an update.
+    pub fn tells_only_updates(&self) -> bool {
+        self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
+    }
+
     /// What there is to tell.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
