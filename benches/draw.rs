@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{DiffLayout, ItemBody, Message, MessagePart, Session, ToolCall};
+use parlor::app::{DiffLayout, ItemBody, Message, MessagePart, Session, Setup, State, ToolCall};
+use parlor::config::keymap::Keymap;
 use parlor::model::{
     DiffChange, FileDiff, ItemId, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
+use parlor::runtime::paint::Painter;
 use parlor::ui::look::{Glyphs, Look};
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
+use parlor::ui::{self, Rows, ViewState};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -73,7 +76,7 @@ impl Rig {
             sideways: Some(0),
         };
         self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, area, &mut self.buf);
+        transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut Rows::default());
         black_box(&self.buf);
     }
 }
@@ -139,6 +142,47 @@ fn streaming(c: &mut Criterion) {
     group.finish();
 }
 
+/// The whole screen and the bytes for the terminal, over the frame before and on nothing.
+fn screens(c: &mut Criterion) {
+    let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
+    for (name, is_kept) in [("over the last one", true), ("on nothing", false)] {
+        let now = Instant::now();
+        let (mut state, _) = State::new(Setup::default(), now);
+        state.modals.clear();
+        let mut talk = session(30);
+        let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);
+        let id = talk.transcript.push(1, message(Role::Agent, &text));
+        if let Some(front) = state.sessions.get_mut(&state.active) {
+            front.transcript = talk.transcript;
+        }
+        let mut view = ViewState::new(&Keymap::defaults(), now);
+        let (theme, mut painter) = (Theme::plain(), Painter::new(AREA.width, AREA.height));
+        let mut count = 0_u64;
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                count += 1;
+                if let Some(front) = state.sessions.get_mut(&state.active) {
+                    front.transcript.edit(id, |item| {
+                        if let ItemBody::Message(message) = &mut item.body
+                            && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+                        {
+                            text.push_str(if count.is_multiple_of(20) {
+                                "\n\n"
+                            } else {
+                                "some more words follow, "
+                            });
+                        }
+                    });
+                }
+                let (buf, is_old) = painter.begin();
+                let cursor = ui::draw_into(&state, &mut view, &theme, buf, is_old && is_kept);
+                black_box(painter.finish(cursor, view.rows()));
+            });
+        });
+    }
+    group.finish();
+}
+
 fn diffs(c: &mut Criterion) {
     let mut old = String::new();
     let mut new = String::new();
@@ -166,5 +210,5 @@ fn diffs(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, frames, streaming, diffs);
+criterion_group!(benches, frames, streaming, screens, diffs);
 criterion_main!(benches);

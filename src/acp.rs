@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc};
 
-use crate::model::{AgentCommand, AgentEvent, AgentSpec, CloseReason};
+use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
 
 pub use peer::{Deadlines, Limits};
 
@@ -64,7 +64,8 @@ fn spawn(
         // The promise that `Closed` comes holds for our own faults too.
         if peer.await.is_err_and(|error| error.is_panic()) {
             let error = "A fault in parlor itself ended the connection. Please report it.".to_owned();
-            let _ = event_sender.send(vec![AgentEvent::Closed(CloseReason::Lost { error })]).await;
+            let events = vec![AgentEvent::Closed(CloseReason::Lost { error })];
+            let _ = event_sender.send(Batch { events, messages: 0 }).await;
         }
     });
     Connection { events, commands: Commands { sender } }
@@ -87,7 +88,7 @@ pub struct ConnectOptions {
 #[derive(Debug)]
 pub struct Connection {
     /// Batches of events in wire order; ends after `Closed`.
-    pub events: mpsc::Receiver<Vec<AgentEvent>>,
+    pub events: mpsc::Receiver<Batch>,
     /// The way to command it.
     pub commands: Commands,
 }

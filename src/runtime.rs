@@ -27,11 +27,11 @@ use crate::acp::tap::Tap;
 use crate::app::tabs;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{AgentEvent, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
+use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
 use crate::ui::look::Glyphs;
-use crate::ui::theme::{Role, Theme};
+use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
 
 pub use tty::Calls;
@@ -156,7 +156,7 @@ enum Wake {
     Input(std::io::Result<Told>),
     InputEnded,
     Signal(signals::Signal),
-    Agent(ConnId, Option<Vec<AgentEvent>>),
+    Agent(ConnId, Option<Batch>),
     Service(ServiceEvent),
     Picture(pictures::Done),
     Repaint,
@@ -265,7 +265,7 @@ impl Loop {
 
     async fn wait(&mut self) -> Wake {
         let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
-        let is_paced = !self.is_away && !self.has_more && self.clock.is_frame_wanted();
+        let is_paced = !self.is_away && !self.has_more && self.clock.is_paced();
         let input = async {
             match &mut self.input {
                 Some(keys) => keys.next().await,
@@ -443,13 +443,17 @@ impl Loop {
         }
     }
 
-    fn on_batch(&mut self, conn: ConnId, batch: Option<Vec<AgentEvent>>, now: Instant) -> anyhow::Result<()> {
+    fn on_batch(&mut self, conn: ConnId, batch: Option<Batch>, now: Instant) -> anyhow::Result<()> {
         let Some(batch) = batch else {
             self.doer.forget(conn);
             return Ok(());
         };
+        let (before, messages) = (self.state.changes, batch.messages);
         for event in batch {
             self.apply(Event::Agent(conn, event), now)?;
+        }
+        if self.state.changes != before {
+            self.clock.note_arrival(messages, now);
         }
         Ok(())
     }
@@ -462,7 +466,12 @@ impl Loop {
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
             self.tty.send(sequence)?;
         }
-        self.apply(Event::Service(event), now)
+        let before = self.state.changes;
+        self.apply(Event::Service(event), now)?;
+        if self.state.changes != before {
+            self.clock.note_arrival(1, now);
+        }
+        Ok(())
     }
 
     /// Copies what is selected on the screen. Where a key was needed for that, the selection is over.
@@ -582,7 +591,9 @@ impl Loop {
             self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
         }
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        self.tty.draw(theme.style(Role::Text), |buf| ui::draw_into(state, view, theme, buf))?;
+        let (buf, is_old) = self.tty.begin()?;
+        let cursor = ui::draw_into(state, view, theme, buf, is_old);
+        self.tty.finish(cursor, view.rows())?;
         self.clock.frame_drawn(Instant::now());
         let title = ui::terminal_title(&self.state);
         if title != self.title {

@@ -19,6 +19,7 @@ pub mod markdown;
 mod modals;
 pub mod picture;
 mod plan;
+mod rows;
 mod scene;
 mod search;
 mod status;
@@ -32,17 +33,19 @@ pub mod view_state;
 mod welcome;
 
 pub use input::route;
+pub use rows::{Moved, Rows};
 pub use tabs::terminal_title;
 pub use view_state::ViewState;
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
 use crate::app::user::{self, Focus};
-use crate::app::{Event, SessionPhase, State};
+use crate::app::{Event, Session, SessionPhase, State};
 use crate::model::Action;
 
 use look::{Glyphs, Look};
@@ -66,19 +69,58 @@ const AIRY_ROWS: u16 = 20;
 
 /// Draws a frame of ratatui's. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
-    let area = frame.area();
-    frame.buffer_mut().set_style(area, theme.style(Role::Text));
-    if let Some(place) = draw_into(state, view, theme, frame.buffer_mut()) {
+    if let Some(place) = draw_into(state, view, theme, frame.buffer_mut(), false) {
         frame.set_cursor_position(place);
     }
 }
 
-/// Draws into a buffer of blanks in the style of [`Role::Text`], all of which is the screen. Returns where the cursor
-/// is to be seen. Set the clock by [`ViewState::set_now`] first.
-pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Buffer) -> Option<Position> {
+/// Draws into a buffer, all of which is the screen. Where `is_old`, it holds what was drawn into it last, and what is
+/// the same stays: [`ViewState::rows`] tells. Returns where the cursor is to be seen. Set the clock by
+/// [`ViewState::set_now`] first.
+pub fn draw_into(
+    state: &State,
+    view: &mut ViewState,
+    theme: &Theme,
+    buf: &mut Buffer,
+    is_old: bool,
+) -> Option<Position> {
     let area = buf.area;
     view.begin_frame(state);
-    let session = state.active_session()?;
+    let mut rows = std::mem::take(&mut view.rows);
+    let cursor = draw_frame(state, view, theme, buf, (is_old, &mut rows));
+    view.rows = rows;
+    cursor.filter(|place| area.contains(*place))
+}
+
+/// What all rows of the transcript depend on, if nothing but the transcript is drawn where it stands.
+fn ground(state: &State, session: &Session, look: &Look<'_>, panes: &Panes) -> Option<u64> {
+    let is_covered = user::base_focus(state) != user::focus(state)
+        || !state.modals.is_empty()
+        || !session.asks.is_empty()
+        || !user::completions(state).is_empty()
+        || session.transcript.items().is_empty()
+        || panes.side.is_some()
+        // Rows of such pictures are mended where something lies above them.
+        || picture::strip::is_used();
+    let mut hasher = std::hash::DefaultHasher::new();
+    (session.key, &look.theme.name, look.glyphs.arrow).hash(&mut hasher);
+    (!is_covered).then(|| hasher.finish())
+}
+
+fn draw_frame(
+    state: &State,
+    view: &mut ViewState,
+    theme: &Theme,
+    buf: &mut Buffer,
+    (is_old, rows): (bool, &mut Rows),
+) -> Option<Position> {
+    let area = buf.area;
+    let mut blank = Cell::EMPTY;
+    blank.set_style(theme.style(Role::Text));
+    let Some(session) = state.active_session() else {
+        rows.begin(buf, blank, area, (None, false));
+        return None;
+    };
     text::link::keep_files(session.place.far.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
@@ -100,11 +142,14 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
         marks: Marks::beside(&view.glyphs),
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
+        rows.begin(buf, blank, area, (None, false));
         let words = if area.width < 24 { "Too small." } else { "The window is too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
     let panes = arrange(&scene, view, area);
+    let ground = ground(state, session, &scene.look, &panes);
+    rows.begin(buf, blank, panes.transcript, (ground, is_old));
     if panes.tabs.height > 0 {
         tabs::draw(&scene, panes.tabs, buf, &mut view.hits);
     }
@@ -114,7 +159,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
         welcome::draw(&scene, panes.transcript, buf);
     } else if panes.transcript.height > 0 {
         let shown = view.transcripts.entry(state.active).or_default();
-        transcript::draw(session, shown, &scene.look, panes.transcript, buf);
+        transcript::draw(session, shown, &scene.look, panes.transcript, buf, rows);
     }
     if let Some(side) = panes.side {
         plan::draw_side(&scene, side, buf, &mut view.hits);
@@ -151,7 +196,7 @@ pub fn draw_into(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut B
             cell.set_symbol(Glyphs::plain().ellipsis);
         }
     }
-    cursor.filter(|place| area.contains(*place))
+    cursor
 }
 
 /// Whether something on the screen moves by itself: a turn runs and does not wait for the user, or an agent

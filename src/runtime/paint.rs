@@ -7,11 +7,13 @@
 //! stream costs a line and not a screen.
 //! Invariant: whatever was shown before, the terminal shows the next buffer afterwards.
 
+use std::ops::Range;
+
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 
 use crate::ui::picture::strip;
+use crate::ui::{Moved, Rows};
 
 mod pack;
 mod pen;
@@ -27,8 +29,10 @@ pub struct Painter {
     next: Buffer,
     packer: Packer,
     shown: Vec<Packed>,
-    /// The next frame's.
+    /// What the buffer holds; between two frames, the same.
     packed: Vec<Packed>,
+    /// The buffer holds the last frame.
+    is_old: bool,
     /// Nothing is known of the terminal: all is painted.
     is_void: bool,
     cursor: Option<Position>,
@@ -55,6 +59,7 @@ impl Painter {
             packer: Packer::default(),
             shown: Vec::new(),
             packed: Vec::new(),
+            is_old: false,
             is_void: true,
             cursor: None,
             changed: Vec::new(),
@@ -67,7 +72,8 @@ impl Painter {
         let area = Rect::new(0, 0, cols, rows);
         if area != self.next.area {
             self.next.resize(area);
-            self.is_void = true;
+            self.packed.clear();
+            (self.is_void, self.is_old) = (true, false);
         }
     }
 
@@ -81,30 +87,35 @@ impl Painter {
         self.pen.is_torn = !does;
     }
 
-    /// A buffer of blanks in a style, for the next frame.
-    pub fn begin(&mut self, style: Style) -> &mut Buffer {
-        let mut blank = Cell::EMPTY;
-        blank.set_style(style);
-        // One pass: the cells of a large screen do not fit the nearest cache.
-        self.next.content.fill(blank);
-        &mut self.next
+    /// The buffer for the next frame, and whether it holds what the last one left there; else its content is nothing.
+    pub fn begin(&mut self) -> (&mut Buffer, bool) {
+        (&mut self.next, std::mem::take(&mut self.is_old))
     }
 
     /// The bytes that bring the buffer onto the screen and the cursor to its place (`None`: hidden). Empty when
-    /// the screen is like that already.
-    pub fn finish(&mut self, cursor: Option<Position>) -> &[u8] {
+    /// the screen is like that already. Rows that are kept must not have been drawn into.
+    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) -> &[u8] {
         self.pen.begin();
         let is_first = std::mem::take(&mut self.is_void);
+        let count = self.next.content.len();
         if is_first {
             self.pen.clear_screen();
             self.shown.clear();
         }
-        self.packed.clear();
-        self.packed.extend(self.next.content.iter().map(|cell| self.packer.pack(cell)));
-        self.shown.resize(self.packed.len(), Packed::BLANK);
+        let knows_all = self.packed.len() == count;
+        self.shown.resize(count, Packed::BLANK);
+        self.packed.resize(count, Packed::BLANK);
         self.changed.clear();
+        if let Some(moved) = rows.moved().filter(|_| knows_all) {
+            self.shift_packed(moved);
+        }
         for row in 0..self.next.area.height {
-            self.changed.push(self.row(&self.shown, row) != self.row(&self.packed, row));
+            let is_kept = knows_all && rows.is_kept(row);
+            if !is_kept {
+                self.pack_row(row);
+            }
+            let may_differ = !is_kept || is_first || rows.moved().is_some();
+            self.changed.push(may_differ && self.row(&self.shown, row) != self.row(&self.packed, row));
         }
         if !is_first {
             self.scroll();
@@ -118,13 +129,47 @@ impl Painter {
             self.pen.place_cursor(cursor);
         }
         self.cursor = cursor;
-        std::mem::swap(&mut self.shown, &mut self.packed);
+        self.keep_shown();
+        self.is_old = true;
         self.pen.end()
     }
 
-    fn row<'a, T>(&self, cells: &'a [T], row: u16) -> &'a [T] {
+    fn pack_row(&mut self, row: u16) {
+        let place = self.place(row);
+        let cells = self.next.content.get(place.clone()).unwrap_or_default();
+        let packed = self.packed.get_mut(place).unwrap_or_default();
+        for (packed, cell) in packed.iter_mut().zip(cells) {
+            *packed = self.packer.pack(cell);
+        }
+    }
+
+    /// Follows rows that were moved in the buffer.
+    fn shift_packed(&mut self, moved: Moved) {
+        let rows = self.place(moved.top).start..self.place(moved.bottom).start;
+        let by = moved.up.unsigned_abs() as usize * usize::from(self.next.area.width);
+        let Some(cells) = self.packed.get_mut(rows).filter(|cells| by <= cells.len()) else { return };
+        if moved.up > 0 { cells.rotate_left(by) } else { cells.rotate_right(by) }
+    }
+
+    /// What was painted is what is shown.
+    fn keep_shown(&mut self) {
+        for (row, _) in (0..).zip(&self.changed).filter(|(_, changed)| **changed) {
+            let place = self.place(row);
+            let (shown, packed) = (self.shown.get_mut(place.clone()), self.packed.get(place));
+            if let (Some(shown), Some(packed)) = (shown, packed) {
+                shown.copy_from_slice(packed);
+            }
+        }
+    }
+
+    /// Where a row's cells are.
+    fn place(&self, row: u16) -> Range<usize> {
         let cols = usize::from(self.next.area.width);
-        cells.get(usize::from(row) * cols..(usize::from(row) + 1) * cols).unwrap_or_default()
+        usize::from(row) * cols..(usize::from(row) + 1) * cols
+    }
+
+    fn row<'a, T>(&self, cells: &'a [T], row: u16) -> &'a [T] {
+        cells.get(self.place(row)).unwrap_or_default()
     }
 
     fn is_covered(&self, cells: &[Packed], row: u16) -> bool {

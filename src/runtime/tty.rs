@@ -16,9 +16,9 @@ use crossterm::terminal::{
 use crossterm::{cursor, queue};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
-use ratatui::style::Style;
 
 use super::paint::Painter;
+use crate::ui::Rows;
 
 /// How the user is called when something waits that is not in view.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,18 +56,18 @@ impl Tty {
         Ok(Self { painter: Painter::new(cols, rows), mouse })
     }
 
-    /// Draws a frame inside a synchronized update, in one piece: no half frame is seen, and one system call is
-    /// enough. `render` gets blanks in a style and says where the cursor is to be seen.
-    pub fn draw(
-        &mut self,
-        blank: Style,
-        render: impl FnOnce(&mut Buffer) -> Option<Position>,
-    ) -> anyhow::Result<()> {
+    /// The buffer for the next frame, and whether it holds what the last one left there.
+    pub fn begin(&mut self) -> anyhow::Result<(&mut Buffer, bool)> {
         // The size is asked for each time, which is cheap: a change may come before the event that tells it.
         let (cols, rows) = size().context("could not read the size of the terminal")?;
         self.painter.resize(cols, rows);
-        let cursor = render(self.painter.begin(blank));
-        let frame = self.painter.finish(cursor);
+        Ok(self.painter.begin())
+    }
+
+    /// Shows the buffer, inside a synchronized update and in one piece: no half frame is seen, and one system call is
+    /// enough. `rows` says what was drawn, `cursor` where the cursor is to be seen.
+    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) -> anyhow::Result<()> {
+        let frame = self.painter.finish(cursor, rows);
         if frame.is_empty() {
             return Ok(());
         }

@@ -17,6 +17,7 @@ use crate::model::{ItemId, SessionKey};
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::look::Look;
+use super::rows::Rows;
 
 mod filter;
 mod find;
@@ -334,8 +335,16 @@ impl TranscriptView {
     }
 }
 
-/// Draws the transcript into an area of blanks in the style of text, and takes note of what is where.
-pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area: Rect, buf: &mut Buffer) {
+/// Draws the transcript into an area of blanks in the style of text or, where `rows` keeps it, of rows of the last frame,
+/// and takes note of what is where.
+pub fn draw(
+    session: &Session,
+    view: &mut TranscriptView,
+    look: &Look<'_>,
+    area: Rect,
+    buf: &mut Buffer,
+    rows: &mut Rows,
+) {
     if view.session != session.key {
         // Wishes from before the first drawing are meant for this session.
         let wishes = if view.frame == 0 { std::mem::take(&mut view.wishes) } else { Vec::new() };
@@ -353,6 +362,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     let area = area.intersection(buf.area);
     if area.height == 0 || area.width < LEFT_COLS + RIGHT_COLS + 4 {
         view.wishes.clear();
+        rows.refuse(buf);
         return;
     }
     let cols = area.width - LEFT_COLS - RIGHT_COLS;
@@ -374,7 +384,7 @@ pub fn draw(session: &Session, view: &mut TranscriptView, look: &Look<'_>, area:
     view.news.follow(session.transcript.items(), was_following || view.is_following());
     let mut list = List::new(session, view, look, cols);
     list.follow_heights();
-    paint::draw(&mut list, top, area, buf);
+    paint::draw(&mut list, top, area, buf, rows);
     view.last_top = top;
     view.follow_edge(top);
     select::paint(view, look, buf);

@@ -23,6 +23,7 @@ use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
 use super::look::Glyphs;
+use super::rows::Rows;
 use super::transcript::TranscriptView;
 
 /// How long a step of the spinner lasts.
@@ -53,6 +54,7 @@ pub struct ViewState {
     pub(super) asked: KeptBody,
     pub(super) changes: ChangesView,
     pub(super) hits: HitMap,
+    pub(super) rows: Rows,
     /// The session of the last frame.
     active: Option<SessionKey>,
     /// The marked item is to be brought into view, perhaps to the top.
@@ -182,6 +184,7 @@ impl ViewState {
             log: LogView::default(),
             asked: KeptBody::default(),
             hits: HitMap::default(),
+            rows: Rows::default(),
             active: None,
             wants_selected: None,
             wants_clear: false,
@@ -199,6 +202,11 @@ impl ViewState {
     /// Takes over changed keys, for hints and help.
     pub fn set_keymap(&mut self, keymap: &Keymap) {
         self.keymap = Arc::new(keymap.clone());
+    }
+
+    /// Which rows of the screen the last frame kept, and which it moved.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
     }
 
     /// Replaces the lines of the log view. A reader who looks back stays where they are.

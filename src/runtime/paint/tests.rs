@@ -20,10 +20,17 @@ impl Screen {
         }
     }
 
+    /// A buffer of blanks.
+    fn blank(&mut self) -> &mut Buffer {
+        let (buf, _) = self.painter.begin();
+        buf.content.fill(Cell::EMPTY.clone().set_style(Style::new()).clone());
+        buf
+    }
+
     /// Draws a frame; returns how many bytes it took.
     fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
-        draw(self.painter.begin(Style::new()));
-        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
+        draw(self.blank());
+        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 }), &Rows::default()).to_vec();
         self.parser.process(&bytes);
         self.check();
         bytes.len()
@@ -162,12 +169,12 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     let mut screen = Screen::new(20, 4);
     let text = |buf: &mut Buffer| lines(buf, 0, Style::new());
     screen.draw(text);
-    screen.painter.begin(Style::new());
+    screen.blank();
     text(&mut screen.painter.next);
     for x in 2..9 {
         screen.painter.next[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
     }
-    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
+    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 }), &Rows::default()).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
 }
 
@@ -184,10 +191,10 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     let rows = crate::ui::picture::tests::strips(&["\x1bP1\x1b\\", "\x1bP2\x1b\\"], 8);
     let mut screen = Screen::new(20, 4);
     let sent = |screen: &mut Screen, render: &dyn Fn(&mut Buffer)| {
-        screen.painter.begin(Style::new());
+        screen.blank();
         render(&mut screen.painter.next);
         strip::mend(&mut screen.painter.next);
-        let bytes = screen.painter.finish(None).to_vec();
+        let bytes = screen.painter.finish(None, &Rows::default()).to_vec();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (text.matches("\x1bP1\x1b").count(), text.matches("\x1bP2\x1b").count(), text)
     };
@@ -243,12 +250,12 @@ fn links_are_told_where_they_are_shown_and_closed_in_time() {
     };
     link::show(false);
     let mut screen = Screen::new(40, 4);
-    draw(screen.painter.begin(Style::new()));
-    assert_eq!(links(screen.painter.finish(None)), []);
+    draw(screen.blank());
+    assert_eq!(links(screen.painter.finish(None, &Rows::default())), []);
     link::show(true);
     let mut screen = Screen::new(40, 4);
-    draw(screen.painter.begin(Style::new()));
-    let bytes = screen.painter.finish(None).to_vec();
+    draw(screen.blank());
+    let bytes = screen.painter.finish(None, &Rows::default()).to_vec();
     screen.parser.process(&bytes);
     screen.check();
     let wanted = [("a b", "https://a.org/x"), ("c", "mailto:c@d.org")];

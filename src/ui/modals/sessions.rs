@@ -15,6 +15,7 @@ use super::sheet::{Place, Row, Sheet, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, KeptHit};
+use crate::ui::rows::Rows;
 use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -249,7 +250,7 @@ fn preview(
     let place = Rect { x: 0, y: 0, width: cols, height };
     let mut page = Buffer::empty(place);
     page.set_style(place, scene.style(Role::Modal));
-    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page);
+    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page, &mut Rows::default());
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" its end, {} ", counted(turns, "turn", "turns"));

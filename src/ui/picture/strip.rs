@@ -90,10 +90,15 @@ fn found(cell: &Cell) -> Option<(Arc<str>, u16)> {
     TABLE.with_borrow(|table| table.strips.get(&number).cloned())
 }
 
+/// Whether there ever was a row of such a picture.
+pub fn is_used() -> bool {
+    TABLE.with_borrow(|table| table.last != 0)
+}
+
 /// Takes away rows of pictures of which something lies under a dialog or beyond the edge: half of one cannot be
 /// painted.
 pub fn mend(buf: &mut Buffer) {
-    if TABLE.with_borrow(|table| table.last == 0) {
+    if !is_used() {
         return;
     }
     let width = usize::from(buf.area.width).max(1);

@@ -1,10 +1,15 @@
 //! Rows into cells of the screen: marks, text, the scroll bar.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
+use crate::ui::rows::Rows;
 use crate::ui::text::{put_line, put_text};
 use crate::ui::theme::Role;
 
@@ -13,10 +18,68 @@ use super::list::List;
 use super::select::SeenRow;
 use super::{LEFT_COLS, Place, group, heights};
 
-/// Draws the rows from `top` on.
-pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer) {
+/// A piece on the screen.
+struct Shown {
+    at: Place,
+    /// Its first row on the screen, and how many there are.
+    y: u16,
+    rows: u16,
+    /// Blank rows before its first line, and how many of them are not its own.
+    blank: usize,
+    outer_gap: usize,
+    x: u16,
+    cols: u16,
+    is_user: bool,
+    is_selected: bool,
+}
+
+impl Shown {
+    /// The row of the piece that is on a row of the screen.
+    fn row(&self, y: u16) -> usize {
+        self.at.row + usize::from(y - self.y)
+    }
+
+    /// What stands at the left of a row.
+    fn mark(&self, row: usize) -> Mark {
+        match () {
+            () if self.is_selected && self.at.piece == 0 && row == self.blank => Mark::Selected,
+            () if self.is_user && row >= self.outer_gap => Mark::User,
+            () => Mark::None,
+        }
+    }
+
+    fn line<'a>(&self, list: &'a List<'_>, row: usize) -> Option<&'a Line<'static>> {
+        let piece = list.view.cells.get(&self.at.item)?.layout.pieces.get(self.at.piece)?;
+        piece.lines.as_deref()?.get(row.checked_sub(self.blank)?)
+    }
+
+    fn frame(&self, area: Rect) -> Frame {
+        let before = u16::try_from(self.blank.saturating_sub(self.at.row)).unwrap_or(u16::MAX);
+        Frame {
+            item: self.at.item,
+            piece: self.at.piece,
+            first: self.at.row.saturating_sub(self.blank),
+            y: self.y.saturating_add(before),
+            x: self.x,
+            cols: self.cols,
+            rows: area.bottom().saturating_sub(self.y.saturating_add(before)),
+        }
+    }
+}
+
+/// What stands at the left of a row.
+#[derive(Debug, Clone, Copy, Hash)]
+enum Mark {
+    None,
+    Selected,
+    User,
+}
+
+/// Draws the rows from `top` on, as far as they are not on the screen already.
+pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut Rows) {
     let selected = list.session.selected.and_then(|id| usize::try_from(id.0).ok());
     let selected = selected.map(|index| group::leader(&list.session.folds, list.items, index));
+    let mut all = Vec::new();
     let mut y = area.y;
     let mut at = top;
     while y < area.bottom() && at.item < list.items.len() {
@@ -25,73 +88,96 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
             continue;
         }
         list.draw_piece(at.item, at.piece);
-        y = draw_piece(list, at, selected, y, area, buf);
+        if let Some(shown) = place_piece(list, at, selected, y, area) {
+            y += shown.rows;
+            all.push(shown);
+        }
         at = Place { piece: at.piece + 1, row: 0, ..at };
     }
-    draw_scroll_bar(list, top, at, y, area, buf);
+    let thumb = place_thumb(list, top, at, y, area);
+    let bar = |y: u16| thumb.as_ref().map(|thumb| thumb.contains(&(y - area.y)));
+    // Hits and what is selected are painted over the rows.
+    if list.session.search.is_some() || list.view.select.has_any() {
+        rows.refuse(buf);
+    }
+    let mut keys = Vec::with_capacity(area.height.into());
+    for shown in &all {
+        for y in shown.y..shown.y + shown.rows {
+            let row = shown.row(y);
+            let line = shown.line(list, row).map(|line| (line.style, &line.spans));
+            keys.push(rows.key((shown.x, shown.cols, shown.mark(row), line, bar(y))));
+        }
+    }
+    keys.extend((y..area.bottom()).map(|y| rows.key(bar(y))));
+    rows.settle(keys, buf);
+    let look = list.look;
+    for shown in &all {
+        for y in (shown.y..shown.y + shown.rows).filter(|y| !rows.stays(*y)) {
+            let row = shown.row(y);
+            let (mark, style) = match shown.mark(row) {
+                Mark::None => ("", Style::new()),
+                Mark::Selected => (look.glyphs.arrow, look.theme.style(Role::Accent)),
+                Mark::User => (look.glyphs.bar, look.theme.style(Role::UserBar)),
+            };
+            put_text(buf, area.x + 1, y, mark, 1, style);
+            if let Some(line) = shown.line(list, row) {
+                put_line(buf, shown.x, y, line, shown.cols);
+            }
+        }
+        find::mark(list, &shown.frame(area), buf);
+    }
+    for y in (area.y..area.bottom()).filter(|y| !rows.stays(*y)) {
+        let (role, text) = match bar(y) {
+            Some(true) => (Role::ScrollThumb, look.glyphs.bar),
+            Some(false) => (Role::ScrollTrack, look.glyphs.pipe),
+            None => continue,
+        };
+        put_text(buf, area.right() - 1, y, text, 1, look.theme.style(role));
+    }
 }
 
-/// Draws one piece from a row on; returns the next free row of the screen.
-fn draw_piece(
-    list: &mut List<'_>,
-    at: Place,
-    selected: Option<usize>,
-    mut y: u16,
-    area: Rect,
-    buf: &mut Buffer,
-) -> u16 {
+/// Finds the place of a piece on the screen, from a row on, and takes note of what is where.
+fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, area: Rect) -> Option<Shown> {
     let outer_gap = if at.piece == 0 { list.gap_before(at.item) } else { 0 };
-    let look = list.look;
-    let Some(item) = list.items.get(at.item) else { return y };
-    let Some(cell) = list.view.cells.get(&at.item) else { return y };
-    let Some(piece) = cell.layout.pieces.get(at.piece) else { return y };
-    let is_user = matches!(&item.body, ItemBody::Message(message) if message.role == Speaker::User);
+    let item = list.items.get(at.item)?;
+    let cell = list.view.cells.get(&at.item)?;
+    let piece = cell.layout.pieces.get(at.piece)?;
     let blank = outer_gap + usize::from(piece.has_gap);
-    let lines = piece.lines.as_deref().unwrap_or_default();
+    let all_rows = blank + piece.lines.as_deref().unwrap_or_default().len();
+    let rows = u16::try_from(all_rows.saturating_sub(at.row)).unwrap_or(u16::MAX).min(area.bottom() - y);
     let x = area.x + LEFT_COLS + cell.layout.indent + piece.indent;
-    let room = (area.right().saturating_sub(1)).saturating_sub(x);
+    let shown = Shown {
+        at,
+        y,
+        rows,
+        blank,
+        outer_gap,
+        x,
+        cols: area.right().saturating_sub(1).saturating_sub(x),
+        is_user: matches!(&item.body, ItemBody::Message(message) if message.role == Speaker::User),
+        is_selected: selected == Some(at.item),
+    };
     let first = list.view.visible.map_or(item.id, |(first, _)| first);
     list.view.visible = Some((first, item.id));
-    let frame = Frame {
-        item: at.item,
-        piece: at.piece,
-        first: at.row.saturating_sub(blank),
-        y: y + u16::try_from(blank.saturating_sub(at.row)).unwrap_or(u16::MAX),
-        x,
-        cols: room,
-        rows: area.bottom().saturating_sub(y + u16::try_from(blank.saturating_sub(at.row)).unwrap_or(0)),
-    };
-    for row in at.row..blank + lines.len() {
-        if y >= area.bottom() {
-            break;
-        }
-        let is_head = at.piece == 0 && row == blank;
-        if is_head {
+    for y in y..y + rows {
+        let row = shown.row(y);
+        if at.piece == 0 && row == blank {
             list.view.heads.push((y - area.y, item.id));
         }
-        if is_head && selected == Some(at.item) {
-            buf.set_string(area.x + 1, y, look.glyphs.arrow, look.theme.style(Role::Accent));
-        } else if is_user && row >= outer_gap {
-            put_text(buf, area.x + 1, y, look.glyphs.bar, 1, look.theme.style(Role::UserBar));
-        }
-        let text_row = row.checked_sub(blank);
-        list.view.select.seen.push(SeenRow { item: at.item, piece: at.piece, row: text_row, x });
-        if let Some(line) = text_row.and_then(|row| lines.get(row)) {
-            put_line(buf, x, y, line, room);
-        }
-        y += 1;
+        let row = row.checked_sub(blank);
+        list.view.select.seen.push(SeenRow { item: at.item, piece: at.piece, row, x });
     }
-    find::mark(list, &frame, buf);
-    y
+    Some(shown)
 }
 
-/// The bar works by rows: those that were measured, and guesses for the others.
+/// Rows of the scroll bar's thumb, from the top of the area; `None`: all is on the screen. It works by rows: those that
+/// were measured, and guesses for the others.
 #[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
-fn draw_scroll_bar(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rect, buf: &mut Buffer) {
+fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rect) -> Option<Range<u16>> {
     let count = list.items.len();
     let is_whole = top == Place::default() && bottom.item >= count && y <= area.bottom();
     if is_whole || count == 0 {
-        return;
+        return None;
     }
     list.measure(top.item, bottom.item.min(count - 1));
     let from = rows_before(list, top);
@@ -110,17 +196,7 @@ fn draw_scroll_bar(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area:
     let thumb = row(thumb.round(), area.height).max(1);
     let most = area.height.saturating_sub(thumb + u16::from(!is_at_end));
     let first = first.min(most.max(u16::from(top != Place::default() && room >= 1.0)));
-    let behind = first + thumb;
-    let x = area.right() - 1;
-    for offset in 0..area.height {
-        let is_thumb = offset >= first && offset < behind;
-        let (role, text) = if is_thumb {
-            (Role::ScrollThumb, list.look.glyphs.bar)
-        } else {
-            (Role::ScrollTrack, list.look.glyphs.pipe)
-        };
-        put_text(buf, x, area.y + offset, text, 1, list.look.theme.style(role));
-    }
+    Some(first..first + thumb)
 }
 
 /// Rows above a place.

@@ -122,6 +122,13 @@ pub enum Released {
     Gap(ItemId, Gap),
 }
 
+impl Select {
+    /// Whether something is selected.
+    pub fn has_any(&self) -> bool {
+        self.selected.is_some()
+    }
+}
+
 impl TranscriptView {
     /// The left button goes down. A second time at the same place selects the word, a third time the line.
     pub fn press(&mut self, at: Position, now: Instant) {

@@ -92,7 +92,7 @@ fn render_with(
     let area = Rect::new(0, 0, cols, rows);
     let mut buf = Buffer::empty(area);
     buf.set_style(area, look.theme.style(crate::ui::theme::Role::Text));
-    draw(session, view, look, area, &mut buf);
+    draw(session, view, look, area, &mut buf, &mut Rows::default());
     buf
 }
 
