@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use tokio::sync::mpsc;
@@ -24,9 +24,6 @@ use super::clock::{self, Clock};
 use super::effects::Doer;
 use super::signals::{Signal, Signals};
 use super::{Launch, in_runtime};
-
-/// How soon to look again whether a question may be answered.
-const GRACE_STEP: Duration = Duration::from_millis(50);
 
 /// Runs until the user leaves, or until all lines of a pipe were served. Fails if the output cannot be written,
 /// or if lines are left that nobody can take.
@@ -106,16 +103,17 @@ impl Lines {
                 break;
             }
             self.prompt()?;
-            let wake = self.wait().await;
+            let wake = self.wait(now).await;
             self.on_wake(wake, Instant::now());
         }
         self.doer.shut_down();
         lost.map_or(Ok(()), Err)
     }
 
-    async fn wait(&mut self) -> Wake {
-        let is_graced = self.is_asked() && !user::takes_input(&self.state, Instant::now());
-        let grace = is_graced.then(|| Instant::now() + GRACE_STEP);
+    /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
+    /// wakes at once.
+    async fn wait(&mut self, now: Instant) -> Wake {
+        let grace = user::takes_input_from(&self.state).filter(|at| *at > now);
         let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
         let deadline = self.clock.next_deadline(other, false);
         tokio::select! {
@@ -188,8 +186,11 @@ impl Lines {
             } else {
                 self.asked_at = None;
             }
-            let Some(line) = self.next_line() else { return self.end(now) };
-            self.on_line(&line, now);
+            match self.next_line() {
+                Some(line) => self.on_line(&line, now),
+                None if self.end(now)? => {}
+                None => return Ok(()),
+            }
             self.print(now)?;
         }
         Ok(())
@@ -214,20 +215,22 @@ impl Lines {
         self.state.active_session().is_some_and(|session| session.phase == SessionPhase::Ready)
     }
 
-    /// All lines were served: leaves once nothing runs any more.
-    fn end(&mut self, now: Instant) -> anyhow::Result<()> {
+    /// All lines were served: leaves once nothing runs any more. Says whether something changed by it, so that
+    /// there may be more to do at once: nothing else might wake parlor.
+    fn end(&mut self, now: Instant) -> anyhow::Result<bool> {
         let is_vain = self.is_script && self.is_stuck() && !self.is_asked();
         if !self.is_over && !is_vain {
-            return Ok(());
+            return Ok(false);
         }
         if self.is_asked() && self.typed.is_empty() {
             // Nobody is there to answer: the mildest no.
+            let before = (self.state.modals.len(), self.state.ask_view.clone());
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.apply(Event::Act(Action::Escape), now);
             if is_start {
                 bail!("nothing is left to read and an agent must be chosen; name one with --agent");
             }
-            return Ok(());
+            return Ok(before.0 != self.state.modals.len() || before.1 != self.state.ask_view);
         }
         if self.is_stuck() {
             bail!("the agent takes no prompts, see above; {} lines were not sent", self.typed.len());
@@ -235,7 +238,7 @@ impl Lines {
         if self.is_idle() && self.typed.is_empty() {
             self.apply(Event::Act(Action::Quit), now);
         }
-        Ok(())
+        Ok(false)
     }
 
     fn on_line(&mut self, line: &str, now: Instant) {

@@ -28,6 +28,19 @@ pub fn takes_answers(state: &State, now: Instant) -> bool {
     is_over(state, may_be_answered_since(state), now)
 }
 
+/// From when on the top layer takes keys if none comes before; nothing if that is no matter of time.
+pub fn takes_input_from(state: &State) -> Option<Instant> {
+    match appeared(state) {
+        Appeared::ByUser | Appeared::Unseen => None,
+        Appeared::At(since) if state.user.unlocked == Some(since) => None,
+        Appeared::At(since) => Some((quiet_since(state, since) + QUIET).min(since + LONGEST)),
+    }
+}
+
+fn quiet_since(state: &State, since: Instant) -> Instant {
+    state.last_input.map_or(since, |last| last.max(since))
+}
+
 fn may_be_answered_since(state: &State) -> Appeared {
     match state.modals.last() {
         Some(Modal::Attention(_)) => state.ask_view.shown_at.map_or(Appeared::Unseen, Appeared::At),
@@ -40,9 +53,8 @@ fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
         Appeared::ByUser => true,
         Appeared::Unseen => false,
         Appeared::At(since) => {
-            let quiet_since = state.last_input.map_or(since, |last| last.max(since));
             state.user.unlocked == Some(since)
-                || now.saturating_duration_since(quiet_since) >= QUIET
+                || now.saturating_duration_since(quiet_since(state, since)) >= QUIET
                 || now.saturating_duration_since(since) >= LONGEST
         }
     }

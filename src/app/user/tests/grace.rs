@@ -1,7 +1,9 @@
 //! A dialog that opened by itself is not answered by a key meant for the prompt.
 
+use std::time::Duration;
+
 use crate::app::user::testkit::{Rig, answers, selected, views};
-use crate::app::user::{Focus, focus, open_sign_in, settle, takes_input};
+use crate::app::user::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Modal, ViewCommand};
 use crate::model::PermissionKind::{AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
@@ -48,6 +50,22 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
     assert!(!rig.wait(399).takes_input());
     assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
     assert_eq!(answers(&rig.wait(400).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn the_time_from_which_it_takes_keys_is_known_beforehand() {
+    let mut rig = rig();
+    assert_eq!(takes_input_from(&rig.state), None, "nothing is asked");
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for wait in [0, 250, 390, 390, 390] {
+        rig.wait(wait).type_draft("y");
+        let from = takes_input_from(&rig.state).expect("it opened by itself");
+        assert!(!takes_input(&rig.state, from - Duration::from_millis(1)));
+        assert!(takes_input(&rig.state, from));
+    }
+    rig.wait(400).act_now(Action::Down);
+    assert!(rig.takes_input());
+    assert_eq!(takes_input_from(&rig.state), None, "it stays open to keys");
 }
 
 #[test]
