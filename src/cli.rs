@@ -222,8 +222,8 @@ pub enum Next {
     Nothing,
     /// Run this session.
     Session(Box<Session>),
-    /// Be the built-in agent on standard input and output.
-    DemoAgent,
+    /// Be the built-in agent on standard input and output, with this folder.
+    DemoAgent(PathBuf),
 }
 
 /// Reads the command line and does what it says. Errors are for the user.
@@ -233,7 +233,7 @@ pub fn main() -> anyhow::Result<()> {
     match next {
         Next::Nothing => Ok(()),
         Next::Session(session) => start::run(*session),
-        Next::DemoAgent => crate::demo::run(),
+        Next::DemoAgent(dir) => crate::demo::run(dir),
     }
 }
 
@@ -242,9 +242,6 @@ pub fn main() -> anyhow::Result<()> {
 /// Fails, with what to do next, on a folder or agent that does not exist and on files that cannot be read or
 /// written; never on a wrong configuration.
 pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
-    if matches!(cli.subcommand, Some(Command::DemoAgent)) {
-        return Ok(Next::DemoAgent);
-    }
     if let Some(folder) = cli.folder.as_deref().filter(|_| cli.subcommand.is_some()) {
         bail!(
             "the folder {} stands before a command; write it behind `parlor demo`, or leave it out",
@@ -252,6 +249,9 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
         );
     }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
+    if matches!(cli.subcommand, Some(Command::DemoAgent)) {
+        return Ok(Next::DemoAgent(choose::demo_dir(&paths)));
+    }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;
         return Ok(Next::Nothing);
@@ -278,7 +278,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
                 spec.wire.is_strict = true;
             }
             let program = std::env::current_exe().context("cannot find parlor's own program file")?;
-            let demo = choose::demo(&program, config.callbacks);
+            let demo = choose::demo(&program, &paths, config.callbacks);
             let mut agent = choose::agent_from(cli, &config, &found, &demo)?;
             if let Some(spec) = agent.as_mut().filter(|_| cli.options.strict) {
                 spec.wire.is_strict = true;

@@ -3,7 +3,7 @@
 //! Duty: shows a newcomer what a session with an agent is like, and is a rig for the client: floods, crashes
 //! and garbage on demand. Bytes come in as lines of JSON, and go out the same way.
 //! Not its duty: being clever. It knows its commands and a few words.
-//! Invariants: it writes only into its scratch folder and the folder of its sessions; a turn can be
+//! Invariants: it writes only into its own folder (and a scratch folder that it was given); a turn can be
 //! cancelled at any moment (but for `/hang`, whose point that is); output that a client did not ask for
 //! (noise, unknown updates) comes only from `/garbage`.
 
@@ -18,6 +18,7 @@ mod peer;
 mod picture;
 mod scenes;
 mod session;
+mod shelf;
 mod turn;
 
 #[cfg(test)]
@@ -29,12 +30,15 @@ use peer::Peer;
 /// The longest line that is read; a prompt with pictures is far below.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
+/// Names the folder of the demo agent.
+pub const DIR_VARIABLE: &str = "PARLOR_DEMO_DIR";
+
 /// How a demo agent behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where its sessions are kept, one JSON file each.
-    pub sessions_dir: PathBuf,
-    /// The folder that it writes into; `None`: one of its own, which goes when it ends.
+    /// Its folder: for its sessions and, unless it is given another, the files that it works on.
+    pub dir: PathBuf,
+    /// A folder that is there, for the files of all sessions.
     pub scratch_dir: Option<PathBuf>,
     /// Whether it pauses as a thinking and typing agent would.
     pub is_paced: bool,
@@ -43,22 +47,21 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From the environment: `PARLOR_DEMO_DIR` (else a folder in the temporary one), `PARLOR_DEMO_PACE=0`,
-    /// and `PARLOR_DEMO_SCRATCH`, a folder that is there and stays.
-    pub fn from_env() -> Self {
-        let sessions_dir = std::env::var_os("PARLOR_DEMO_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map_or_else(|| std::env::temp_dir().join("parlor-demo"), PathBuf::from);
+    /// From the environment: [`DIR_VARIABLE`] (else `dir`), `PARLOR_DEMO_PACE=0`, and `PARLOR_DEMO_SCRATCH`, a
+    /// folder that is there and stays.
+    pub fn from_env(dir: PathBuf) -> Self {
+        let dir = std::env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty()).map_or(dir, PathBuf::from);
         let scratch_dir =
             std::env::var_os("PARLOR_DEMO_SCRATCH").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let is_paced = std::env::var_os("PARLOR_DEMO_PACE").is_none_or(|pace| pace != "0");
-        Self { sessions_dir, scratch_dir, is_paced, crash }
+        Self { dir, scratch_dir, is_paced, crash }
     }
 }
 
-/// Runs the agent on standard input and output until the input ends.
-pub fn run() -> anyhow::Result<()> {
-    serve(io::stdin().lock(), io::stdout(), Settings::from_env())
+/// Runs the agent on standard input and output until the input ends. Its folder is `dir` unless the environment
+/// names another.
+pub fn run(dir: PathBuf) -> anyhow::Result<()> {
+    serve(io::stdin().lock(), io::stdout(), Settings::from_env(dir))
 }
 
 /// Runs the agent until `input` ends. Fails when it cannot be read.

@@ -12,18 +12,27 @@ use super::{Cli, Command};
 use crate::config::agents::remote::check_url;
 use crate::config::catalogue::{self, known};
 use crate::config::nearest::nearest;
-use crate::config::{Config, Origin, Paths, Problem};
+use crate::config::{Config, Origin, Paths, Problem, environment};
+use crate::demo::DIR_VARIABLE;
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
 
 /// The name of the built-in agent.
 pub const DEMO: &str = "demo";
 
-/// The built-in agent: this program itself.
-pub fn demo(program: &Path, callbacks: Callbacks) -> AgentSpec {
+/// The folder of the built-in agent, in parlor's own for data.
+pub fn demo_dir(paths: &Paths) -> PathBuf {
+    paths.data_dir.join(DEMO)
+}
+
+/// The built-in agent: this program itself. It is told its folder, which may depend on parlor's command line.
+pub fn demo(program: &Path, paths: &Paths, callbacks: Callbacks) -> AgentSpec {
+    let is_named = environment(DIR_VARIABLE).is_some_and(|dir| !dir.is_empty());
+    let dir = (!is_named).then(|| (DIR_VARIABLE.to_owned(), demo_dir(paths).to_string_lossy().into_owned()));
     AgentSpec {
         name: DEMO.to_owned(),
         command: program.to_string_lossy().into_owned(),
         args: vec!["demo-agent".to_owned()],
+        env: dir.into_iter().collect(),
         callbacks,
         ..AgentSpec::default()
     }

@@ -75,6 +75,8 @@ fn agents_go_by_their_names() {
     assert_eq!(demo.agent, Some(demo.demo));
     let demo = place.session(&["demo"]);
     assert_eq!(demo.agent.unwrap().args, ["demo-agent"]);
+    let folder = demo.paths.data_dir.join("demo").to_string_lossy().into_owned();
+    assert_eq!(demo.demo.env, [("PARLOR_DEMO_DIR".to_owned(), folder)], "its files lie beside parlor's");
     let error = place.error(&["--agent", "mien"]);
     assert!(
         error.contains("no agent `mien`") && error.contains("mine") && error.contains("parlor agents list"),
@@ -229,10 +231,11 @@ fn an_import_makes_the_configuration_where_there_is_none() {
 
 #[test]
 fn the_demo_agent_needs_nothing_else() {
-    assert!(matches!(
-        run(&Cli::try_parse_from(["parlor", "demo-agent"]).unwrap(), &mut Vec::new()),
-        Ok(Next::DemoAgent)
-    ));
+    let cli = Cli::try_parse_from(["parlor", "demo-agent", "--data-dir", "/data"]).unwrap();
+    match run(&cli, &mut Vec::new()) {
+        Ok(Next::DemoAgent(dir)) => assert_eq!(dir, Path::new("/data/demo")),
+        other => panic!("{other:?}"),
+    }
     let help = Cli::command().render_long_help().to_string();
     assert!(!help.contains("demo-agent"), "it is nobody's command");
     for wanted in

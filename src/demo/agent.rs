@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::peer::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, Peer};
-use super::session::{Cancel, Kept, Live, Shelf, now};
+use super::session::{Cancel, Kept, Live, now};
+use super::shelf::Shelf;
 use super::turn::Turn;
 use super::{Settings, offers, scenes};
 
@@ -29,7 +30,6 @@ pub(super) struct Agent {
     pub(super) shelf: Shelf,
     client: Mutex<Client>,
     sessions: Mutex<HashMap<String, Arc<Live>>>,
-    scratch: Mutex<Option<tempfile::TempDir>>,
     next_session: AtomicU64,
 }
 
@@ -48,14 +48,14 @@ fn refusal(code: i64, message: impl Into<String>) -> Refusal {
 
 impl Agent {
     pub(super) fn new(peer: Arc<Peer>, settings: Settings) -> Self {
-        let shelf = Shelf::new(settings.sessions_dir.clone());
+        let shelf = Shelf::new(settings.dir.clone());
+        shelf.prune(SystemTime::now());
         Self {
             peer,
             settings,
             shelf,
             client: Mutex::default(),
             sessions: Mutex::default(),
-            scratch: Mutex::default(),
             next_session: AtomicU64::new(0),
         }
     }
@@ -64,26 +64,20 @@ impl Agent {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder that it may write into. Unless the settings name one, it is made at the first call and gone
-    /// when the agent ends.
-    pub(super) fn scratch(&self) -> std::io::Result<PathBuf> {
-        if let Some(dir) = &self.settings.scratch_dir {
-            return Ok(dir.clone());
+    /// The folder that it may write into on behalf of a session; it is there after this.
+    pub(super) fn scratch(&self, session: &str) -> std::io::Result<PathBuf> {
+        match &self.settings.scratch_dir {
+            Some(dir) => Ok(dir.clone()),
+            None => self.shelf.scratch(session),
         }
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        if scratch.is_none() {
-            *scratch = Some(tempfile::Builder::new().prefix("parlor-demo-").tempdir()?);
-        }
-        Ok(scratch.as_ref().map(|dir| dir.path().to_path_buf()).unwrap_or_default())
     }
 
-    /// The input ended: turns stop, the scratch folder goes.
+    /// The input ended: turns stop.
     pub(super) fn end(&self) {
         let lives: Vec<_> = self.sessions().values().cloned().collect();
         for live in lives {
             self.cancel(&live);
         }
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(super) fn on_message(self: &Arc<Self>, message: Value) {

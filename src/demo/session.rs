@@ -1,9 +1,6 @@
-//! A session of the demo agent, and how it is kept: one JSON file each.
+//! A session of the demo agent: what is kept of it, and what is in use.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -156,64 +153,6 @@ impl Cancel {
             is_set = self.changed.wait_timeout(is_set, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         *is_set
-    }
-}
-
-/// The folder of kept sessions.
-#[derive(Debug)]
-pub(super) struct Shelf {
-    dir: PathBuf,
-}
-
-impl Shelf {
-    pub(super) fn new(dir: PathBuf) -> Self {
-        Self { dir }
-    }
-
-    pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
-        fs::create_dir_all(&self.dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
-        file.write_all(&serde_json::to_vec(kept)?)?;
-        file.persist(self.file(&kept.id)?).map_err(|error| error.error)?;
-        Ok(())
-    }
-
-    pub(super) fn load(&self, id: &str) -> Option<Kept> {
-        let bytes = fs::read(self.file(id).ok()?).ok()?;
-        serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.id == id)
-    }
-
-    /// All of them, the latest first.
-    pub(super) fn list(&self) -> Vec<Kept> {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
-        let mut all: Vec<Kept> = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-            .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
-            .collect();
-        all.sort_by(|a, b| (&b.updated_at, &b.id).cmp(&(&a.updated_at, &a.id)));
-        all
-    }
-
-    /// That it is gone already is fine.
-    pub(super) fn delete(&self, id: &str) -> io::Result<()> {
-        match fs::remove_file(self.file(id)?) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// An id comes from outside and must not lead elsewhere.
-    fn file(&self, id: &str) -> io::Result<PathBuf> {
-        if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an id of this agent"));
-        }
-        Ok(self.dir.join(id).with_extension("json"))
-    }
-
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
     }
 }
 

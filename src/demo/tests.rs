@@ -46,7 +46,7 @@ impl Client {
         let (agent_in, to_agent) = io::pipe().unwrap();
         let (from_agent, agent_out) = io::pipe().unwrap();
         let settings = Settings {
-            sessions_dir: dir.join("sessions"),
+            dir: dir.join("demo"),
             is_paced: false,
             scratch_dir: None,
             crash: || CRASHED.store(true, Ordering::SeqCst),

@@ -54,6 +54,11 @@ impl Turn {
         PathBuf::from(&self.live.state().kept.cwd)
     }
 
+    /// The folder that it may write into.
+    pub(super) fn scratch(&self) -> std::io::Result<PathBuf> {
+        self.agent.scratch(&self.live.id)
+    }
+
     pub(super) fn mode(&self) -> String {
         self.live.state().kept.mode.clone()
     }

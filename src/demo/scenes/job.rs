@@ -33,7 +33,7 @@ const STEPS: [&str; 3] =
 
 /// Fixes the receipt, as far as the user lets it.
 pub(super) fn fix(turn: &Turn) -> Step {
-    let script = match turn.agent.scratch().and_then(|dir| prepare(&dir)) {
+    let script = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(script) => script,
         Err(error) => return turn.say(&format!("I could not make a scratch folder: {error}.\n")),
     };

@@ -134,7 +134,7 @@ fn read_head(turn: &Turn, file: &Path) -> Step {
 
 /// An edit in the scratch folder: seen, allowed, done.
 pub(super) fn edit(turn: &Turn) -> Step {
-    let path = match turn.agent.scratch().and_then(|dir| prepare(&dir)) {
+    let path = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(path) => path,
         Err(error) => {
             return turn.say(&format!("I could not make a scratch folder: {error}. So there is no edit.\n"));
@@ -143,7 +143,7 @@ pub(super) fn edit(turn: &Turn) -> Step {
     let old = fs::read_to_string(&path).unwrap_or_default();
     let new = if old == NEW { OLD } else { NEW };
     turn.say(&format!(
-        "I made a scratch folder, `{}`. The edit happens there; your own files stay as they are.\n\n",
+        "The edit happens in a scratch folder, `{}`; your own files stay as they are.\n\n",
         path.parent().unwrap_or(&path).display()
     ))?;
     let text = match change(turn, &path, &old, new)? {
@@ -217,7 +217,7 @@ fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
 
 /// A command: in a terminal of the client where it has some, else pretended.
 pub(super) fn run(turn: &Turn) -> Step {
-    let dir = turn.agent.scratch().unwrap_or_else(|_| turn.cwd());
+    let dir = turn.scratch().unwrap_or_else(|_| turn.cwd());
     let text = match command(turn, "Count sheep", SCRIPT, &dir)? {
         Run::Ended(Some(0)) => {
             "All five are there. The output stays here, also now that the terminal is gone.\n".to_owned()

@@ -119,8 +119,7 @@ fn an_edit_happens_in_the_scratch_folder_and_only_when_allowed() {
     let asked = &client.asked[0]["params"]["toolCall"];
     let (path, new) = (asked["content"][0]["path"].clone(), asked["content"][0]["newText"].clone());
     let path = PathBuf::from(path.as_str().unwrap());
-    assert!(path.parent().unwrap().file_name().unwrap().to_str().unwrap().starts_with("parlor-demo-"));
-    assert!(!path.starts_with(dir.path()));
+    assert_eq!(path.parent().unwrap(), dir.path().join("demo/work").join(&session));
     let old = std::fs::read_to_string(&path).unwrap();
     assert_eq!(asked["content"][0]["oldText"], json!(old));
     assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
@@ -140,9 +139,10 @@ fn an_edit_happens_in_the_scratch_folder_and_only_when_allowed() {
     let mut names: Vec<_> =
         std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["README.md", "sessions"], "the session's folder is untouched");
+    assert_eq!(names, ["README.md", "demo"], "the session's folder is untouched");
+    client.call("session/delete", json!({"sessionId": session})).unwrap();
+    assert!(!path.exists(), "the scratch folder goes with the session");
     client.end();
-    assert!(!path.exists(), "the scratch folder goes with the agent");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_rig_streams_floods_and_crashes() {
     client.prompt(&session, "/crash").unwrap();
     assert!(CRASHED.load(Ordering::SeqCst));
     client.end();
-    let kept = std::fs::read_to_string(dir.path().join(format!("sessions/{session}.json"))).unwrap();
+    let kept = std::fs::read_to_string(dir.path().join(format!("demo/{session}.json"))).unwrap();
     assert!(kept.contains("words on stderr"), "what was said before the crash is kept");
 }
 
@@ -299,12 +299,7 @@ fn pauses_make_it_talk_at_a_natural_pace() {
     // The same agent, with pauses.
     let (agent_in, mut to_agent) = io::pipe().unwrap();
     let (from_agent, agent_out) = io::pipe().unwrap();
-    let settings = Settings {
-        sessions_dir: dir.path().join("sessions"),
-        scratch_dir: None,
-        is_paced: true,
-        crash: || {},
-    };
+    let settings = Settings { dir: dir.path().join("demo"), scratch_dir: None, is_paced: true, crash: || {} };
     thread::spawn(move || serve(BufReader::new(agent_in), agent_out, settings));
     let mut lines = BufReader::new(from_agent).lines();
     writeln!(to_agent, "{}", json!({"id": 1, "method": "session/new", "params": {"cwd": "/"}})).unwrap();
@@ -341,13 +336,13 @@ fn a_named_scratch_folder_is_used_and_stays() {
     let dir = tempfile::tempdir().unwrap();
     let scratch = dir.path().to_owned();
     let settings = Settings {
-        sessions_dir: dir.path().join("sessions"),
+        dir: dir.path().join("demo"),
         scratch_dir: Some(scratch.clone()),
         is_paced: false,
         crash: || {},
     };
     let agent = Agent::new(std::sync::Arc::new(Peer::new(Box::new(std::io::sink()))), settings);
-    assert_eq!(agent.scratch().unwrap(), scratch);
+    assert_eq!(agent.scratch("demo-1").unwrap(), scratch);
     agent.end();
     assert!(scratch.is_dir());
 }

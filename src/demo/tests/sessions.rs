@@ -190,7 +190,7 @@ fn a_boolean_option_is_only_for_clients_that_know_it() {
 #[test]
 fn a_folder_that_cannot_be_written_costs_only_the_keeping() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("sessions"), "in the way").unwrap();
+    std::fs::write(dir.path().join("demo"), "in the way").unwrap();
     let mut client = Client::start(dir.path(), &everything());
     let session = client.new_session(dir.path());
     assert_eq!(client.prompt(&session, "/think").unwrap(), "end_turn");
