@@ -17,6 +17,9 @@ use super::look::{Glyphs, Look, duration};
 use super::text;
 use super::theme::Role;
 
+/// After so long without an answer a start wants words: most agents take up to 25 s.
+const SLOW_START: Duration = Duration::from_secs(30);
+
 /// One frame's view of things.
 pub(super) struct Scene<'a> {
     pub state: &'a State,
@@ -183,6 +186,11 @@ impl<'a> Scene<'a> {
     pub fn since(&self, begin: Instant) -> String {
         let time = self.look.now.saturating_duration_since(begin);
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
+    }
+
+    /// Whether a start that began then has taken so long that there may be no end to it.
+    pub fn is_slow(&self, begin: Instant) -> bool {
+        self.look.now.saturating_duration_since(begin) >= SLOW_START
     }
 
     /// The session's folder; one on another machine with its host.

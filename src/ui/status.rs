@@ -193,6 +193,19 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = Line::from(scene.span(Role::Status, "no agent"));
             hinted(line, Context::Main, Action::OpenAgents, "chooses one")
         }
+        SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if scene.is_slow(*since) => {
+            let what = match &scene.session.phase {
+                SessionPhase::Starting { .. } => format!("no answer from {agent} for"),
+                SessionPhase::Opening { is_replay: true, .. } => "loading the history".to_owned(),
+                _ => "opening the session".to_owned(),
+            };
+            hinted(
+                busy(format!("{what} {}", scene.since(*since))),
+                Context::Main,
+                Action::RestartAgent,
+                "starts it again",
+            )
+        }
         SessionPhase::Starting { since } => busy(format!("starting {agent} {}", scene.since(*since))),
         SessionPhase::Opening { since, is_replay: true } => {
             busy(format!("loading the history {}", scene.since(*since)))

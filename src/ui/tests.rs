@@ -147,6 +147,15 @@ fn an_agent_that_starts_turns_the_spinner() {
     assert!(is_animating(&stage.state));
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(shown.contains("starting the agent 3 s"), "{shown}");
+    // What never answers is perhaps no agent.
+    let since = ago(stage.now, 42);
+    stage.session(|session| session.phase = SessionPhase::Starting { since });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    for words in
+        ["the agent has not answered for 42 s", "no answer from the agent for 42 s · Alt+R starts it again"]
+    {
+        assert!(shown.contains(words), "{words}:\n{shown}");
+    }
 }
 
 #[test]

@@ -49,6 +49,14 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
             say(Role::TextDim, "A quiet room for you and any coding agent.");
             vec![agents, palette, help]
         }
+        SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if scene.is_slow(*since) => {
+            say(Role::TextStrong, &format!("{agent} has not answered for {}", scene.since(*since)));
+            say(
+                Role::TextDim,
+                "A first start can take a while. If it is no agent, it never answers. What you type is kept.",
+            );
+            vec![log, again, agents]
+        }
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
             say(Role::TextStrong, &format!("{agent} is on its way"));
             say(Role::TextDim, "Begin to type. Your prompt goes off as soon as the agent is ready.");
