@@ -1,8 +1,10 @@
 //! Reads a Unix terminal.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,7 +43,7 @@ pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
     let terminal = if rustix::termios::isatty(&stdin) {
         Terminal::Stdin(stdin)
     } else {
-        Terminal::Device(File::open("/dev/tty")?)
+        Terminal::Device(open_terminal()?)
     };
     let (ours, theirs) = UnixStream::pair()?;
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
@@ -50,6 +52,16 @@ pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
         }
     })?;
     Ok(Waker { _end: ours })
+}
+
+/// The terminal that the screen is on, by its own name: macOS cannot wait for `/dev/tty`, the name for whichever
+/// terminal a process has (`poll` says that it is no file descriptor).
+fn open_terminal() -> io::Result<File> {
+    let by_name = rustix::termios::ttyname(io::stdout(), Vec::new());
+    by_name
+        .map_err(io::Error::from)
+        .and_then(|name| File::open(OsStr::from_bytes(name.to_bytes())))
+        .or_else(|_| File::open("/dev/tty"))
 }
 
 /// Reads until nobody listens any more, which is no error, or the terminal is gone.

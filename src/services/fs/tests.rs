@@ -1,5 +1,5 @@
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -318,7 +318,7 @@ fn a_disk_that_is_full_leaves_the_old_file() {
         fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
     });
     assert!(
-        matches!(&failed, Err(FileTrouble::Io(error)) if error.kind() == io::ErrorKind::StorageFull),
+        matches!(&failed, Err(FileTrouble::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull),
         "{failed:?}"
     );
     assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "old");

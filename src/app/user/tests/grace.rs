@@ -59,9 +59,9 @@ fn the_time_from_which_it_takes_keys_is_known_beforehand() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for wait in [0, 250, 390, 390, 390] {
         rig.wait(wait).type_draft("y");
-        let from = takes_input_from(&rig.state).expect("it opened by itself");
-        assert!(!takes_input(&rig.state, from - Duration::from_millis(1)));
-        assert!(takes_input(&rig.state, from));
+        let left = takes_input_from(&rig.state).expect("it opened by itself").duration_since(rig.now);
+        assert!(!takes_input(&rig.state, rig.now + left.saturating_sub(Duration::from_millis(1))));
+        assert!(takes_input(&rig.state, rig.now + left));
     }
     rig.wait(400).act_now(Action::Down);
     assert!(rig.takes_input());
