@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fixture::*;
 
-use crate::app::{Modal, SessionPhase, Turn};
+use crate::app::{ItemBody, Modal, SessionPhase, Turn};
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -324,6 +324,30 @@ fn the_title_of_the_session_has_the_room_that_the_others_leave() {
         assert!(narrow.contains(words), "{words}: {narrow}");
     }
     assert!(!head(&stage, 40).contains("Repair"), "{}", head(&stage, 40));
+}
+
+/// What is to be changed is named in whole, however long its name and however small the screen.
+#[test]
+fn a_long_name_is_not_cut_in_a_request() {
+    let path = "/srv/projects/shop/backend/services/authentication/src/token/store/production.rs";
+    let mut stage = permission();
+    stage.session(|session| {
+        let item = session.transcript.items().last().map(|item| item.id).unwrap();
+        session.transcript.edit(item, |item| {
+            if let ItemBody::Tool(tool) = &mut item.body {
+                tool.input.path = Some(path.into());
+                tool.title = format!("Edit {path}");
+            }
+        });
+    });
+    for size in [(40, 16), (80, 24), (200, 60)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let letters: String = shown.split_whitespace().filter(|word| !"│▌▐┃".contains(word)).collect();
+        assert!(letters.contains(path), "{size:?}\n{shown}");
+        assert!(shown.contains("+2") && shown.contains("Yes, this once"), "{shown}");
+    }
+    let low = text(&stage.draw(&mut stage.view(), &theme("dark"), (60, 12)));
+    assert!(low.contains("…/token/store/production.rs"), "{low}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::place_in_queue;
 use super::sheet::{Place, Row, Sheet, choice, spread, words};
@@ -28,6 +28,9 @@ const COLS: u16 = 84;
 
 /// Columns inside that a diff side by side needs.
 const WIDE_COLS: u16 = 140;
+
+/// A screen with fewer rows has room for little more than the answers.
+const LOW_ROWS: u16 = 16;
 
 /// Draws a request for permission.
 pub(super) fn draw(
@@ -53,16 +56,23 @@ pub(super) fn draw(
 
     let agent = scene.agent();
     let (wants, what) = wish(scene, tool);
-    let left = vec![
-        scene.span(Role::Modal, format!("{agent} wants to {wants} ")),
-        scene.span(Role::TextStrong, what.clone()),
-    ];
+    let mut left = vec![scene.span(Role::Modal, format!("{agent} wants to {wants} "))];
     let mut right = Line::default();
     if has_diff {
         right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
         right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
     }
+    let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
+    let room = usize::from(cols).saturating_sub(lead_cols);
+    // Nobody can agree to a name whose end is cut off. A low screen has no row to spare for all of it.
+    let is_apart = text::width(&what) > room && (area.height >= LOW_ROWS || is_full);
+    if !is_apart {
+        left.push(scene.span(Role::TextStrong, text::truncate_path(&what, room)));
+    }
     sheet.head.push(spread(left, right, cols).into());
+    if is_apart {
+        sheet.head.extend(words(scene, Role::TextStrong, &what, cols));
+    }
     if let Some(tool) = tool {
         // The agent's own words, unless they only say the same again.
         let title = text::one_line(&tool.title);
