@@ -65,8 +65,10 @@ impl Files {
     /// cannot be a text file (a folder, a device), `-32603` for the rest.
     pub fn serve(&self, job: FileJob) -> ServiceEvent {
         let (conn, ask) = (job.conn, job.ask);
+        // Where the user's yes leads, in each round: what the user was not shown is not touched.
+        let allowed = self.memory().shown.remove(&ask).filter(|_| job.outside_allowed);
         for _ in 0..MAX_TRIES {
-            let place = match self.admit(&job) {
+            let place = match self.admit(&job, allowed.as_deref()) {
                 Ok(Located::Inside(place)) => place,
                 Ok(Located::Outside(resolved)) => return ServiceEvent::OutsideRoots { job, resolved },
                 Err(trouble) => return done(conn, ask, Err(trouble.answer(&job.path))),
@@ -89,9 +91,9 @@ impl Files {
         self.memory().seen.remove(&conn);
     }
 
-    /// Finds the file. Outside the roots it is admitted only if the user allowed it, and only if it still
-    /// is the path that the user was shown.
-    fn admit(&self, job: &FileJob) -> Result<Located, FileTrouble> {
+    /// Finds the file. Outside the roots it is admitted only if it still is the path that the user was shown and
+    /// allowed.
+    fn admit(&self, job: &FileJob, allowed: Option<&Path>) -> Result<Located, FileTrouble> {
         if !job.path.is_absolute() {
             return Err(FileTrouble::Relative);
         }
@@ -99,10 +101,10 @@ impl Files {
             Located::Inside(place) => return Ok(Located::Inside(place)),
             Located::Outside(resolved) => resolved,
         };
-        let mut memory = self.memory();
-        if job.outside_allowed && memory.shown.remove(&job.ask).is_none_or(|shown| shown == resolved) {
+        if allowed == Some(&*resolved) {
             return Ok(Located::Inside(Place::outside(resolved)?));
         }
+        let mut memory = self.memory();
         if memory.shown.len() >= MAX_SHOWN {
             memory.shown.clear();
         }

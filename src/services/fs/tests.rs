@@ -203,6 +203,21 @@ fn an_outside_path_is_served_once_the_user_allowed_that_very_path() {
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }
 
+/// A yes belongs to a path that was shown: without one, or for another request, there is a question first.
+#[test]
+fn a_yes_that_nobody_gave_is_asked_for() {
+    let rig = rig();
+    let mut job =
+        FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
+    job.outside_allowed = true;
+    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::OutsideRoots { .. }));
+    let other = FileJob { ask: AskId(job.ask.0 + 1), ..job.clone() };
+    assert!(matches!(rig.files.serve(other), ServiceEvent::OutsideRoots { .. }));
+    assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
+    rig.done(job).unwrap();
+    assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "x");
+}
+
 #[test]
 fn links_inside_the_roots_are_followed() {
     let rig = rig();
