@@ -5,6 +5,7 @@
 //! - `? WORD` the same, but ends with code 9 if the next message does not contain WORD
 //! - `= NAME` keeps `$id` under a name, for `$NAME`
 //! - `< TEXT` writes a line, with `$id` and kept names replaced
+//! - `% HEX` writes these bytes, and `+ COUNT` so many letters; no line end follows
 //! - `~` from here on, messages go both ways with `Content-Length` headers
 //! - `@ NAME` waits until there is a file of this name beside the script
 //! - `. WORD` what follows is played only in the life of this number, counted in the file `lives` beside the script
@@ -12,7 +13,7 @@
 //! - `# …` and blank lines are for the reader
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -98,6 +99,19 @@ fn main() {
                     format!("{text}\n")
                 };
                 if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() {
+                    return;
+                }
+            }
+            "%" => {
+                let byte = |pair: &str| u8::from_str_radix(pair, 16).unwrap_or(b'?');
+                let bytes: Vec<u8> = rest.split_whitespace().map(byte).collect();
+                if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
+                    return;
+                }
+            }
+            "+" => {
+                let count = rest.trim().parse().unwrap_or(0);
+                if std::io::copy(&mut std::io::repeat(b'x').take(count), &mut output).is_err() {
                     return;
                 }
             }

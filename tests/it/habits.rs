@@ -80,6 +80,31 @@ fn noise_blank_lines_and_a_bom_are_survived_and_told() {
     assert!(played.rig.state.anomaly_count >= 2, "{}", played.rig.state.anomaly_count);
 }
 
+/// A line of 50 MiB, a list of messages, bytes that are no text, frames with headers, a message torn in the middle.
+#[test]
+fn no_frame_ends_the_connection_and_each_odd_one_is_told() {
+    let chunk = say("from a list").trim_end().trim_start_matches("< ").to_owned();
+    let script = [
+        PROMPT.to_owned(),
+        "= prompt\n".to_owned(),
+        "+ 52428800\n% 0a\n".to_owned(),
+        format!("< [{chunk},{chunk}]\n"),
+        "% 62 61 64 20 ff fe 0a\n".to_owned(),
+        update(r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"te"#),
+        "~\n".to_owned(),
+        say(" and with headers"),
+        END.replace("$id", "$prompt"),
+    ]
+    .concat();
+    let mut played = play(&script);
+    let before = played.rig.state.anomaly_count;
+    played.rig.ask("go");
+    let text = played.rig.text();
+    assert!(text.contains("agent: from a listfrom a list and with headers"), "{text}");
+    let told = played.rig.state.anomaly_count - before;
+    assert!(told >= 4, "the long line, the list, the bytes, the torn one: {told}");
+}
+
 #[test]
 fn updates_before_the_answer_that_names_the_session_are_kept() {
     let mut script = INITIALIZE.to_owned();
@@ -159,6 +184,77 @@ fn output_that_comes_only_in_meta_is_shown() {
     let mut played = play(&script);
     played.rig.ask("go");
     assert!(played.rig.text().contains("terminal seen in meta"), "{}", played.rig.text());
+}
+
+/// An input that is written while the model streams it: nothing, then a part, then all; once it was a list of
+/// letters and no object.
+#[test]
+fn an_input_that_grows_is_shown_as_far_as_it_is_known() {
+    let grow = |id: &str, input: &str| {
+        update(&format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"{id}","rawInput":{input}}}"#))
+    };
+    let begin = |id: &str| {
+        update(&format!(
+            r#"{{"sessionUpdate":"tool_call","toolCallId":"{id}","title":"Bash","kind":"execute","rawInput":{{}}}}"#
+        ))
+    };
+    let script = [
+        PROMPT.to_owned(),
+        begin("t"),
+        grow("t", r#"{"command":"cargo te"}"#),
+        "> session/cancel\n".to_owned(),
+        grow("t", r#"{"command":"cargo test --lib"}"#),
+        begin("u"),
+        grow("u", r#""ls -l""#),
+        END.replace("$id", "3"),
+    ]
+    .concat();
+    let mut played = play(&script);
+    let command = |state: &parlor::app::State, call: &str| {
+        state.sessions[&state.active].transcript.items().iter().find_map(|item| match &item.body {
+            parlor::app::ItemBody::Tool(tool) if tool.id.as_str() == call => tool.input.command.clone(),
+            _ => None,
+        })
+    };
+    played.rig.prompt("go");
+    played.rig.wait("the first part", |state| command(state, "t").is_some_and(|line| line == "cargo te"));
+    played.rig.act(Action::ClearOrQuit);
+    played.rig.wait_idle();
+    assert_eq!(command(&played.rig.state, "t").as_deref(), Some("cargo test --lib"));
+    assert!(played.rig.text().contains("Bash"), "{}", played.rig.text());
+}
+
+#[test]
+fn what_comes_after_the_answer_to_the_prompt_is_shown_and_opens_no_turn() {
+    let late = [
+        END.to_owned(),
+        say("late words"),
+        update(r#"{"sessionUpdate":"session_info_update","title":"A late title"}"#),
+        update(r#"{"sessionUpdate":"usage_update","used":53000,"size":200000}"#),
+    ]
+    .concat();
+    let mut played = play(&format!("{PROMPT}{}{late}{PROMPT}{}{END}", say("early"), say("second")));
+    played.rig.ask("go");
+    played.rig.wait("the usage", |state| state.sessions[&state.active].usage.is_some());
+    assert_eq!(played.rig.session().turn, parlor::app::Turn::Idle);
+    assert_eq!(played.rig.session().title.as_deref(), Some("A late title"));
+    assert!(played.rig.text().contains("late words"), "{}", played.rig.text());
+    played.rig.ask("again");
+    assert!(played.rig.text().contains("agent: second"), "{}", played.rig.text());
+}
+
+#[test]
+fn words_that_hide_in_the_details_of_an_error_are_shown_and_the_session_goes_on() {
+    let script = format!(
+        "{PROMPT}< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{{\"code\":-32603,\"message\":\"Internal error\",\
+         \"data\":{{\"details\":\"the model is overloaded\"}}}}}}\n{PROMPT}{}{END}",
+        say("better")
+    );
+    let mut played = play(&script);
+    played.rig.ask("go");
+    assert!(played.rig.text().contains("the model is overloaded"), "{}", played.rig.text());
+    played.rig.ask("again");
+    assert!(played.rig.text().contains("agent: better"), "{}", played.rig.text());
 }
 
 #[test]
