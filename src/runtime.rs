@@ -8,6 +8,7 @@
 
 pub mod agents;
 pub mod clock;
+mod compare;
 pub mod effects;
 pub mod keys;
 pub mod linear;
@@ -132,6 +133,7 @@ struct Loop {
     tty: Tty,
     clock: Clock,
     pictures: Pictures,
+    comparer: compare::Comparer,
     /// Something outside the state changed what is to be seen (a grammar was loaded).
     repaint: Arc<Notify>,
     log_stand: effects::LogStand,
@@ -205,6 +207,7 @@ impl Loop {
             tty,
             clock: Clock::new(now),
             pictures,
+            comparer: compare::Comparer::new(&repaint),
             repaint,
             log_stand: effects::LogStand::default(),
             is_away: false,
@@ -590,6 +593,7 @@ impl Loop {
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
             self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
         }
+        self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
         let (buf, is_old) = self.tty.begin()?;
         let cursor = ui::draw_into(state, view, theme, buf, is_old);
@@ -601,6 +605,7 @@ impl Loop {
             self.title = title;
         }
         self.pictures.work();
+        self.comparer.work();
         ui::wish_of_frame(&self.state, &self.view).map_or(Ok(()), |event| self.apply(event, now))
     }
 }

@@ -4,34 +4,29 @@
 //! of a tool call. Not its duty: which pieces are on the screen, and keeping them (`transcript`).
 //! Rules of folding live in `cells::tool`. All text goes through `text::sanitize` or the terminal emulator.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use ratatui::text::{Line, Span};
 
-use crate::app::repeats::repeats;
-use crate::app::{Item, Session, ToolCall};
-use crate::model::{ContentBlock, DiffChange, DiffPlace, FileDiff, Gap, ToolContent, ToolKind};
+use crate::app::ToolCall;
+use crate::model::{ContentBlock, FileDiff, ToolContent, ToolKind};
 
-use super::diff::{Diff, Fate, Layout as DiffColumns};
-use super::look::{Look, with_commas};
+use super::diff::desk::Placed;
+use super::look::Look;
 use super::picture::{self, base64_bytes};
 use super::text::{sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
+mod body;
 pub(crate) mod layout;
 mod message;
 mod other;
 mod output;
 mod tool;
 
-pub(crate) use tool::{diff_head, is_groupable, title};
+pub(crate) use body::{ToolBody, diffs_of};
+pub(crate) use tool::{comparing, diff_head, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;
-
-/// Diffs of this many tool calls are kept for dialogs.
-const MEMO_MAX: usize = 4;
 
 /// The word for a kind.
 pub fn kind_word(kind: ToolKind) -> &'static str {
@@ -47,100 +42,6 @@ pub fn kind_word(kind: ToolKind) -> &'static str {
         ToolKind::SwitchMode => "mode",
         ToolKind::Other => "tool",
     }
-}
-
-/// Lines that a tool call adds and removes. Cheap when asked again.
-pub fn diff_counts(tool: &ToolCall) -> (usize, usize) {
-    diffs_of(tool).iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
-}
-
-/// What the only change of a tool call does to its file; `None` if there are more, or none.
-pub fn sole_fate(tool: &ToolCall) -> Option<Fate> {
-    match diffs_of(tool).as_slice() {
-        [only] => Some(only.fate),
-        _ => None,
-    }
-}
-
-/// All that a permission dialog should show of a tool call: the whole command, the whole change, other content;
-/// the input as it came when there is nothing else. Every line fits `cols`.
-pub fn tool_body(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-    let mut out = Vec::new();
-    if let Some(command) = &tool.input.command {
-        out.extend(tool::command_lines(command, look, cols));
-        if let Some(cwd) = &tool.input.cwd {
-            let text = format!("in {}", super::text::show_path(cwd, look.folder));
-            out.extend(wrap_line(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
-        }
-    }
-    if let Some(description) = &tool.input.description {
-        out.extend(plain_lines(description, Role::TextDim, look, cols));
-    }
-    let diffs = diffs_of(tool);
-    if !diffs.is_empty() {
-        // The dialog of an edit says above it what happens to the only file.
-        let is_told_above = tool.kind == ToolKind::Edit && diffs.len() == 1;
-        out.extend(drawn_diffs(&diffs, is_told_above, look, cols));
-    }
-    for content in &tool.content {
-        match content {
-            // The command stands above already.
-            ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
-            ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
-            ToolContent::Block(block) => out.extend(block_lines(block, look, cols)),
-            ToolContent::Terminal(id) => {
-                if let Some(view) = session.terminals.get(id) {
-                    let lines = super::terminal::tail_of(&view.output, view.is_ours, 200).0;
-                    out.extend(tool::output_rows(lines, look, cols));
-                }
-            }
-            ToolContent::Unknown(raw) => out.extend(raw_lines(&raw.0, look, cols)),
-            ToolContent::Diff(_) => {}
-        }
-    }
-    if out.is_empty() {
-        for url in tool.input.url.iter().chain(&tool.input.query) {
-            out.extend(plain_lines(url, Role::Text, look, cols));
-        }
-    }
-    if out.is_empty()
-        && let Some(raw) = &tool.raw_input
-    {
-        out.extend(raw_lines(&raw.0, look, cols));
-    }
-    out
-}
-
-/// What tells two lists of changes apart without reading them: where their texts lie, in memory and in the
-/// file.
-pub(crate) type DiffKey = (Shown, Vec<([usize; 4], Option<DiffPlace>)>);
-
-/// Which unchanged lines of changes are shown.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Shown {
-    /// All of them.
-    pub is_whole: bool,
-    /// Those of these gaps.
-    pub gaps: Vec<Gap>,
-}
-
-impl Shown {
-    /// What the user wants to see of an item's changes.
-    pub fn of(item: &Item) -> Self {
-        Self { is_whole: item.shows_context, gaps: item.open_gaps.clone() }
-    }
-}
-
-pub(crate) fn diff_key(tool: &ToolCall, changes: &[&FileDiff], shown: Shown) -> DiffKey {
-    let place = |text: &str| (text.as_ptr() as usize, text.len());
-    let of = |change: &&FileDiff| {
-        let (a, b) = match &change.change {
-            DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), place), place(new)),
-            DiffChange::Patch(text) => (place(text), (0, 0)),
-        };
-        ([a.0, a.1, b.0, b.1], tool.place_of(change).cloned())
-    };
-    (shown, changes.iter().map(of).collect())
 }
 
 /// The changes that a tool call tells: in its content, else in its input; the same one only once.
@@ -161,71 +62,9 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     changes
 }
 
-/// The changes of a call, ready to be drawn.
-pub(crate) fn compute(tool: &ToolCall, changes: &[&FileDiff], shown: &Shown) -> Vec<Diff> {
-    let mut out: Vec<Diff> = Vec::new();
-    for change in changes {
-        let place = tool.place_of(change);
-        let index = u32::try_from(out.len()).unwrap_or(u32::MAX);
-        let of_this = shown.gaps.iter().filter(|gap| gap.change == index);
-        let open: Vec<u32> = of_this.map(|gap| gap.line).collect();
-        out.extend(if shown.is_whole {
-            Diff::of_whole(change, place)
-        } else {
-            Diff::of_open(change, place, &open)
-        });
-    }
-    out
-}
-
-type Memo = Vec<(DiffKey, Rc<Vec<Diff>>)>;
-
-thread_local! {
-    static MEMO: RefCell<Memo> = const { RefCell::new(Vec::new()) };
-}
-
-/// The computed changes of a tool call. Kept for the last few calls; a kept diff holds the texts that its key
-/// points to, so no other text can lie at the same place.
-fn diffs_of(tool: &ToolCall) -> Rc<Vec<Diff>> {
-    let changes = changes_of(tool);
-    let key = diff_key(tool, &changes, Shown::default());
-    MEMO.with_borrow_mut(|memo| {
-        if let Some((_, known)) = memo.iter().find(|(known, _)| *known == key) {
-            return Rc::clone(known);
-        }
-        let diffs = Rc::new(compute(tool, &changes, &Shown::default()));
-        if memo.len() >= MEMO_MAX {
-            memo.remove(0);
-        }
-        memo.push((key, Rc::clone(&diffs)));
-        diffs
-    })
-}
-
-/// Most rows of a change that a dialog draws; it says how many it leaves out.
-const DIALOG_MOST_ROWS: usize = 20_000;
-
-/// Whole changes, as far as a dialog can show them.
-fn drawn_diffs(diffs: &[Diff], is_told_above: bool, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-    let columns = DiffColumns::choose(look.diff_layout, cols);
-    let mut lines = Vec::new();
-    let mut left = DIALOG_MOST_ROWS;
-    for diff in diffs {
-        let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
-        if diffs.len() > 1 || (tool::needs_head(diff) && !(is_told_above && is_plain)) {
-            lines.push(tool::diff_head(diff, look, cols));
-        }
-        let rows = diff.len(columns);
-        if rows <= left {
-            lines.extend(diff.draw_all(columns, look, cols));
-        } else {
-            lines.extend(diff.draw(0..left, columns, look, cols));
-            let more = format!("{} {} more lines", look.glyphs.fold, with_commas(rows - left));
-            lines.push(Line::styled(more, look.theme.style(Role::Warning)));
-        }
-        left = left.saturating_sub(rows);
-    }
-    lines
+/// The same with their places in the files.
+pub(crate) fn placed<'t>(tool: &'t ToolCall, changes: &[&'t FileDiff]) -> Vec<Placed<'t>> {
+    changes.iter().map(|change| (*change, tool.place_of(change))).collect()
 }
 
 /// Plain text with its own line breaks, in one style.

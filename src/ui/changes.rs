@@ -2,9 +2,8 @@
 //!
 //! Duty: draws the page, finds its rows, keeps computed diffs while the page is open. Not its duty: which calls
 //! count and how their changes are joined (`app::changes`).
-//! The first shown row is a row of the diffs, not a line of the screen, so only what is on the screen is drawn.
-//! Invariant: a frame reads at most [`COUNTED_BYTES`] of texts besides the shown file's; the counts of files
-//! that are left come with later frames.
+//! Invariant: a frame compares nothing that could be noticed; counts of files that are left come with later frames,
+//! and only lines on the screen are drawn.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,9 +18,12 @@ use crate::app::{ChangesDialog, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
 
-use super::cells::diff_head;
+use super::cells::{comparing, diff_head};
 use super::composer::blank;
-use super::diff::{Diff, Fate, Layout};
+use super::diff::desk::{self, Diffs, Placed, Shown};
+use super::diff::{Diff, Fate, Layout, Pages};
+use super::highlight;
+use super::look::Look;
 use super::modals;
 use super::scene::{Scene, counted, line_width};
 use super::text;
@@ -33,8 +35,8 @@ const LIST_FROM_COLS: u16 = 84;
 /// Least and most columns of the files.
 const LEAST_LIST: u16 = 24;
 const MOST_LIST: u16 = 44;
-/// Texts of so many bytes are compared for their counts in one frame.
-const COUNTED_BYTES: usize = 1 << 20;
+/// Texts of so many bytes may be compared for their counts in one frame.
+const COUNTED_BYTES: usize = 1 << 18;
 /// Rows that stay above a changed place that was jumped to.
 const ROWS_ABOVE: usize = 3;
 
@@ -45,10 +47,21 @@ pub(super) struct ChangesView {
     revisions: Vec<(SessionKey, u64)>,
     key: ChangesKey,
     files: Vec<ChangedFile>,
-    diffs: HashMap<PathBuf, Vec<Diff>>,
+    diffs: HashMap<PathBuf, Diffs>,
+    laid: Option<Laid>,
     shows_context: bool,
     shown: Option<PathBuf>,
     jump: i32,
+}
+
+/// The shown diffs, counted in lines.
+struct Laid {
+    of: Diffs,
+    layout: Layout,
+    cols: u16,
+    theme: String,
+    epoch: u32,
+    pages: Vec<Pages>,
 }
 
 impl ChangesView {
@@ -89,16 +102,40 @@ impl ChangesView {
         self.files = files;
     }
 
-    /// Makes sure that the diffs of a file are there.
-    fn compute(&mut self, file: &ChangedFile) {
-        let shows_context = self.shows_context;
-        self.diffs.entry(file.path.clone()).or_insert_with(|| {
-            let of = |part: &crate::app::changes::ChangePart| {
-                let place = part.place.as_ref();
-                if shows_context { Diff::of_whole(&part.diff, place) } else { Diff::of(&part.diff, place) }
-            };
-            file.parts.iter().flat_map(of).collect()
+    /// The diffs of a file, unless they are being compared. `at_once`: they may be compared now, if that is quick.
+    fn compare(&mut self, file: &ChangedFile, at_once: bool) -> Option<Diffs> {
+        if let Some(known) = self.diffs.get(&file.path) {
+            return Some(Diffs::clone(known));
+        }
+        let shown = Shown { is_whole: self.shows_context, gaps: Vec::new() };
+        let changes: Vec<Placed<'_>> =
+            file.parts.iter().map(|part| (&part.diff, part.place.as_ref())).collect();
+        let diffs =
+            if at_once { desk::diffs(&changes, &shown) } else { desk::diffs_later(&changes, &shown) }?;
+        self.diffs.insert(file.path.clone(), Diffs::clone(&diffs));
+        Some(diffs)
+    }
+
+    /// The diffs in lines of a width; what was counted before stays as long as it is good.
+    fn lay(&mut self, diffs: &Diffs, layout: Layout, look: &Look<'_>, cols: u16) -> Laid {
+        let epoch = highlight::epoch();
+        let known = self
+            .laid
+            .take()
+            .filter(|laid| Diffs::ptr_eq(&laid.of, diffs) && (laid.layout, laid.cols) == (layout, cols));
+        let mut laid = known.unwrap_or_else(|| Laid {
+            of: Diffs::clone(diffs),
+            layout,
+            cols,
+            theme: look.theme.name.clone(),
+            epoch,
+            pages: diffs.iter().map(|diff| Pages::of(diff, layout, cols)).collect(),
         });
+        if laid.epoch != epoch || laid.theme != look.theme.name {
+            (laid.epoch, laid.theme) = (epoch, look.theme.name.clone());
+            laid.pages.iter_mut().for_each(Pages::forget);
+        }
+        laid
     }
 }
 
@@ -122,7 +159,7 @@ pub(super) fn draw(
     let selected = dialog.selected.min(shown.len().saturating_sub(1));
     let file = shown.get(selected).copied();
     if let Some(file) = file {
-        page.compute(file);
+        page.compare(file, true);
     }
     count(&mut page, &shown);
 
@@ -155,16 +192,18 @@ pub(super) fn draw(
     draw_foot(scene, dialog, area, buf)
 }
 
-/// Computes the diffs of listed files, as far as a frame allows.
+/// Sees to the diffs of listed files: as far as a frame allows at once, then one at a time.
 fn count(page: &mut ChangesView, files: &[&ChangedFile]) {
     let mut left = COUNTED_BYTES;
     for file in files {
         if page.diffs.contains_key(&file.path) {
             continue;
         }
-        let Some(rest) = left.checked_sub(bytes(file)) else { return };
-        left = rest;
-        page.compute(file);
+        let rest = left.checked_sub(bytes(file));
+        left = rest.unwrap_or(0);
+        if page.compare(file, rest.is_some()).is_none() && rest.is_none() {
+            return;
+        }
     }
 }
 
@@ -265,32 +304,6 @@ fn draw_list(
     }
 }
 
-/// A row of the page: of which diff, and which one of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Row {
-    /// A line that names the file, or parts one change from the one before.
-    Head(usize),
-    /// A row of a diff.
-    Of(usize, usize),
-}
-
-/// The row at a place; `None` behind the last one.
-fn row_at(diffs: &[Diff], layout: Layout, place: usize) -> Option<Row> {
-    let mut left = place;
-    for (index, diff) in diffs.iter().enumerate() {
-        let head = usize::from(has_head(diffs, index));
-        if left < head {
-            return Some(Row::Head(index));
-        }
-        left -= head;
-        if left < diff.len(layout) {
-            return Some(Row::Of(index, left));
-        }
-        left -= diff.len(layout);
-    }
-    None
-}
-
 /// Whether a line goes before a diff: one that says what happens to the file, or that lines are left out.
 fn has_head(diffs: &[Diff], index: usize) -> bool {
     index > 0 || diffs.get(index).is_some_and(says_more)
@@ -300,20 +313,50 @@ fn says_more(diff: &Diff) -> bool {
     diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
-fn rows(diffs: &[Diff], layout: Layout) -> usize {
-    diffs.iter().enumerate().map(|(index, diff)| usize::from(has_head(diffs, index)) + diff.len(layout)).sum()
-}
-
-/// The places of the first changed rows.
-fn hunks(diffs: &[Diff], layout: Layout) -> Vec<usize> {
-    let mut begin = 0;
-    let mut out = Vec::new();
-    for (index, diff) in diffs.iter().enumerate() {
-        begin += usize::from(has_head(diffs, index));
-        out.extend(diff.hunks(layout).into_iter().map(|row| begin + row));
-        begin += diff.len(layout);
+impl Laid {
+    /// Lines in all.
+    fn len(&self) -> usize {
+        let heads = (0..self.of.len()).filter(|index| has_head(&self.of, *index)).count();
+        heads + self.pages.iter().map(Pages::len).sum::<usize>()
     }
-    out
+
+    /// The lines of the first changed rows.
+    fn hunks(&self) -> Vec<usize> {
+        let mut begin = 0;
+        let mut out = Vec::new();
+        for (index, (diff, pages)) in self.of.iter().zip(&self.pages).enumerate() {
+            begin += usize::from(has_head(&self.of, index));
+            out.extend(diff.hunks(self.layout).into_iter().map(|row| begin + pages.line_of(row)));
+            begin += pages.len();
+        }
+        out
+    }
+
+    /// So many lines from one on.
+    fn lines(&mut self, scene: &Scene, top: usize, height: usize) -> Vec<Line<'static>> {
+        let (mut begin, end) = (0, top + height);
+        let mut out = Vec::new();
+        for (index, (diff, pages)) in self.of.iter().zip(&mut self.pages).enumerate() {
+            if has_head(&self.of, index) {
+                if (top..end).contains(&begin) {
+                    let before = index.checked_sub(1).and_then(|before| self.of.get(before));
+                    out.push(if says_more(diff) {
+                        diff_head(diff, &scene.look, self.cols)
+                    } else {
+                        Line::from(scene.span(Role::DiffMeta, left_out(scene, before, diff)))
+                    });
+                }
+                begin += 1;
+            }
+            let len = pages.len();
+            let (from, to) = (top.max(begin), end.min(begin + len));
+            if from < to {
+                out.extend(pages.lines(diff, from - begin..to - begin, &scene.look));
+            }
+            begin += len;
+        }
+        out
+    }
 }
 
 /// What stands between two changes of a file: lines that did not change, their number where it is known.
@@ -337,9 +380,14 @@ fn draw_file(
 ) {
     let cols = area.width.saturating_sub(3);
     let layout = Layout::choose(scene.look.diff_layout, cols);
-    let Some(diffs) = page.diffs.get(&file.path) else { return };
+    let Some(diffs) = page.compare(file, true) else {
+        let words = comparing(&scene.look);
+        buf.set_line(area.x + 1, area.y, &words, cols);
+        return;
+    };
+    let mut laid = page.lay(&diffs, layout, &scene.look, cols);
     let height = usize::from(area.height);
-    let all = rows(diffs, layout);
+    let all = laid.len();
     let scroll = &mut view.dialog.scroll;
     if page.shown.as_ref() != Some(&file.path) {
         page.shown = Some(file.path.clone());
@@ -348,33 +396,11 @@ fn draw_file(
     view.dialog.page = height;
     *scroll = (*scroll).min(all.saturating_sub(height));
     if page.jump != 0 {
-        *scroll = jumped(&hunks(diffs, layout), *scroll, height, page.jump).min(all.saturating_sub(height));
+        *scroll = jumped(&laid.hunks(), *scroll, height, page.jump).min(all.saturating_sub(height));
     }
     let top = *scroll;
-
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    let mut place = top;
-    while lines.len() < height {
-        match row_at(diffs, layout, place) {
-            Some(Row::Head(index)) => {
-                let Some(diff) = diffs.get(index) else { break };
-                lines.push(if says_more(diff) {
-                    diff_head(diff, &scene.look, cols)
-                } else {
-                    let before = index.checked_sub(1).and_then(|before| diffs.get(before));
-                    Line::from(scene.span(Role::DiffMeta, left_out(scene, before, diff)))
-                });
-                place += 1;
-            }
-            Some(Row::Of(index, row)) => {
-                let Some(diff) = diffs.get(index) else { break };
-                let to = (row + height - lines.len()).min(diff.len(layout));
-                lines.extend(diff.draw(row..to, layout, &scene.look, cols));
-                place += to - row;
-            }
-            None => break,
-        }
-    }
+    let lines = laid.lines(scene, top, height);
+    page.laid = Some(laid);
     for (line, y) in lines.iter().zip(area.y..area.bottom()) {
         buf.set_line(area.x + 1, y, line, cols);
     }

@@ -14,10 +14,13 @@ use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 
+pub mod desk;
 mod draw;
+mod pages;
 mod patch;
 
 pub use draw::Layout;
+pub(crate) use pages::Pages;
 
 /// Unchanged lines that are shown around changes.
 const CONTEXT_LINES: usize = 3;
@@ -25,8 +28,8 @@ const CONTEXT_LINES: usize = 3;
 /// As long as it is not known, a change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
 const WHOLE_FILE_LINES: usize = 20;
 
-/// How long the search for the smallest diff may take; what is found by then is shown.
-const DEADLINE: Duration = Duration::from_millis(60);
+/// How long the search for the smallest diff may take; what is found by then is shown. Nobody waits for it (`desk`).
+const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Of texts with more lines than this, what lies between the first and the last difference is replaced as a whole.
 const COMPARED_MAX_LINES: usize = 100_000;

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use fixture::*;
 
-use crate::app::{ItemBody, Modal, SessionPhase, Turn};
+use crate::app::{
+    ItemBody, Modal, OpenAskKind, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn,
+};
+use crate::model::{DiffChange, FileDiff, ToolContent};
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -54,6 +57,67 @@ fn a_request_is_laid_out_once_and_not_in_each_frame() {
     assert_eq!(view.asked.layouts, 3, "other colours");
     let again = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     assert_eq!(first, again);
+}
+
+#[test]
+fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
+    let mut stage = permission();
+    let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
+    let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
+    stage.session(|session| {
+        let Some(OpenAskKind::Permission { tool, .. }) = session.asks.front().map(|ask| ask.kind.clone())
+        else {
+            panic!("{:?}", session.asks)
+        };
+        session.transcript.edit(tool, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.content = vec![ToolContent::Diff(FileDiff { path: "a.txt".into(), change })];
+            }
+        });
+    });
+    let mut view = stage.view();
+    let mut frame = || text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
+    let first = frame();
+    assert!(first.contains("Comparing the texts…") && first.contains("Allow this edit?"), "{first}");
+    assert_eq!(crate::ui::diff::desk::work_off(), 1);
+    let second = frame();
+    assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
+    frame();
+    assert_eq!(view.asked.layouts, 2, "made anew when the diff came, and then no more");
+    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+    assert!(text(&stage.draw(&mut view, &theme("dark"), (120, 40))).contains("+ new 9999"));
+}
+
+#[test]
+fn a_list_of_thousands_makes_the_rows_on_the_screen() {
+    let mut stage = ready();
+    let row = |index: usize| PickerRow {
+        value: PickerValue::Id(index.to_string()),
+        label: format!("model {index}"),
+        detail: String::new(),
+        right: String::new(),
+        group: Some(format!("group {}", index / 100)),
+        is_current: false,
+    };
+    let rows: Vec<PickerRow> = (0..5000).map(row).collect();
+    let matches = (0..rows.len()).collect();
+    stage.state.modals.push(Modal::Picker(Picker {
+        kind: PickerKind::Model,
+        title: "Models".into(),
+        rows,
+        filter: crate::app::LineInput::default(),
+        matches,
+        selected: 4321,
+        note: None,
+        conn: None,
+        is_by_itself: false,
+        shown_at: Some(stage.now),
+    }));
+    let mut view = stage.view();
+    let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
+    let marked = shown.lines().find(|line| line.contains('▸')).unwrap_or_default();
+    assert!(marked.contains("model 4321"), "{shown}");
+    assert!(view.hits.count_rows() <= 24, "{}", view.hits.count_rows());
 }
 
 #[test]

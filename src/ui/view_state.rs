@@ -6,6 +6,7 @@
 //! Invariants: one composer, which holds the draft of the session that was drawn last; the hit map belongs to
 //! the last frame.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use crate::app::{DiffLayout, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::model::{Action, AskId, ConnId, SessionKey};
 
+use super::cells::ToolBody;
 use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
@@ -74,13 +75,30 @@ pub(super) struct DialogView {
     pub page: usize,
     /// The row that was marked in the last frame: the view follows it only when it moves.
     pub marked: Option<usize>,
+    /// How wide a list is: where its rows lie, how many they are, and what was measured.
+    widest: Option<(usize, usize, (usize, u16))>,
+}
+
+impl DialogView {
+    /// How wide the rows of a list are, measured once for each list.
+    pub fn widest<T>(&mut self, rows: &[T], measure: impl FnOnce(&[T]) -> (usize, u16)) -> (usize, u16) {
+        let place = (rows.as_ptr() as usize, rows.len());
+        match self.widest {
+            Some((at, len, widest)) if (at, len) == place => widest,
+            _ => {
+                let widest = measure(rows);
+                self.widest = Some((place.0, place.1, widest));
+                widest
+            }
+        }
+    }
 }
 
 /// What a request is about, laid out once: a dialog asks for it in each frame.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptBody {
     key: Option<BodyKey>,
-    lines: Rc<Vec<Line<'static>>>,
+    pub body: Rc<RefCell<ToolBody>>,
     /// How often it was laid out.
     pub layouts: usize,
 }
@@ -102,14 +120,13 @@ pub(super) struct BodyKey {
 }
 
 impl KeptBody {
-    /// The lines, made anew if something that they depend on has changed.
-    pub fn get(&mut self, key: BodyKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Rc<Vec<Line<'static>>> {
-        if self.key.as_ref() != Some(&key) {
-            self.lines = Rc::new(make());
+    /// Makes the body anew if something that it depends on has changed, or is still awaited.
+    pub fn follow(&mut self, key: BodyKey, make: impl FnOnce() -> ToolBody) {
+        if self.key.as_ref() != Some(&key) || self.body.borrow().is_coming {
+            self.body = Rc::new(RefCell::new(make()));
             self.key = Some(key);
             self.layouts += 1;
         }
-        Rc::clone(&self.lines)
     }
 }
 

@@ -132,6 +132,7 @@ impl Around {
 
     /// The way of pictures. Where points are sent row by row, the size of a cell must be known.
     pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
+        let knows_symbols = places_by_symbols(&answers.name);
         let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
         let blocks = if self.has_rich_glyphs { Way::Blocks } else { Way::Off };
         let is = |names: &[&str]| {
@@ -147,7 +148,7 @@ impl Around {
             Wish::Auto if self.is_in_screen => blocks,
             // tmux says of itself what it knows; only what came through it is the terminal's own answer.
             Wish::Auto if self.is_in_tmux => {
-                if answers.kitty {
+                if answers.kitty && knows_symbols {
                     kitty
                 } else {
                     blocks
@@ -156,12 +157,22 @@ impl Around {
             // Neither places pictures by symbols, and Konsole's sixel leaves rests behind.
             Wish::Auto if is(&["Konsole"]) => blocks,
             Wish::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
-            Wish::Auto if answers.kitty => kitty,
+            Wish::Auto if answers.kitty && knows_symbols => kitty,
             Wish::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => of_points(Way::Iterm2),
             Wish::Auto if answers.sixel => of_points(Way::Sixel),
             Wish::Auto | Wish::Blocks => blocks,
         }
     }
+}
+
+/// Whether a terminal that knows kitty's graphics also knows the symbols that say where a picture stands. An older
+/// kitty shows them as unknown letters; it tells its version as `kitty(0.26.5)`.
+/// Source: kitty graphics protocol, Unicode placeholders (since 0.28.0).
+fn places_by_symbols(name: &str) -> bool {
+    let version = name.strip_prefix("kitty(").and_then(|rest| rest.split(')').next());
+    let Some(version) = version else { return true };
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (0, 28)
 }
 
 impl Answers {
@@ -217,6 +228,9 @@ mod tests {
         let kitty = Way::Kitty { is_in_tmux: false, compressed: false };
         for (known, way) in [
             (answers(true, false, "kitty(0.42.1)"), kitty),
+            (answers(true, false, "kitty(0.28.0)"), kitty),
+            (answers(true, false, "kitty(1.0.0)"), kitty),
+            (answers(true, false, "kitty(0.26.5)"), blocks),
             (answers(true, true, "ghostty 1.2"), kitty),
             (answers(true, true, "WezTerm 20250101"), Way::Iterm2),
             (answers(true, true, "Konsole 25.08"), blocks),

@@ -11,7 +11,8 @@ use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart, Session};
 use crate::model::{ContentBlock, Gap, TerminalId, ToolContent};
-use crate::ui::diff::{Diff, Layout as DiffColumns};
+use crate::ui::diff::Layout as DiffColumns;
+use crate::ui::diff::desk::{Diffs, Key};
 use crate::ui::look::Look;
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::picture;
@@ -19,7 +20,7 @@ use crate::ui::terminal::Screen;
 use crate::ui::text::mark::Mark;
 use crate::ui::theme::Role;
 
-use super::{DiffKey, block_lines, exact_lines, message, other, tool};
+use super::{block_lines, exact_lines, message, other, tool};
 
 /// Terminals that are being read, by id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
@@ -48,8 +49,10 @@ pub(crate) struct Layout {
     pub(super) texts: Vec<TextPart>,
     /// The pictures that its pieces show are as of then.
     pictures: u64,
-    pub(super) diffs: Vec<Diff>,
-    pub(super) diff_key: DiffKey,
+    pub(super) diffs: Diffs,
+    pub(super) diff_key: Key,
+    /// Its changes are being compared: ask again with the next frame.
+    pub waits: bool,
 }
 
 /// A run of lines of an item.

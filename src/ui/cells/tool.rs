@@ -11,6 +11,7 @@ use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
 use crate::model::{
     ContentBlock, Fold, FoldRules, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::diff::desk::{self, Key, Shown};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
 use crate::ui::look::{Look, duration, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
@@ -21,7 +22,7 @@ use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{Shown, changes_of, compute, diff_key, kind_word, output, plain_lines, raw_lines};
+use super::{changes_of, kind_word, output, placed, plain_lines, raw_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -56,12 +57,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     layout.pieces.clear();
     layout.is_live = tool.status == ToolStatus::InProgress;
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
-    let changes = changes_of(tool);
-    let key = diff_key(tool, &changes, Shown::of(item));
-    if key != layout.diff_key || (layout.diffs.is_empty() && !changes.is_empty()) {
-        layout.diffs = compute(tool, &changes, &key.0);
-        layout.diff_key = key;
-    }
+    follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
     layout.pieces.push(Piece::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
     let fold = fold_of(&context.session.folds, item, tool);
@@ -73,6 +69,21 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     if fold != Fold::Closed {
         body.add();
     }
+}
+
+/// Brings the diffs up to date. Those of before stay until the new ones were compared.
+fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
+    let changes = placed(tool, &changes_of(tool));
+    let shown = Shown::of(item);
+    let key = Key::of(&changes, &shown);
+    if key == layout.diff_key && !layout.waits {
+        return;
+    }
+    match desk::diffs(&changes, &shown) {
+        Some(diffs) => (layout.diffs, layout.waits) = (diffs, false),
+        None => layout.waits = true,
+    }
+    layout.diff_key = key;
 }
 
 /// How deep a subagent's call is nested.
@@ -327,6 +338,9 @@ impl Body<'_, '_> {
         let columns = DiffColumns::choose(look.diff_layout, self.cols);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
+        if count == 0 && self.layout.waits {
+            self.push(vec![comparing(look)]);
+        }
         for index in 0..count {
             let Some(diff) = self.layout.diffs.get(index) else { break };
             let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
@@ -501,6 +515,12 @@ impl Body<'_, '_> {
             self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
         }
     }
+}
+
+/// Stands where a change will be seen once its texts were compared.
+pub(crate) fn comparing(look: &Look<'_>) -> Line<'static> {
+    let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
+    Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
 }
 
 /// Whether a change needs a line that names the file although it is the only one.

@@ -121,17 +121,46 @@ fn a_frame_draws_what_fits_however_long_the_change_is() {
     let mut stage = ready();
     let lines = |word: &str| format!("{word}\n").repeat(20_000);
     edit(&mut stage, "huge.txt", &lines("old"), &lines("new"), 1);
-    let mut page = ChangesView::default();
-    page.update(&stage.state, stage.state.active, false);
-    let file = page.files[0].clone();
-    page.compute(&file);
-    let diffs = &page.diffs[&file.path];
-    assert_eq!(rows(diffs, Layout::Unified), 40_000);
-    assert_eq!(row_at(diffs, Layout::Unified, 39_999), Some(Row::Of(0, 39_999)));
-    assert_eq!(row_at(diffs, Layout::Unified, 40_000), None);
-    assert_eq!(hunks(diffs, Layout::Unified), [0]);
-    // The rows that were computed stay for the next frame.
-    let before = page.diffs[&file.path][0].len(Layout::Unified);
-    page.update(&stage.state, stage.state.active, false);
-    assert_eq!(page.diffs.get(&file.path).map(|diffs| diffs[0].len(Layout::Unified)), Some(before));
+    stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+    let mut view = stage.view();
+    assert!(shown(&stage, &mut view, (80, 12)).contains("Comparing the texts…"), "no frame waits for it");
+    assert_eq!(desk::work_off(), 1);
+    assert!(shown(&stage, &mut view, (80, 12)).contains("  1 − old"));
+    let laid = view.changes.laid.as_ref().unwrap();
+    assert_eq!((laid.len(), laid.hunks()), (40_000, vec![0]));
+    view.apply(ViewCommand::ScrollDialog(i32::MAX));
+    assert!(shown(&stage, &mut view, (80, 12)).contains("20000 + new"));
+    assert_eq!(desk::work_off(), 0, "what was compared stays");
+}
+
+#[test]
+fn a_line_that_is_longer_than_the_screen_can_be_read_to_its_end() {
+    let mut stage = ready();
+    edit(&mut stage, "long.txt", "", &format!("{}end\n", "word ".repeat(300)), 1);
+    stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+    let mut view = stage.view();
+    assert!(!shown(&stage, &mut view, (40, 12)).contains("end"));
+    view.apply(ViewCommand::ScrollDialogPages(100));
+    assert!(shown(&stage, &mut view, (40, 12)).contains("end"));
+}
+
+#[test]
+fn counts_of_many_files_come_one_after_another() {
+    let mut stage = ready();
+    for index in 0..6 {
+        let lines = format!("{}\n", "line ".repeat(20)).repeat(1000);
+        edit(&mut stage, &format!("f{index}.txt"), "", &lines, 1);
+    }
+    stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
+    let mut view = stage.view();
+    let counted = |shown: &str| shown.matches("+1000").count();
+    let first = counted(&shown(&stage, &mut view, (120, 12)));
+    assert!((1..6).contains(&first), "{first}");
+    let mut frames = 0;
+    while desk::work_off() > 0 {
+        shown(&stage, &mut view, (120, 12));
+        frames += 1;
+    }
+    assert!(frames > 0);
+    assert_eq!(counted(&shown(&stage, &mut view, (120, 12))), 6);
 }

@@ -18,11 +18,8 @@ use super::{Diff, Row, RowKind};
 /// From so many columns on, changes are shown side by side unless the user says otherwise.
 const SIDE_BY_SIDE_COLS: u16 = 120;
 
-/// Changes of more rows are drawn plain when they must be drawn at once.
-const HIGHLIGHTED_MAX_ROWS: usize = 1500;
-
 /// Longer lines get no word marks.
-const MARKED_MAX_BYTES: usize = 1000;
+const MARKED_MAX_BYTES: usize = 500;
 
 /// Lines that differ more than this share no marks: all of it changed.
 const ALIKE_RATIO: f32 = 0.4;
@@ -50,30 +47,9 @@ impl Layout {
 impl Diff {
     /// Draws some rows. Highlighting begins anew at the first of them and after each gap.
     pub fn draw(&self, rows: Range<usize>, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-        self.draw_as(Some(highlight::language_of(&self.path)), rows, layout, look, cols)
-    }
-
-    /// Draws all rows at once, for those who cannot ask for some; a very long change without highlighting and
-    /// without marks of words.
-    pub fn draw_all(&self, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-        let rows = self.len(layout);
-        let language = (rows <= HIGHLIGHTED_MAX_ROWS).then(|| highlight::language_of(&self.path));
-        self.draw_as(language, 0..rows, layout, look, cols)
-    }
-
-    /// Without a language nothing is highlighted or marked.
-    fn draw_as(
-        &self,
-        language: Option<String>,
-        rows: Range<usize>,
-        layout: Layout,
-        look: &Look<'_>,
-        cols: u16,
-    ) -> Vec<Line<'static>> {
-        let has_marks = language.is_some();
-        let language = language.unwrap_or_default();
+        let language = highlight::language_of(&self.path);
         let number_cols = self.number_cols();
-        let mut pen = Pen { diff: self, look, number_cols, old: None, new: None, language, has_marks };
+        let mut pen = Pen { diff: self, look, number_cols, old: None, new: None, language };
         pen.restart(rows.start, layout);
         let mut out = Vec::new();
         match layout {
@@ -84,13 +60,18 @@ impl Diff {
                 }
             }
             Layout::SideBySide => {
-                let (left, right) = (cols.saturating_sub(3) / 2, cols.saturating_sub(3).div_ceil(2));
                 for side in self.sides.get(rows).unwrap_or_default() {
-                    pen.side(*side, (left, right), cols, &mut out);
+                    pen.side(*side, columns(cols), cols, &mut out);
                 }
             }
         }
         out
+    }
+
+    /// Columns before the text of a row: number and mark.
+    pub(super) fn head_cols(&self) -> usize {
+        let numbers = self.number_cols();
+        numbers + usize::from(numbers > 0) + 2
     }
 
     /// Columns of a line number; 0 when no row has one.
@@ -102,6 +83,11 @@ impl Diff {
     }
 }
 
+/// Columns of the left and of the right side.
+pub(super) fn columns(cols: u16) -> (u16, u16) {
+    (cols.saturating_sub(3) / 2, cols.saturating_sub(3).div_ceil(2))
+}
+
 /// What goes from row to row.
 struct Pen<'a> {
     diff: &'a Diff,
@@ -110,8 +96,6 @@ struct Pen<'a> {
     old: Option<Highlighter>,
     new: Option<Highlighter>,
     language: String,
-    /// Whether changed words are marked.
-    has_marks: bool,
 }
 
 impl Pen<'_> {
@@ -170,7 +154,7 @@ impl Pen<'_> {
             Mark::APART.span(gutter, gutter_style),
             Mark::APART.span(format!("{mark} "), base.patch(gutter_style)),
         ];
-        let head_cols = self.number_cols + usize::from(self.number_cols > 0) + 2;
+        let head_cols = self.diff.head_cols();
         let room = usize::from(cols).saturating_sub(head_cols).max(4);
 
         let text = clean(self.diff.text(row));
@@ -282,7 +266,7 @@ impl Pen<'_> {
         };
         let other = clean(self.diff.text(pair));
         let is_long = text.len() > MARKED_MAX_BYTES || other.len() > MARKED_MAX_BYTES;
-        if is_long || !self.has_marks {
+        if is_long {
             return Vec::new();
         }
         let is_old = row.kind == RowKind::Minus;
@@ -312,7 +296,8 @@ impl Pen<'_> {
 
 const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };
 
-fn clean(text: &str) -> String {
+/// The text of a row as it is drawn.
+pub(super) fn clean(text: &str) -> String {
     expand_tabs(&sanitize(text).replace('\n', " "), 0).into_owned()
 }
 

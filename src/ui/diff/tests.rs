@@ -344,3 +344,33 @@ fn drawn_rows_know_the_text_of_each_side() {
     assert_eq!(read(Layout::SideBySide, false), "same\nold\nend");
     assert_eq!(read(Layout::SideBySide, true), format!("same\n{long}\nend"));
 }
+
+proptest! {
+    #[test]
+    fn lines_are_counted_as_they_are_drawn(
+        old in prop::collection::vec("[a-c \t]{0,12}|[日é👍🏽\u{200d}x]{0,30}|[a-z]{90}", 0..120),
+        cuts in prop::collection::vec((0_usize..120, "[a-c日]{0,40}"), 0..6),
+        cols in 8_u16..100,
+        is_wide in any::<bool>(),
+        at in 0.0..1.0_f64,
+    ) {
+        let mut new = old.clone();
+        for (at, text) in cuts {
+            let at = at.min(new.len());
+            new.insert(at, text);
+        }
+        let layout = if is_wide { Layout::SideBySide } else { Layout::Unified };
+        let theme = Theme::plain();
+        let look = look(&theme);
+        let change = change(Some(&old.join("\n")), &new.join("\n"));
+        for diff in &Diff::of(&change, None) {
+            let mut pages = Pages::of(diff, layout, cols);
+            let drawn = diff.draw(0..diff.len(layout), layout, &look, cols);
+            prop_assert_eq!(pages.len(), drawn.len());
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let from = (at * drawn.len() as f64) as usize;
+            let to = (from + 30).min(drawn.len());
+            prop_assert_eq!(pages.lines(diff, from..to, &look), &drawn[from..to]);
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::app::{
 };
 use crate::config::keymap::actions;
 use crate::model::{Action, ElicitationMode, FieldKind, FileOp, LineEdit};
-use crate::ui::cells::{kind_word, title, tool_body};
+use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::look::Look;
 use crate::ui::modals::question_of;
 use crate::ui::text::{one_line, sanitize};
@@ -122,7 +122,8 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
             let _ = write!(out, "{agent} asks: {}", question_of(kind));
             if let Some(tool) = tool {
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
-                for line in tool_body(tool, session, look, COLS) {
+                let mut body = ToolBody::whole(tool, session, look, COLS);
+                for line in body.lines(0..body.len(), look) {
                     let _ = writeln!(out, "  {}", line.to_string().trim_end());
                 }
             } else {

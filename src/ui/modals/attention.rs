@@ -14,7 +14,7 @@ use crate::app::tabs::{self, TabMark};
 use crate::app::{ItemBody, MessagePart, OUTSIDE_FILE_OPTIONS, OpenAsk, OpenAskKind, Session, user};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileOp, ItemId, Role as Speaker, SessionKey};
-use crate::ui::cells::tool_body;
+use crate::ui::cells::ToolBody;
 use crate::ui::look::Look;
 use crate::ui::scene::Scene;
 use crate::ui::tabs as bar;
@@ -171,6 +171,7 @@ fn kind_of(session: &Session, tool: ItemId) -> &'static str {
 /// What there is to know about the marked row, in so many rows at the most.
 fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
     const INDENT: u16 = 5;
+    let mut all = 0;
     let cols = cols.saturating_sub(INDENT).max(8);
     let plain = |role, source: &str| words(scene, role, source, cols);
     let mut rows = match &row.what {
@@ -185,12 +186,17 @@ fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
             rows
         }
         WaitingFor::Ask(..) => match ask_of(scene, row) {
-            Some((session, open)) => about(&of_session(scene, session), open, cols),
+            Some((session, open)) => {
+                let (rows, left_out) = about(&of_session(scene, session), open, most, cols);
+                all += left_out;
+                rows
+            }
             None => Vec::new(),
         },
     };
-    if rows.len() > most {
-        let rest = rows.len() + 1 - most;
+    all += rows.len();
+    if all > most {
+        let rest = all + 1 - most;
         rows.truncate(most.saturating_sub(1));
         let more = format!("{} {rest} more lines", scene.look.glyphs.fold);
         rows.push(Line::from(scene.span(Role::TextDim, more)).into());
@@ -201,9 +207,11 @@ fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
     rows
 }
 
-/// What a request is about: who wants what, then the change, the command or the question.
-fn about(scene: &Scene, open: &OpenAsk, cols: u16) -> Vec<Row> {
-    match &open.kind {
+/// What a request is about: who wants what, then the first lines of the change, the command or the question; and how
+/// many are left out.
+fn about(scene: &Scene, open: &OpenAsk, most: usize, cols: u16) -> (Vec<Row>, usize) {
+    let mut left_out = 0;
+    let rows = match &open.kind {
         OpenAskKind::Permission { tool, .. } => {
             let tool = scene.session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
@@ -213,7 +221,10 @@ fn about(scene: &Scene, open: &OpenAsk, cols: u16) -> Vec<Row> {
             let mut rows =
                 words(scene, Role::Modal, &format!("{} wants to {wants} {what}", scene.agent()), cols);
             if let Some(tool) = tool {
-                rows.extend(tool_body(tool, scene.session, &scene.look, cols).into_iter().map(Row::from));
+                let mut body = ToolBody::of(tool, scene.session, &scene.look, cols);
+                let lines = body.lines(0..most, &scene.look);
+                left_out = body.len() - lines.len();
+                rows.extend(lines.into_iter().map(Row::from));
             }
             rows
         }
@@ -226,7 +237,8 @@ fn about(scene: &Scene, open: &OpenAsk, cols: u16) -> Vec<Row> {
             words(scene, Role::Modal, &text, cols)
         }
         OpenAskKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
-    }
+    };
+    (rows, left_out)
 }
 
 /// The end of what the agent said last.

@@ -3,20 +3,22 @@
 //! Duty: says who wants what, shows all of it (the diff, the whole command, the address), and the ways to
 //! answer in the agent's own words. Not its duty: which one is marked at first (`app`).
 
+use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::place_in_queue;
-use super::sheet::{Place, Row, Sheet, choice, spread, words};
+use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
 use crate::app::user::inspect_url;
 use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
-use crate::ui::cells::{diff_counts, sole_fate, tool_body};
-use crate::ui::diff::Fate;
+use crate::ui::cells::{ToolBody, diffs_of};
+use crate::ui::diff::{Diff, Fate};
 use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -45,8 +47,11 @@ pub(super) fn draw(
         ItemBody::Tool(tool) => Some(tool.as_ref()),
         _ => None,
     });
-    let counts = tool.map(diff_counts).unwrap_or_default();
-    let has_diff = counts != (0, 0);
+    let diffs = tool.map(diffs_of);
+    let is_coming = matches!(diffs, Some(None));
+    let diffs = diffs.flatten();
+    let counts = diffs.as_ref().map(|diffs| counts_of(diffs)).unwrap_or_default();
+    let has_diff = is_coming || counts != (0, 0);
     let is_full = scene.state.ask_view.is_full_screen;
     let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
     let cols = place.cols();
@@ -58,7 +63,7 @@ pub(super) fn draw(
     let (wants, what) = wish(scene, tool);
     let mut left = vec![scene.span(Role::Modal, format!("{agent} wants to {wants} "))];
     let mut right = Line::default();
-    if has_diff {
+    if counts != (0, 0) {
         right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
         right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
     }
@@ -79,8 +84,9 @@ pub(super) fn draw(
         if !title.is_empty() && !says_the_same(&title, &what) {
             sheet.head.extend(words(scene, Role::TextDim, &title, cols));
         }
-        sheet.kept = body_key(scene, Some((tool, item)), cols)
-            .map(|key| view.asked.get(key, || tool_body(tool, scene.session, &scene.look, cols)));
+        if let Some(key) = body_key(scene, Some((tool, item)), cols) {
+            view.asked.follow(key, || ToolBody::of(tool, scene.session, &scene.look, cols));
+        }
     }
 
     if let Some(note) = &request.tool.note {
@@ -107,7 +113,30 @@ pub(super) fn draw(
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
+    draw_with_body(scene, sheet, place, view, buf);
+}
+
+/// Draws a dialog about what is kept.
+fn draw_with_body<'s>(
+    scene: &'s Scene,
+    mut sheet: Sheet<'s>,
+    place: Place,
+    view: &mut ViewState,
+    buf: &mut Buffer,
+) {
+    let kept = Rc::clone(&view.asked.body);
+    let rows = kept.borrow().len();
+    let make = move |range: Range<usize>| {
+        let lines = kept.borrow_mut().lines(range, &scene.look);
+        lines.into_iter().map(Row::from).collect()
+    };
+    sheet.window = Some(Window { rows, marked: None, make: Box::new(make) });
     sheet.draw(scene, place, view, buf);
+}
+
+/// Lines added and removed.
+fn counts_of(diffs: &[Diff]) -> (usize, usize) {
+    diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
 }
 
 /// In the list of all that waits, Escape leads back to it.
@@ -186,8 +215,14 @@ pub(super) fn draw_outside_file(
         let lines = content.lines().count();
         let label = format!("with {}:", counted(lines, "line", "lines"));
         sheet.head.extend(words(scene, Role::Modal, &label, cols));
-        let make = || words(scene, Role::DiffPlus, content, cols).into_iter().map(|row| row.line).collect();
-        sheet.kept = body_key(scene, None, cols).map(|key| view.asked.get(key, make));
+        let make = || {
+            let lines: Vec<Line<'static>> =
+                words(scene, Role::DiffPlus, content, cols).into_iter().map(|row| row.line).collect();
+            lines.into()
+        };
+        if let Some(key) = body_key(scene, None, cols) {
+            view.asked.follow(key, make);
+        }
     }
     for (index, label) in OUTSIDE_FILE_OPTIONS.iter().enumerate() {
         let is_selected = index == scene.state.ask_view.selected;
@@ -199,7 +234,11 @@ pub(super) fn draw_outside_file(
     ];
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(scene, place, view, buf);
+    if matches!(job.op, FileOp::Write { .. }) {
+        draw_with_body(scene, sheet, place, view, buf);
+    } else {
+        sheet.draw(scene, place, view, buf);
+    }
 }
 
 /// Draws the question whether a page is to be opened; the address in whole, its host first.
@@ -281,9 +320,9 @@ pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, Str
     let name = || path.clone().unwrap_or_else(|| title.clone());
     match tool.kind {
         // Whether there was a file before is not said once more above the change.
-        ToolKind::Edit => match sole_fate(tool) {
-            Some(Fate::New) => ("create", name()),
-            Some(Fate::Deleted) => ("delete", name()),
+        ToolKind::Edit => match diffs_of(tool).as_deref().map(Vec::as_slice) {
+            Some([Diff { fate: Fate::New, .. }]) => ("create", name()),
+            Some([Diff { fate: Fate::Deleted, .. }]) => ("delete", name()),
             _ => ("change", name()),
         },
         ToolKind::Delete => ("delete", name()),

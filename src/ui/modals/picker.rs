@@ -1,10 +1,14 @@
 //! Lists with a filter.
+//!
+//! A list may have thousands of rows: a frame makes those on the screen.
+
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, input, words};
+use super::sheet::{Place, Row, Sheet, Window, input, words};
 use crate::app::{Picker, PickerKind, PickerRow};
 use crate::config::keymap::Context;
 use crate::model::Action;
@@ -25,7 +29,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    let (labels, whole) = widest(&picker.rows);
+    let (labels, whole) = view.dialog.widest(&picker.rows, widest);
     let place = Place::new(area, whole.clamp(LEAST_COLS, MOST_COLS), false);
     let cols = place.cols();
     let mut sheet = Sheet { title: text::one_line(&picker.title), ..Sheet::default() };
@@ -36,27 +40,19 @@ pub(super) fn draw(
     };
     sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
-    let shown: Vec<&PickerRow> = picker.matches.iter().filter_map(|index| picker.rows.get(*index)).collect();
     let labels = labels.min(usize::from(cols) / 2);
-    let mut group: Option<&str> = None;
-    for (index, row) in shown.iter().enumerate() {
-        // By rank the groups come in any order, so a heading over each would say little.
-        let own = row.group.as_deref().filter(|_| !is_filtered);
-        if own.is_some() && own != group {
-            if index > 0 {
-                sheet.body.push(Row::default());
-            }
-            group = own;
-            let heading = text::truncate(&text::one_line(own.unwrap_or_default()), usize::from(cols));
-            sheet.body.push(Line::from(scene.span(Role::TextDim, heading)).into());
-        }
-        let hit = u16::try_from(index).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
-        let line = line(scene, row, &picker.filter.text, labels, cols);
-        sheet.body.push(Row { line, hit, is_selected: index == picker.selected, cursor: None });
-    }
-    if shown.is_empty() {
+    let places = places(picker, !is_filtered);
+    if places.is_empty() {
         let why = if is_filtered { "Nothing fits the filter." } else { "Nothing to choose from." };
         sheet.body.extend(words(scene, Role::TextDim, why, cols));
+    } else {
+        let rows = places.len();
+        let marked = places.iter().position(|place| *place == At::Row(picker.selected));
+        let make = move |range: Range<usize>| {
+            let places = places.get(range).unwrap_or_default();
+            places.iter().map(|place| row(scene, picker, *place, labels, cols)).collect()
+        };
+        sheet.window = Some(Window { rows, marked, make: Box::new(make) });
     }
     let most = usize::from(area.height) * 3 / 5;
     sheet.body_rows = (picker.rows.len() + group_rows(&picker.rows)).min(most).max(1);
@@ -77,6 +73,52 @@ pub(super) fn draw(
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)
+}
+
+/// What stands in a row of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Blank,
+    /// The heading of the group that this match begins.
+    Heading(usize),
+    /// A match.
+    Row(usize),
+}
+
+/// The rows of the list. By rank groups come in any order, so a heading over each would say little.
+fn places(picker: &Picker, has_groups: bool) -> Vec<At> {
+    let mut out = Vec::with_capacity(picker.matches.len());
+    let mut group: Option<&str> = None;
+    for (index, at) in picker.matches.iter().enumerate() {
+        let own = picker.rows.get(*at).and_then(|row| row.group.as_deref()).filter(|_| has_groups);
+        if own.is_some() && own != group {
+            if index > 0 {
+                out.push(At::Blank);
+            }
+            group = own;
+            out.push(At::Heading(index));
+        }
+        out.push(At::Row(index));
+    }
+    out
+}
+
+fn row(scene: &Scene, picker: &Picker, place: At, labels: usize, cols: u16) -> Row {
+    let of = |index: usize| picker.matches.get(index).and_then(|at| picker.rows.get(*at));
+    match place {
+        At::Blank => Row::default(),
+        At::Heading(index) => {
+            let group = of(index).and_then(|row| row.group.as_deref()).unwrap_or_default();
+            let heading = text::truncate(&text::one_line(group), usize::from(cols));
+            Line::from(scene.span(Role::TextDim, heading)).into()
+        }
+        At::Row(index) => {
+            let Some(found) = of(index) else { return Row::default() };
+            let hit = u16::try_from(index).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
+            let line = line(scene, found, &picker.filter.text, labels, cols);
+            Row { line, hit, is_selected: index == picker.selected, cursor: None }
+        }
+    }
 }
 
 /// Columns of the widest label, so that details stand in a column of their own, and of a whole row beside it.

@@ -4,7 +4,7 @@
 //! scroll bar, clicks. Not its duty: what stands in it.
 //! On a small screen a dialog takes all of it and gives up its border; blank rows go before content does.
 
-use std::rc::Rc;
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -45,16 +45,26 @@ impl From<Line<'static>> for Row {
     }
 }
 
+/// A body of which only the rows on the screen are made.
+pub(super) struct Window<'a> {
+    /// How many rows there are.
+    pub rows: usize,
+    /// The marked one.
+    pub marked: Option<usize>,
+    /// Makes some of them.
+    pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
+}
+
 /// All that a dialog shows.
-#[derive(Debug, Default)]
-pub(super) struct Sheet {
+#[derive(Default)]
+pub(super) struct Sheet<'a> {
     pub title: String,
     /// At the right of the heading: `1 of 3`.
     pub tag: String,
     pub head: Vec<Row>,
     pub body: Vec<Row>,
-    /// Lines that are kept elsewhere, shown in place of the body.
-    pub kept: Option<Rc<Vec<Line<'static>>>>,
+    /// Shown in place of the body.
+    pub window: Option<Window<'a>>,
     pub foot: Vec<Row>,
     /// Keys and what they do, the most useful first.
     pub hints: Vec<(String, String)>,
@@ -92,7 +102,7 @@ impl Place {
     }
 }
 
-impl Sheet {
+impl Sheet<'_> {
     /// Draws it and returns the cursor's place.
     pub fn draw(
         mut self,
@@ -107,7 +117,7 @@ impl Sheet {
         let room = most.saturating_sub(edge);
         let hint_rows = usize::from(!self.hints.is_empty());
         let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
-        let body_len = self.kept.as_ref().map_or(self.body.len(), |kept| kept.len());
+        let body_len = self.window.as_ref().map_or(self.body.len(), |window| window.rows);
         let wanted_body = body_len.max(self.body_rows).min(most_body);
 
         // Blank rows part the sections as long as there is room for them.
@@ -158,14 +168,17 @@ impl Sheet {
         }
         if wanted_body > 0 {
             let top = y;
-            let marked = self.body.iter().position(|row| row.is_selected || row.cursor.is_some());
+            let marked = match &self.window {
+                Some(window) => window.marked,
+                None => self.body.iter().position(|row| row.is_selected || row.cursor.is_some()),
+            };
             let skip = scroll(marked, body_len, body_rows, view);
             let end = y + u16::try_from(body_rows).unwrap_or(0);
-            // Of what is kept only a screenful is copied.
-            let kept = self.kept.iter().flat_map(|kept| kept.iter()).skip(skip).take(body_rows);
-            let kept: Vec<Row> = kept.cloned().map(Row::from).collect();
-            let body = kept.iter().chain(self.body.iter().skip(skip).take(body_rows));
-            draw_rows(scene, body, inner, &mut y, view, buf, &mut cursor);
+            let made = match &mut self.window {
+                Some(window) => (window.make)(skip..(skip + body_rows).min(window.rows)),
+                None => self.body.iter().skip(skip).take(body_rows).cloned().collect(),
+            };
+            draw_rows(scene, made.iter(), inner, &mut y, view, buf, &mut cursor);
             let area = Rect { x: inner.x, y: top, width: inner.width, height: end - top };
             lift(scene, area, buf);
             let bar = Rect { x: outer.right() - 1, width: 1, ..area };

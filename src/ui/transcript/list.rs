@@ -254,7 +254,8 @@ impl<'a> List<'a> {
             identity,
             last_used: frame,
         });
-        let is_good = cell.rev == rev && cell.look_rev == look_rev && cell.stamp == stamp;
+        let is_good =
+            cell.rev == rev && cell.look_rev == look_rev && cell.stamp == stamp && !cell.layout.waits;
         let mut context = Context {
             session: self.session,
             look: self.look,

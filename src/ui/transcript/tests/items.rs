@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use crate::ui::cells::{ToolBody, diffs_of};
 
 /// Draws a session folded (as the rules say), open and closed at each width, and compares.
 fn snap(name: &str, session: &Session) {
@@ -342,18 +343,20 @@ fn the_dialog_gets_the_whole_change_and_the_whole_command() {
     let theme = dark();
     let mut run = tool(ToolKind::Execute, ToolStatus::Pending, "rm");
     run.input.command = Some("# tidy up\nrm -rf target".into());
-    let lines = crate::ui::cells::tool_body(&run, &session(), &look(&theme), 40);
+    let whole = |tool: &ToolCall, cols: u16| {
+        let mut body = ToolBody::of(tool, &session(), &look(&theme), cols);
+        body.lines(0..body.len(), &look(&theme))
+    };
+    let lines = whole(&run, 40);
     let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["$ # tidy up", "  rm -rf target"]);
-    let call = edit();
-    assert_eq!(crate::ui::cells::diff_counts(&call), (2, 2));
-    let lines = crate::ui::cells::tool_body(&call, &session(), &look(&theme), 60);
-    assert_eq!(lines.len(), 10);
+    assert_eq!(whole(&edit(), 60).len(), 10);
 }
 
 #[test]
 fn a_change_told_twice_is_shown_once() {
     let mut call = edit();
     call.content.push(call.content[0].clone());
-    assert_eq!(crate::ui::cells::diff_counts(&call), (2, 2));
+    let diffs = diffs_of(&call).unwrap();
+    assert_eq!((diffs.len(), diffs[0].added, diffs[0].removed), (1, 2, 2));
 }

@@ -1,0 +1,94 @@
+//! Compares large changes on threads of their own, one at a time.
+//!
+//! Duty: takes orders from `ui::diff::desk` after a frame, brings the outcome back before the next one.
+//! Not its duty: what is compared, and who asks. The loop never waits for it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use tokio::sync::Notify;
+
+use crate::ui::diff::desk::{self, Compared};
+
+/// The way there and back.
+pub struct Comparer {
+    sender: Sender<Option<Compared>>,
+    receiver: Receiver<Option<Compared>>,
+    repaint: Arc<Notify>,
+}
+
+/// Tells that nothing comes, should comparing fail.
+struct Answer {
+    sender: Sender<Option<Compared>>,
+    repaint: Arc<Notify>,
+    compared: Option<Compared>,
+}
+
+impl Comparer {
+    /// `repaint` is told when something was compared.
+    pub fn new(repaint: &Arc<Notify>) -> Self {
+        let (sender, receiver) = channel();
+        Self { sender, receiver, repaint: Arc::clone(repaint) }
+    }
+
+    /// Hands over what was compared. Call it before each frame.
+    pub fn deliver(&mut self) {
+        while let Ok(compared) = self.receiver.try_recv() {
+            match compared {
+                Some(compared) => desk::put(compared),
+                None => desk::give_up(),
+            }
+        }
+    }
+
+    /// Begins with what the last frame asked for. Call it after each frame.
+    pub fn work(&mut self) {
+        let Some(wanted) = desk::take_wanted() else { return };
+        let (sender, repaint) = (self.sender.clone(), Arc::clone(&self.repaint));
+        tokio::task::spawn_blocking(move || {
+            let mut answer = Answer { sender, repaint, compared: None };
+            answer.compared = Some(wanted.compare());
+        });
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // The loop may have ended meanwhile.
+        let _ = self.sender.send(self.compared.take());
+        self.repaint.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{DiffChange, FileDiff};
+    use crate::ui::diff::desk::{Shown, diffs};
+
+    #[tokio::test]
+    async fn a_large_change_comes_with_a_later_frame() {
+        let text = |word: &str| (0..2000).map(|at| format!("{word} {at}\n")).collect::<String>().into();
+        let change = DiffChange::Texts { old: Some(text("old")), new: text("new") };
+        let change = FileDiff { path: "a.txt".into(), change };
+        let ask = || diffs(&[(&change, None)], &Shown::default());
+        let repaint = Arc::new(Notify::new());
+        let mut comparer = Comparer::new(&repaint);
+        assert!(ask().is_none());
+        comparer.work();
+        repaint.notified().await;
+        comparer.deliver();
+        assert_eq!(ask().unwrap()[0].added, 2000);
+    }
+
+    #[tokio::test]
+    async fn an_order_that_fails_can_be_given_again() {
+        let repaint = Arc::new(Notify::new());
+        let mut comparer = Comparer::new(&repaint);
+        let (sender, told) = (comparer.sender.clone(), Arc::clone(&repaint));
+        drop(Answer { sender, repaint: told, compared: None });
+        repaint.notified().await;
+        assert_eq!(comparer.receiver.try_recv().map(|compared| compared.is_none()), Ok(true));
+        comparer.deliver();
+    }
+}

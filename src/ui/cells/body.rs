@@ -1,0 +1,167 @@
+//! What a dialog shows of a tool call.
+//!
+//! Duty: the whole command, the whole change, other content, as lines of which any few can be drawn. Not its duty: what
+//! stands around it (`modals::permission`).
+//! Invariant: of a long change only what is looked at is drawn.
+
+use std::ops::Range;
+
+use ratatui::text::Line;
+
+use crate::app::repeats::repeats;
+use crate::app::{Session, ToolCall};
+use crate::model::{ContentBlock, ToolContent, ToolKind};
+use crate::ui::diff::desk::{self, Diffs, Shown};
+use crate::ui::diff::{Diff, Fate, Layout as DiffColumns, Pages};
+use crate::ui::look::Look;
+use crate::ui::text::{show_path, wrap_line};
+use crate::ui::theme::Role;
+
+use super::{block_lines, changes_of, output, placed, plain_lines, raw_lines, tool};
+
+/// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
+pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
+    desk::diffs(&placed(tool, &changes_of(tool)), &Shown::default())
+}
+
+/// Lines, of which only some are drawn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolBody {
+    parts: Vec<Part>,
+    /// The texts are still being compared.
+    pub is_coming: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Lines(Vec<Line<'static>>),
+    Diff { diffs: Diffs, index: usize, pages: Pages },
+}
+
+impl From<Vec<Line<'static>>> for ToolBody {
+    fn from(lines: Vec<Line<'static>>) -> Self {
+        Self { parts: vec![Part::Lines(lines)], is_coming: false }
+    }
+}
+
+impl ToolBody {
+    /// All that a permission dialog should show of a tool call; the input as it came when there is nothing else. Every
+    /// line fits `cols`.
+    pub fn of(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Self {
+        let mut this = Self::default();
+        let mut lines = Vec::new();
+        if let Some(command) = &tool.input.command {
+            lines.extend(tool::command_lines(command, look, cols));
+            if let Some(cwd) = &tool.input.cwd {
+                let text = format!("in {}", show_path(cwd, look.folder));
+                lines.extend(wrap_line(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
+            }
+        }
+        if let Some(description) = &tool.input.description {
+            lines.extend(plain_lines(description, Role::TextDim, look, cols));
+        }
+        this.push(std::mem::take(&mut lines));
+        if let Some(diffs) = diffs_of(tool) {
+            this.add_diffs(&diffs, tool.kind, look, cols);
+        } else {
+            this.is_coming = true;
+            this.push(vec![tool::comparing(look)]);
+        }
+        for content in &tool.content {
+            match content {
+                // The command stands above already.
+                ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
+                ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
+                ToolContent::Block(block) => lines.extend(block_lines(block, look, cols)),
+                ToolContent::Terminal(id) => {
+                    if let Some(view) = session.terminals.get(id) {
+                        let tail = crate::ui::terminal::tail_of(&view.output, view.is_ours, 200).0;
+                        lines.extend(tool::output_rows(tail, look, cols));
+                    }
+                }
+                ToolContent::Unknown(raw) => lines.extend(raw_lines(&raw.0, look, cols)),
+                ToolContent::Diff(_) => {}
+            }
+        }
+        this.push(lines);
+        if this.parts.is_empty() {
+            let told = tool.input.url.iter().chain(&tool.input.query);
+            this.push(told.flat_map(|text| plain_lines(text, Role::Text, look, cols)).collect());
+        }
+        if this.parts.is_empty()
+            && let Some(raw) = &tool.raw_input
+        {
+            this.push(raw_lines(&raw.0, look, cols));
+        }
+        this
+    }
+
+    /// The same where nobody waits for a frame: changes are compared now.
+    pub fn whole(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Self {
+        desk::settle(&placed(tool, &changes_of(tool)), &Shown::default());
+        Self::of(tool, session, look, cols)
+    }
+
+    fn push(&mut self, lines: Vec<Line<'static>>) {
+        if !lines.is_empty() {
+            self.parts.push(Part::Lines(lines));
+        }
+    }
+
+    fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &Look<'_>, cols: u16) {
+        // The dialog of an edit says above it what happens to the only file.
+        let is_told_above = |diff: &Diff| {
+            let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
+            kind == ToolKind::Edit && diffs.len() == 1 && is_plain
+        };
+        let columns = DiffColumns::choose(look.diff_layout, cols);
+        for (index, diff) in diffs.iter().enumerate() {
+            if diffs.len() > 1 || (tool::needs_head(diff) && !is_told_above(diff)) {
+                self.push(vec![tool::diff_head(diff, look, cols)]);
+            }
+            if !diff.is_empty() {
+                let pages = Pages::of(diff, columns, cols);
+                self.parts.push(Part::Diff { diffs: Diffs::clone(diffs), index, pages });
+            }
+        }
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(Part::len).sum()
+    }
+
+    /// Some of the lines.
+    pub fn lines(&mut self, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+        let mut out = Vec::new();
+        let mut begin = 0;
+        for part in &mut self.parts {
+            let len = part.len();
+            let from = range.start.max(begin);
+            let to = range.end.min(begin + len);
+            if from < to {
+                out.extend(part.lines(from - begin..to - begin, look));
+            }
+            begin += len;
+        }
+        out
+    }
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.len(),
+            Self::Diff { pages, .. } => pages.len(),
+        }
+    }
+
+    fn lines(&mut self, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+        match self {
+            Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
+            Self::Diff { diffs, index, pages } => {
+                diffs.get(*index).map(|diff| pages.lines(diff, range, look)).unwrap_or_default()
+            }
+        }
+    }
+}

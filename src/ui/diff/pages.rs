@@ -1,0 +1,135 @@
+//! A diff as lines of a width, of which any few can be drawn.
+//!
+//! Duty: says how many lines a diff has without drawing it, and draws those that are looked at. Rows are drawn in runs
+//! that begin at fixed places, so that colours do not depend on where the reader stands.
+//! Invariant: what is counted is what is drawn.
+
+use std::ops::Range;
+
+use ratatui::text::{Line, Span};
+
+use crate::ui::look::Look;
+use crate::ui::text::{hard_wrap, width};
+
+use super::draw::{Layout, clean, columns};
+use super::{Diff, Row, RowKind};
+
+/// Rows that are drawn together.
+const RUN_ROWS: usize = 48;
+/// Runs that are kept.
+const KEPT_RUNS: usize = 6;
+
+/// The lines of a diff.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pages {
+    layout: Option<Layout>,
+    cols: u16,
+    /// Behind the last line of each row.
+    ends: Vec<u32>,
+    /// Runs that were drawn, the latest last.
+    drawn: Vec<(usize, Vec<Line<'static>>)>,
+}
+
+impl Pages {
+    /// Counts the lines of a diff.
+    pub fn of(diff: &Diff, layout: Layout, cols: u16) -> Self {
+        let mut end = 0_u32;
+        let ends = (0..diff.len(layout)).map(|row| {
+            end = end.saturating_add(u32::try_from(diff.lines_of(row, layout, cols)).unwrap_or(u32::MAX));
+            end
+        });
+        Self { layout: Some(layout), cols, ends: ends.collect(), drawn: Vec::new() }
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.ends.last().map_or(0, |end| *end as usize)
+    }
+
+    /// The first line of a row.
+    pub fn line_of(&self, row: usize) -> usize {
+        let before = row.checked_sub(1).and_then(|before| self.ends.get(before).or(self.ends.last()));
+        before.map_or(0, |end| *end as usize)
+    }
+
+    /// Colours changed: what was drawn is void.
+    pub fn forget(&mut self) {
+        self.drawn.clear();
+    }
+
+    /// Some lines of the diff that was counted.
+    pub fn lines(&mut self, diff: &Diff, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+        let range = range.start..range.end.min(self.len());
+        let mut out = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let row = self.ends.partition_point(|end| *end as usize <= at);
+            let run = row / RUN_ROWS;
+            let begin = self.line_of(run * RUN_ROWS);
+            let lines = self.run(diff, run, look);
+            let part = lines.iter().skip(at - begin).take(range.end - at);
+            let before = out.len();
+            out.extend(part.cloned());
+            if out.len() == before {
+                break;
+            }
+            at += out.len() - before;
+        }
+        out
+    }
+
+    fn run(&mut self, diff: &Diff, run: usize, look: &Look<'_>) -> &[Line<'static>] {
+        let known = self.drawn.iter().position(|(known, _)| *known == run);
+        let drawn = if let Some(at) = known {
+            self.drawn.remove(at)
+        } else {
+            let layout = self.layout.unwrap_or(Layout::Unified);
+            let rows = run * RUN_ROWS..((run + 1) * RUN_ROWS).min(self.ends.len());
+            (run, diff.draw(rows, layout, look, self.cols))
+        };
+        if self.drawn.len() >= KEPT_RUNS {
+            self.drawn.remove(0);
+        }
+        self.drawn.push(drawn);
+        self.drawn.last().map_or(&[], |(_, lines)| lines)
+    }
+}
+
+impl Diff {
+    /// How many lines a row of a layout takes.
+    fn lines_of(&self, row: usize, layout: Layout, cols: u16) -> usize {
+        let head = self.head_cols();
+        match layout {
+            Layout::Unified => self.rows.get(row).map_or(0, |row| self.height(row, head, cols)),
+            Layout::SideBySide => {
+                let Some(side) = self.sides.get(row) else { return 0 };
+                let at = |index: Option<u32>| index.and_then(|index| self.rows.get(index as usize));
+                let (left, right) = (at(side.left), at(side.right));
+                if let Some(row) = left.filter(|row| matches!(row.kind, RowKind::Gap(_) | RowKind::Meta)) {
+                    return self.height(row, head, cols);
+                }
+                let (left_cols, right_cols) = columns(cols);
+                // An unchanged line stands at the right as it was wrapped at the left.
+                let right = right.filter(|_| side.left != side.right);
+                let left = left.map_or(0, |row| self.height(row, head, left_cols));
+                left.max(right.map_or(0, |row| self.height(row, head, right_cols))).max(1)
+            }
+        }
+    }
+
+    fn height(&self, row: &Row, head_cols: usize, cols: u16) -> usize {
+        if matches!(row.kind, RowKind::Gap(_)) {
+            return 1;
+        }
+        let room = usize::from(cols).saturating_sub(head_cols).max(4);
+        let text = self.text(row);
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return text.len().div_ceil(room).max(1);
+        }
+        let text = clean(text);
+        if width(&text) <= room {
+            return 1;
+        }
+        hard_wrap(&Line::from(Span::raw(text)), u16::try_from(room).unwrap_or(u16::MAX)).len()
+    }
+}
