@@ -2,7 +2,7 @@
 //!
 //! Every change goes through [`Transcript::push`] or [`Transcript::edit`], so no revision is forgotten.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,46 @@ pub struct Transcript {
     inserted: usize,
     /// Items that were added or changed since they were last asked for; `None`: nobody asks.
     touched: Option<BTreeSet<ItemId>>,
+    edits: Edits,
+}
+
+/// Which items were edited last, so that a view of some of them need not look at all again.
+#[derive(Debug, Clone, Default)]
+struct Edits {
+    /// Items with the revision of their last edit in a row, the latest last.
+    last: VecDeque<(u64, ItemId)>,
+    /// What was edited up to this revision is not known.
+    forgotten: u64,
+}
+
+/// Edits that are remembered: what a turn with some agents beside it changes between two frames.
+const EDITS_MAX: usize = 64;
+
+impl PartialEq for Edits {
+    /// Transcripts are alike, however they came to be so.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Edits {
+    fn note(&mut self, revision: u64, id: ItemId) {
+        match self.last.back_mut() {
+            Some((last, same)) if *same == id => *last = revision,
+            _ => self.last.push_back((revision, id)),
+        }
+        if self.last.len() > EDITS_MAX
+            && let Some((revision, _)) = self.last.pop_front()
+        {
+            self.forgotten = revision;
+        }
+    }
+
+    /// Items have other places now.
+    fn forget(&mut self, revision: u64) {
+        self.last.clear();
+        self.forgotten = revision;
+    }
 }
 
 /// One item.
@@ -275,6 +315,13 @@ impl Transcript {
         self.revision
     }
 
+    /// The items that were edited after this revision; `None` when that is not known, as after a change of places.
+    pub fn edited_since(&self, revision: u64) -> Option<impl Iterator<Item = ItemId>> {
+        let edits = self.edits.last.iter().rev();
+        let after = edits.take_while(move |(edit, _)| *edit > revision).map(|(_, id)| *id);
+        (self.edits.forgotten <= revision).then_some(after)
+    }
+
     /// The item of this id.
     pub fn get(&self, id: ItemId) -> Option<&Item> {
         usize::try_from(id.0).ok().and_then(|index| self.items.get(index))
@@ -323,6 +370,7 @@ impl Transcript {
         if let Some(touched) = &mut self.touched {
             touched.clear();
         }
+        self.edits.forget(self.revision);
     }
 
     /// A copy of all that belongs to the turns up to this one.
@@ -348,6 +396,7 @@ impl Transcript {
         change(item);
         item.rev = item.rev.wrapping_add(1);
         self.revision += 1;
+        self.edits.note(self.revision, id);
         if let Some(touched) = &mut self.touched {
             touched.insert(id);
         }
@@ -378,9 +427,10 @@ impl Transcript {
     pub fn take(&mut self) -> Self {
         let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
         let items = std::mem::take(&mut self.items);
-        let former = Self { items, touched: None, ..*self };
+        let former = Self { items, touched: None, edits: Edits::default(), ..*self };
         self.first_rev = highest.wrapping_add(1);
         self.revision += 1;
+        self.edits.forget(self.revision);
         former
     }
 

@@ -9,6 +9,7 @@
 //! Invariant: any chunking of a text, then its end, gives the blocks and lines of the whole text at once.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
@@ -25,6 +26,7 @@ mod table;
 
 use code::CodeState;
 use fence::OpenFence;
+use math::Display;
 
 pub use plain::plain_text;
 
@@ -246,6 +248,17 @@ impl Markdown {
                 }
                 continue;
             }
+            match top.display(source, end) {
+                Display::At(formula) => {
+                    self.push_display(top.start, formula);
+                    return Step::Again;
+                }
+                Display::Open => {
+                    self.cut = top.start;
+                    break;
+                }
+                Display::None => {}
+            }
             if top.is_paragraph && top.end - top.text > 2 * PARAGRAPH_BYTES {
                 let at = split_point(source, top.text);
                 self.push_prose(top.start, at);
@@ -283,6 +296,9 @@ impl Markdown {
                     if !self.agrees(source, top) {
                         continue 'parse;
                     }
+                } else if let Display::At(formula) = top.display(source, source.len()) {
+                    self.push_display(top.start, formula);
+                    continue 'parse;
                 } else {
                     self.push_prose(top.start, tops.get(index + 1).map_or(source.len(), |next| next.start));
                 }
@@ -296,6 +312,15 @@ impl Markdown {
     fn agrees(&self, source: &str, top: &Top) -> bool {
         let between = source.get(self.cut.min(top.end)..self.cut.max(top.end));
         between.is_some_and(|between| between.trim().is_empty())
+    }
+
+    /// A formula on lines of its own, and what stands before it in its paragraph. The cut is then behind it.
+    fn push_display(&mut self, start: usize, formula: Range<usize>) {
+        if start < formula.start {
+            self.push_prose(start, formula.start);
+        }
+        self.push_prose(formula.start, formula.end);
+        self.cut = formula.end;
     }
 
     fn push_prose(&mut self, start: usize, end: usize) {
@@ -351,6 +376,7 @@ impl Markdown {
                     end: cut + range.end,
                     is_fence,
                     is_paragraph,
+                    is_grown,
                 });
             }
             match event {
@@ -374,6 +400,15 @@ struct Top {
     end: usize,
     is_fence: bool,
     is_paragraph: bool,
+    /// It is a paragraph, or was one until its second line came.
+    is_grown: bool,
+}
+
+impl Top {
+    /// The formula on lines of its own that it holds.
+    fn display(&self, source: &str, end: usize) -> Display {
+        if self.is_grown { math::display_in(source, self.text..self.end, end) } else { Display::None }
+    }
 }
 
 /// How a try to freeze went.

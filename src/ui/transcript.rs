@@ -234,17 +234,16 @@ impl TranscriptView {
 
     /// Follows what is to be shown of the transcript; the reader comes back to where they were.
     fn follow_filter(&mut self, session: &Session) {
-        let (items, revision) = (session.transcript.items(), session.transcript.revision());
         if session.only == self.filter.as_ref().map(|filter| filter.only) {
             if let Some(filter) = &mut self.filter {
-                filter.follow(items, revision);
+                filter.follow(&session.transcript);
             }
             return;
         }
         let before = self.filter.take();
         let back = before.map_or(self.anchor, |filter| filter.back);
         match session.only {
-            Some(only) => self.filter = Some(Filter::new(only, items, revision, back)),
+            Some(only) => self.filter = Some(Filter::new(only, &session.transcript, back)),
             // Who goes somewhere in it is not to be brought back.
             None if self.wishes.is_empty() => self.anchor = back,
             None => {}

@@ -1,11 +1,13 @@
-//! Formulas between `\(` and `\)`, or `\[` and `\]`, kept from Markdown.
+//! Formulas kept from Markdown: between `\(` and `\)` or `\[` and `\]`, and on lines of their own between `$$`.
 //!
 //! To Markdown a backslash only takes the meaning from the mark behind it: it would drop that of `\(`, and read the
 //! `_` and `*` of the formula. So formulas are replaced by marks that it does not read, and put back as they were
-//! written. (`$…$` and `$$…$$` are known to the parser.)
+//! written. (`$…$`, and `$$…$$` within a line, are known to the parser.) Lines between `$$` may look like a list, a
+//! heading or a table, so they are a block of their own before the parser sees them.
 //! Invariant: what is put back is what was taken, whatever the parser made of the place.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Stands around the number of a formula: noncharacters, which are no letters of any text.
 const OPEN: char = '\u{fdd0}';
@@ -13,6 +15,59 @@ const CLOSE: char = '\u{fdd1}';
 
 /// A formula has no more bytes than this; one that has lost its end takes nothing else with it.
 const FORMULA_MAX_BYTES: usize = 4096;
+
+/// What a paragraph has of formulas on lines of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Display {
+    /// None.
+    None,
+    /// One, with all of its last line.
+    At(Range<usize>),
+    /// Perhaps one: its end, or what shows that it is none, is still to come.
+    Open,
+}
+
+/// Looks for the first formula on lines of its own that begins in `range`, where a paragraph stands. What is known of
+/// the text ends at `end`.
+pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Display {
+    let mut at = range.start;
+    while let Some(line) = source.get(at..range.end.min(end)).filter(|rest| !rest.is_empty()) {
+        let after = at + line.find('\n').map_or(line.len(), |end| end + 1);
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if indent <= 3 && line.get(indent..).is_some_and(|line| line.starts_with("$$")) {
+            match end_of_display(source.get(at + indent..end).unwrap_or_default()) {
+                Some(Some(len)) if at + indent + len > after => {
+                    let close = at + indent + len;
+                    let rest = source.get(close..end).unwrap_or_default();
+                    return Display::At(at..close + rest.find('\n').map_or(rest.len(), |end| end + 1));
+                }
+                Some(_) => {}
+                None => return Display::Open,
+            }
+        }
+        at = after;
+    }
+    Display::None
+}
+
+/// How long the formula is that a text begins with; `Some(None)`: it is none, `None`: that cannot be told yet.
+fn end_of_display(text: &str) -> Option<Option<usize>> {
+    let mut most = text.len().min(FORMULA_MAX_BYTES);
+    while !text.is_char_boundary(most) {
+        most -= 1;
+    }
+    let known = text.get(..most).unwrap_or_default();
+    let close = known.get(2..).and_then(|rest| rest.find("$$"));
+    let formula = known.get(..close.map_or(most, |at| at + 4)).unwrap_or_default();
+    let lines = formula.split_inclusive('\n').skip(1);
+    let has_blank_line = lines.filter(|line| line.ends_with('\n')).any(|line| line.trim().is_empty());
+    match close {
+        _ if has_blank_line => Some(None),
+        Some(at) => Some(Some(at + 4)),
+        None if most < text.len() || most == FORMULA_MAX_BYTES => Some(None),
+        None => None,
+    }
+}
 
 /// Formulas that were taken out of a text.
 #[derive(Default)]
@@ -23,20 +78,28 @@ pub(super) struct Formulas<'t> {
 /// Takes formulas out of a text.
 pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
     let mut formulas = Formulas::default();
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let display = match text.get(indent..).filter(|text| text.starts_with("$$")).map(end_of_display) {
+        Some(Some(Some(len))) if text.get(..indent + len).is_some_and(|text| text.contains('\n')) => {
+            indent + len
+        }
+        _ => 0,
+    };
     // Whoever sends the marks would be taken for this module.
-    if !(text.contains("\\(") || text.contains("\\[")) || text.contains([OPEN, CLOSE]) {
+    let has_formula = display > 0 || text.contains("\\(") || text.contains("\\[");
+    if !has_formula || text.contains([OPEN, CLOSE]) {
         return (Cow::Borrowed(text), formulas);
     }
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
+    let (display, mut rest) = text.split_at(display);
+    if !display.is_empty() {
+        formulas.take(display, &mut out);
+    }
     while let Some(at) = rest.find('\\') {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         if let Some(formula) = formula_of(from) {
-            out.extend([OPEN]);
-            out.push_str(&formulas.all.len().to_string());
-            out.extend([CLOSE]);
-            formulas.all.push(formula);
+            formulas.take(formula, &mut out);
             rest = from.get(formula.len()..).unwrap_or_default();
         } else {
             // The character behind a backslash means nothing of its own.
@@ -67,7 +130,15 @@ fn formula_of(text: &str) -> Option<&str> {
     (!is_empty && !has_blank_line && !formula.contains('`')).then_some(formula)
 }
 
-impl Formulas<'_> {
+impl<'t> Formulas<'t> {
+    /// Puts a mark in the place of a formula.
+    fn take(&mut self, formula: &'t str, out: &mut String) {
+        out.push(OPEN);
+        out.push_str(&self.all.len().to_string());
+        out.push(CLOSE);
+        self.all.push(formula);
+    }
+
     /// A text with its formulas put back.
     pub fn restore<'s>(&self, text: &'s str) -> Cow<'s, str> {
         if self.all.is_empty() || !text.contains(OPEN) {
@@ -120,11 +191,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_formula_on_lines_of_its_own_is_found_in_a_paragraph() {
+        let found = |text: &str| display_in(text, 0..text.len(), text.len());
+        assert_eq!(found("$$\n- a\n$$\nrest"), Display::At(0..10));
+        assert_eq!(found("so:\n  $$ a\n# b $$ then\n"), Display::At(4..23));
+        for text in ["$$ a $$\nb\n", "$$\n\na\n$$\n", "a $$\nb\n$$ c", "    $$\na\n$$\n", ""] {
+            assert_ne!(found(text), Display::At(0..text.len()), "{text:?}");
+        }
+        assert_eq!(found("$$\n- a\n"), Display::Open);
+        assert_eq!(found(&format!("$$\n{}", "a".repeat(FORMULA_MAX_BYTES))), Display::None);
+        let text = "$$\n* a_b\n# c\n$$ and *so*";
+        let (hidden, formulas) = hide(text);
+        assert_eq!(formulas.all, ["$$\n* a_b\n# c\n$$"]);
+        assert!(hidden.ends_with(" and *so*"));
+        assert_eq!(formulas.restore(&hidden), text);
+    }
+
     proptest! {
         #[test]
         fn nothing_is_lost(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "\\(", "\\)", "\\[", "\\]", "\\", "a_b", " * ", "`", "\n", "\n\n", "日本", "\u{fdd0}0\u{fdd1}", "$",
+                "$$", "$$\n",
             ]), 0..40),
         ) {
             let text = pieces.concat();

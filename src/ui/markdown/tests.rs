@@ -251,6 +251,8 @@ fn markdown_text() -> impl Strategy<Value = String> {
         "\t",
         "| a | b |\n",
         "|---|---|\n",
+        "$$\n",
+        "$$",
         "| 1 | 2 | 3 |\n",
         "---\n",
         "===\n",
@@ -490,4 +492,20 @@ fn a_target_is_told_where_the_terminal_does_not_show_it() {
     link::show(false);
     assert_eq!(hidden, ["a https://b.org (https://c.org) d (javascript:x)"]);
     assert_eq!(texts(source, 90), ["a (https://a.org) https://b.org (https://c.org) d (javascript:x)"]);
+}
+
+#[test]
+fn a_formula_on_lines_of_its_own_is_one_block_whatever_its_lines_look_like() {
+    let text = "It is\n$$\n- a_1\n+ b * c\n# d\n= e\n$$\nand then *more*.\n\n$$\nx\n---\ny\n$$\n";
+    let mut markdown = Markdown::of(text);
+    let lines = draw_all(&mut markdown, text, 40);
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let formula = ["$$", "- a_1", "+ b * c", "# d", "= e", "$$"];
+    assert_eq!(lines[..2], ["It is", ""]);
+    assert_eq!(lines[2..8], formula);
+    assert_eq!(lines[8..], ["", "and then more.", "", "$$", "x", "---", "y", "$$"]);
+    // What never ends is text.
+    let text = "$$\n- a\n\n# b";
+    let lines = draw_all(&mut Markdown::of(text), text, 40);
+    assert_eq!(lines.last().map(ToString::to_string).as_deref(), Some("b"));
 }

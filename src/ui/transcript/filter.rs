@@ -2,15 +2,12 @@
 //!
 //! Duty: the list of them, kept so that no frame walks over what is left out; where the reader was before. Not its
 //! duty: what belongs to a part (`app::outline`).
-//! What changes far above the end while the list stands may be missing from it until it is made anew.
+//! Invariant: the list is that of a look at all items.
 
-use crate::app::Item;
 use crate::app::outline::Only;
+use crate::app::{Item, Transcript};
 
 use super::Anchor;
-
-/// Items at the end that are looked at again when something changed.
-const LIVE_ITEMS: usize = 256;
 
 /// A part of the transcript.
 pub(super) struct Filter {
@@ -25,17 +22,36 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub fn new(only: Only, items: &[Item], revision: u64, back: Anchor) -> Self {
-        let mut this = Self { only, back, shown: Vec::new(), seen: 0, revision };
-        this.look(items, 0);
+    pub fn new(only: Only, transcript: &Transcript, back: Anchor) -> Self {
+        let mut this = Self { only, back, shown: Vec::new(), seen: 0, revision: transcript.revision() };
+        this.look(transcript.items(), 0);
         this
     }
 
-    /// Follows the transcript.
-    pub fn follow(&mut self, items: &[Item], revision: u64) {
-        if revision != self.revision {
-            self.revision = revision;
-            self.look(items, self.seen.min(items.len()).saturating_sub(LIVE_ITEMS));
+    /// Follows the transcript: looks at what was edited and at what came.
+    pub fn follow(&mut self, transcript: &Transcript) {
+        let (items, revision) = (transcript.items(), transcript.revision());
+        if revision == self.revision {
+            return;
+        }
+        match transcript.edited_since(self.revision).filter(|_| self.seen <= items.len()) {
+            Some(edited) => {
+                for id in edited {
+                    self.look_at(usize::try_from(id.0).unwrap_or(usize::MAX), items);
+                }
+                self.look(items, self.seen);
+            }
+            None => self.look(items, 0),
+        }
+        self.revision = revision;
+    }
+
+    fn look_at(&mut self, index: usize, items: &[Item]) {
+        let is_shown = items.get(index).is_some_and(|item| self.only.shows(item));
+        match (self.shown.binary_search(&index), is_shown && index < self.seen) {
+            (Err(place), true) => self.shown.insert(place, index),
+            (Ok(place), false) => drop(self.shown.remove(place)),
+            _ => {}
         }
     }
 
@@ -60,5 +76,69 @@ impl Filter {
     pub fn before(&self, item: usize) -> Option<usize> {
         let place = self.shown.partition_point(|shown| *shown < item);
         self.shown.get(place.checked_sub(1)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::app::{ItemBody, ToolCall};
+    use crate::model::{ItemId, ToolKind, ToolStatus};
+
+    fn call(kind: ToolKind) -> ItemBody {
+        let mut call = ToolCall::new("t".into(), Instant::now());
+        call.kind = kind;
+        ItemBody::Tool(Box::new(call))
+    }
+
+    fn set(transcript: &mut Transcript, index: u64, kind: ToolKind) {
+        transcript.edit(ItemId(index), |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.kind = kind;
+            }
+        });
+    }
+
+    #[test]
+    fn what_fails_far_above_the_end_comes_in() {
+        let mut transcript = Transcript::default();
+        for _ in 0..2000 {
+            transcript.push(1, call(ToolKind::Read));
+        }
+        let mut filter = Filter::new(Only::Failures, &transcript, Anchor::Follow);
+        transcript.edit(ItemId(3), |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.status = ToolStatus::Failed;
+            }
+        });
+        filter.follow(&transcript);
+        assert_eq!((filter.shown.as_slice(), filter.after(0)), (&[3][..], Some(3)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_list_is_that_of_a_look_at_all(
+            steps in prop::collection::vec((0_usize..40, any::<bool>(), 0..12_u8), 0..300),
+        ) {
+            let mut transcript = Transcript::default();
+            let mut filter = Filter::new(Only::Edits, &transcript, Anchor::Follow);
+            for (index, is_edit, what) in steps {
+                let kind = if is_edit { ToolKind::Edit } else { ToolKind::Read };
+                match what {
+                    0..4 => drop(transcript.push(1, call(kind))),
+                    4..9 => set(&mut transcript, index as u64, kind),
+                    9 if index == 0 => transcript.clear(),
+                    _ => {
+                        filter.follow(&transcript);
+                        let whole = Filter::new(Only::Edits, &transcript, Anchor::Follow);
+                        prop_assert_eq!(&filter.shown, &whole.shown);
+                    }
+                }
+            }
+        }
     }
 }
