@@ -359,10 +359,10 @@ pub enum DiffLayout {
     /// By width: side by side from 120 columns on.
     #[default]
     Auto,
-    /// Unified.
+    /// The other way than the width would have it, so that the key for it is always seen to do something.
+    Turned,
+    /// In one column, whatever the width.
     Unified,
-    /// Side by side.
-    SideBySide,
 }
 
 /// The next numbers to be given.

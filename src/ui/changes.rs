@@ -189,7 +189,7 @@ pub(super) fn draw(
     page.jump = 0;
     page.files = files;
     view.changes = page;
-    draw_foot(scene, dialog, area, buf)
+    draw_foot(scene, dialog, right.width.saturating_sub(3), area, buf)
 }
 
 /// Sees to the diffs of listed files: as far as a frame allows at once, then one at a time.
@@ -427,7 +427,13 @@ fn jumped(hunks: &[usize], top: usize, height: usize, steps: i32) -> usize {
     top
 }
 
-fn draw_foot(scene: &Scene, dialog: &ChangesDialog, area: Rect, buf: &mut Buffer) -> Option<Position> {
+fn draw_foot(
+    scene: &Scene,
+    dialog: &ChangesDialog,
+    file_cols: u16,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
     let y = area.bottom() - 1;
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
@@ -450,7 +456,7 @@ fn draw_foot(scene: &Scene, dialog: &ChangesDialog, area: Rect, buf: &mut Buffer
         hint(Action::NextField, "next file"),
         hint(Action::Filter, "filters"),
         hint(Action::ToggleContext, if dialog.shows_context { "changes only" } else { "all lines" }),
-        hint(Action::ToggleDiffLayout, "side by side"),
+        hint(Action::ToggleDiffLayout, modals::other_layout(scene, file_cols)),
         hint(Action::Accept, "opens the editor"),
     ];
     draw_hints(scene, &hints, room, area, buf);

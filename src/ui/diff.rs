@@ -17,6 +17,7 @@ use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 pub mod desk;
 mod draw;
 mod pages;
+mod pairs;
 mod patch;
 
 pub use draw::Layout;
@@ -258,23 +259,36 @@ impl Diff {
             }
             self.removed += minus - at;
             self.added += plus - minus;
-            for offset in 0..(minus - at).max(plus - minus) {
-                let left = (at + offset < minus).then(|| index(at + offset));
-                let right = (minus + offset < plus).then(|| index(minus + offset));
-                self.sides.push(Side { left, right });
-                if let (Some(a), Some(b)) = (left, right) {
-                    if let Some(row) = self.rows.get_mut(at + offset) {
-                        row.pair = Some(b);
-                    }
-                    if let Some(row) = self.rows.get_mut(minus + offset) {
-                        row.pair = Some(a);
+            let texts = |rows: Range<usize>| -> Vec<&str> {
+                self.rows.get(rows).unwrap_or_default().iter().map(|row| self.text(row)).collect()
+            };
+            let alike = pairs::alike(&texts(at..minus), &texts(minus..plus));
+            let (mut left, mut right) = (at, minus);
+            for (old, new) in alike {
+                let (old, new) = (at + old, minus + new);
+                self.push_beside(left..old, right..new);
+                self.push_beside(old..old + 1, new..new + 1);
+                for (row, other) in [(old, new), (new, old)] {
+                    if let Some(row) = self.rows.get_mut(row) {
+                        row.pair = Some(index(other));
                     }
                 }
+                (left, right) = (old + 1, new + 1);
             }
+            self.push_beside(left..minus, right..plus);
             at = plus;
         }
         self.rows.shrink_to_fit();
         self.sides.shrink_to_fit();
+    }
+
+    /// Puts removed rows beside added ones.
+    fn push_beside(&mut self, old: Range<usize>, new: Range<usize>) {
+        for offset in 0..old.len().max(new.len()) {
+            let left = (offset < old.len()).then(|| index(old.start + offset));
+            let right = (offset < new.len()).then(|| index(new.start + offset));
+            self.sides.push(Side { left, right });
+        }
     }
 
     /// Where the run of rows of a kind that begins at `at` ends.

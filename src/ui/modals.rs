@@ -28,6 +28,7 @@ use crate::app::{LineInput, Modal, OpenAskKind, State};
 use crate::model::ElicitationMode;
 
 use super::changes;
+use super::diff::Layout;
 use super::log;
 use super::scene::Scene;
 use super::text;
@@ -86,6 +87,14 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
 /// A scroll bar, where there is more than fits.
 pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
     sheet::draw_bar(scene, bar, skip, rows, all, buf);
+}
+
+/// What the key for it makes of diffs that are shown in so many columns.
+pub(super) fn other_layout(scene: &Scene, cols: u16) -> &'static str {
+    match Layout::choose(scene.look.diff_layout, cols) {
+        Layout::Unified => "side by side",
+        Layout::SideBySide => "one column",
+    }
 }
 
 /// `1 of 3`, when more asks wait behind the shown one; of another tab, which one.

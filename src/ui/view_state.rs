@@ -71,6 +71,8 @@ pub(super) struct DialogView {
     pub identity: Option<DialogId>,
     /// First shown row of the body.
     pub scroll: usize,
+    /// It began at the row that matters; from then on the reader scrolls.
+    pub is_placed: bool,
     /// Rows of the body in the last frame.
     pub page: usize,
     /// The row that was marked in the last frame: the view follows it only when it moves.

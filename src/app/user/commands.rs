@@ -152,9 +152,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::ToggleDiffLayout => {
             let (layout, name) = match state.diff_layout {
-                DiffLayout::Auto => (DiffLayout::SideBySide, "Diffs: side by side"),
-                DiffLayout::SideBySide => (DiffLayout::Unified, "Diffs: unified"),
-                DiffLayout::Unified => (DiffLayout::Auto, "Diffs: by width"),
+                DiffLayout::Auto => (DiffLayout::Turned, "Diffs: the other way"),
+                DiffLayout::Turned | DiffLayout::Unified => (DiffLayout::Auto, "Diffs: by width"),
             };
             state.diff_layout = layout;
             say(state, name, fx);

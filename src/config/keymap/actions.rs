@@ -84,7 +84,7 @@ actions! {
     ToggleContext, "toggle-context", true, "Show or hide all unchanged lines of a change";
     InspectItem, "inspect-item", true, "Show input and output of the marked call as they came";
     OpenLocation, "open-location", true, "Open what the marked call works on in the editor";
-    ToggleDiffLayout, "toggle-diff-layout", true, "Diffs side by side, unified, or by width";
+    ToggleDiffLayout, "toggle-diff-layout", true, "Show changes the other way: side by side, or in one column";
     KillCommand, "kill-command", true, "Stop the marked call, command or subagent";
 
     OpenCopy, "open-copy", true, "Choose what to copy";

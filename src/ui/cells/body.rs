@@ -30,6 +30,8 @@ pub(crate) struct ToolBody {
     parts: Vec<Part>,
     /// The texts are still being compared.
     pub is_coming: bool,
+    /// The line of the first changed row.
+    pub first_change: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ enum Part {
 
 impl From<Vec<Line<'static>>> for ToolBody {
     fn from(lines: Vec<Line<'static>>) -> Self {
-        Self { parts: vec![Part::Lines(lines)], is_coming: false }
+        Self { parts: vec![Part::Lines(lines)], ..Self::default() }
     }
 }
 
@@ -121,6 +123,10 @@ impl ToolBody {
             }
             if !diff.is_empty() {
                 let pages = Pages::of(diff, columns, cols);
+                if self.first_change.is_none() {
+                    let row = diff.hunks(columns).first().copied();
+                    self.first_change = row.map(|row| self.len() + pages.line_of(row));
+                }
                 self.parts.push(Part::Diff { diffs: Diffs::clone(diffs), index, pages });
             }
         }

@@ -18,6 +18,9 @@ use super::{Diff, Row, RowKind};
 /// From so many columns on, changes are shown side by side unless the user says otherwise.
 const SIDE_BY_SIDE_COLS: u16 = 120;
 
+/// Narrower, two columns would show scraps.
+const LEAST_SIDES_COLS: u16 = 40;
+
 /// Longer lines get no word marks.
 const MARKED_MAX_BYTES: usize = 500;
 
@@ -37,8 +40,10 @@ impl Layout {
     /// The layout for so many columns of body, on a screen of about 8 more.
     pub fn choose(wish: DiffLayout, cols: u16) -> Self {
         match wish {
-            DiffLayout::SideBySide if cols >= 40 => Self::SideBySide,
             DiffLayout::Auto if cols + 8 >= SIDE_BY_SIDE_COLS => Self::SideBySide,
+            DiffLayout::Turned if cols + 8 < SIDE_BY_SIDE_COLS && cols >= LEAST_SIDES_COLS => {
+                Self::SideBySide
+            }
             _ => Self::Unified,
         }
     }

@@ -345,6 +345,34 @@ fn drawn_rows_know_the_text_of_each_side() {
     assert_eq!(read(Layout::SideBySide, true), format!("same\n{long}\nend"));
 }
 
+#[test]
+fn the_key_for_it_always_turns_the_layout() {
+    for cols in [40, 80, 111, 112, 200] {
+        assert_ne!(
+            Layout::choose(DiffLayout::Auto, cols),
+            Layout::choose(DiffLayout::Turned, cols),
+            "{cols}"
+        );
+    }
+    assert_eq!(Layout::choose(DiffLayout::Turned, 39), Layout::Unified, "there is no room for two");
+    assert_eq!(Layout::choose(DiffLayout::Unified, 200), Layout::Unified);
+}
+
+#[test]
+fn a_line_stands_beside_what_it_became() {
+    let old = "    print(count, item, price)\n    total = total + price\n";
+    let new = "    cost = count * price\n    print(count, item, cost)\n    total = total + cost\n";
+    let diff = &Diff::of(&change(Some(old), new), None)[0];
+    assert_eq!(
+        draw(diff, Layout::SideBySide, 71),
+        [
+            "                                   │ +     cost = count * price",
+            "−     print(count, item, price)    │ +     print(count, item, cost)",
+            "−     total = total + price        │ +     total = total + cost",
+        ]
+    );
+}
+
 proptest! {
     #[test]
     fn lines_are_counted_as_they_are_drawn(

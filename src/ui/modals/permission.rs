@@ -11,15 +11,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::place_in_queue;
 use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
+use super::{other_layout, place_in_queue};
 use crate::app::user::inspect_url;
 use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
 use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, Fate};
-use crate::ui::scene::{Scene, counted};
+use crate::ui::scene::{Scene, counted, line_width};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
@@ -109,7 +109,9 @@ pub(super) fn draw(
         scene.hint(Context::Permission, Action::Accept, "answers"),
         scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
         scene.hint(Context::Permission, Action::FullScreen, full),
-        scene.hint(Context::Permission, Action::ToggleDiffLayout, "side by side").filter(|_| has_diff),
+        scene
+            .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))
+            .filter(|_| has_diff),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
@@ -125,12 +127,12 @@ fn draw_with_body<'s>(
     buf: &mut Buffer,
 ) {
     let kept = Rc::clone(&view.asked.body);
-    let rows = kept.borrow().len();
+    let (rows, first) = (kept.borrow().len(), kept.borrow().first_change);
     let make = move |range: Range<usize>| {
         let lines = kept.borrow_mut().lines(range, &scene.look);
         lines.into_iter().map(Row::from).collect()
     };
-    sheet.window = Some(Window { rows, marked: None, make: Box::new(make) });
+    sheet.window = Some(Window { rows, marked: None, first, make: Box::new(make) });
     sheet.draw(scene, place, view, buf);
 }
 

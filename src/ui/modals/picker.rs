@@ -52,7 +52,7 @@ pub(super) fn draw(
             let places = places.get(range).unwrap_or_default();
             places.iter().map(|place| row(scene, picker, *place, labels, cols)).collect()
         };
-        sheet.window = Some(Window { rows, marked, make: Box::new(make) });
+        sheet.window = Some(Window { rows, marked, first: None, make: Box::new(make) });
     }
     let most = usize::from(area.height) * 3 / 5;
     sheet.body_rows = (picker.rows.len() + group_rows(&picker.rows)).min(most).max(1);
@@ -157,13 +157,13 @@ fn line(scene: &Scene, row: &PickerRow, filter: &str, labels: usize, cols: u16) 
     let right_cols = text::width(&right) + usize::from(!right.is_empty()) * 2;
     let all = cols.saturating_sub(2 + right_cols);
     let label_room = if detail.is_empty() { all } else { labels.min(all) };
-    let label = text::truncate(&text::one_line(&row.label), label_room);
+    let label = shorten(&text::one_line(&row.label), label_room);
     let mut used = 2 + text::width(&label);
     line.spans.extend(marked(scene, &label, filter));
     let pad = labels.saturating_sub(text::width(&label)) + 2;
     let room = cols.saturating_sub(used + pad + right_cols);
     if !detail.is_empty() && room > 4 {
-        let detail = text::truncate(&detail, room);
+        let detail = shorten(&detail, room);
         used += pad + text::width(&detail);
         line.push_span(scene.span(Role::TextDim, format!("{}{detail}", " ".repeat(pad))));
     }
@@ -172,6 +172,12 @@ fn line(scene: &Scene, row: &PickerRow, filter: &str, labels: usize, cols: u16) 
         line.push_span(scene.span(Role::TextDim, format!("{}{right}", " ".repeat(gap))));
     }
     line
+}
+
+/// Shortened to so many columns: of a path its end stays, which tells it from its neighbours.
+fn shorten(text: &str, cols: usize) -> String {
+    let is_path = text.contains('/') && !text.contains([' ', ':']);
+    if is_path { text::truncate_path(text, cols) } else { text::truncate(text, cols) }
 }
 
 /// The label with the letters that the filter found.

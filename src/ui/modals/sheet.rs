@@ -51,6 +51,8 @@ pub(super) struct Window<'a> {
     pub rows: usize,
     /// The marked one.
     pub marked: Option<usize>,
+    /// The row to begin with, if it cannot be seen from the first one.
+    pub first: Option<usize>,
     /// Makes some of them.
     pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
 }
@@ -168,6 +170,12 @@ impl Sheet<'_> {
         }
         if wanted_body > 0 {
             let top = y;
+            if let Some(first) = self.window.as_ref().and_then(|window| window.first)
+                && !std::mem::replace(&mut view.dialog.is_placed, true)
+                && first + 1 >= body_rows
+            {
+                view.dialog.scroll = first.saturating_sub(1);
+            }
             let marked = match &self.window {
                 Some(window) => window.marked,
                 None => self.body.iter().position(|row| row.is_selected || row.cursor.is_some()),

@@ -227,13 +227,13 @@ fn what_is_shown_is_switched_from_anywhere() {
     rig.ask_permission(1, &[]);
     rig.act(Action::ToggleThoughts);
     assert!(rig.state.shows_thoughts);
-    let layouts: Vec<_> = (0..3)
+    let layouts: Vec<_> = (0..2)
         .map(|_| {
             rig.act(Action::ToggleDiffLayout);
             rig.state.diff_layout
         })
         .collect();
-    assert_eq!(layouts, [DiffLayout::SideBySide, DiffLayout::Unified, DiffLayout::Auto]);
+    assert_eq!(layouts, [DiffLayout::Turned, DiffLayout::Auto]);
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
     rig.act(Action::TogglePlan);
     assert!(rig.session().is_plan_folded());

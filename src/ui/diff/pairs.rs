@@ -1,0 +1,122 @@
+//! Which removed lines became which added ones.
+//!
+//! Duty: pairs lines of a changed place that say much the same, in order, so that words can be marked in them and they
+//! stand beside each other. Not its duty: what changed within a pair (`diff::draw`).
+
+use std::collections::HashMap;
+
+/// Places of more pairs than this are paired line by line: looking at all would take too long.
+const PAIRS_MAX: usize = 1600;
+/// Of longer lines only the beginning is compared.
+const LINE_MAX_BYTES: usize = 300;
+/// Lines that share less than this, of 100, are no pair.
+const ALIKE_PERCENT: u32 = 40;
+
+/// Pairs of indexes into both lists, rising in both.
+pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    if old.len() * new.len() > PAIRS_MAX {
+        return (0..old.len().min(new.len())).map(|at| (at, at)).collect();
+    }
+    if let ([_], [_]) = (old, new) {
+        return vec![(0, 0)];
+    }
+    let (old_words, new_words): (Vec<_>, Vec<_>) =
+        (old.iter().map(|line| words(line)).collect(), new.iter().map(|line| words(line)).collect());
+    // The most that pairs of the lines from here on can share, for each place in both.
+    let width = new.len() + 1;
+    let mut best = vec![0_u32; (old.len() + 1) * width];
+    let mut shared = vec![0_u32; old.len() * new.len()];
+    let at = |table: &[u32], place: usize| table.get(place).copied().unwrap_or(0);
+    for (i, a) in old_words.iter().enumerate().rev() {
+        for (j, b) in new_words.iter().enumerate().rev() {
+            let share = share(a, b);
+            let pair = if share < ALIKE_PERCENT { 0 } else { share + at(&best, (i + 1) * width + j + 1) };
+            if let Some(known) = shared.get_mut(i * new.len() + j) {
+                *known = share;
+            }
+            let most = pair.max(at(&best, (i + 1) * width + j)).max(at(&best, i * width + j + 1));
+            if let Some(place) = best.get_mut(i * width + j) {
+                *place = most;
+            }
+        }
+    }
+    let mut out = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < old.len() && j < new.len() {
+        let share = at(&shared, i * new.len() + j);
+        let most = at(&best, i * width + j);
+        if share >= ALIKE_PERCENT && most == share + at(&best, (i + 1) * width + j + 1) {
+            out.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if most == at(&best, (i + 1) * width + j) {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    out
+}
+
+/// The words and signs of a line, each with how often it stands there, and how many letters there are in all.
+struct Words<'t> {
+    counts: HashMap<&'t str, u32>,
+    bytes: u32,
+}
+
+fn words(line: &str) -> Words<'_> {
+    let end = (0..=LINE_MAX_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    let mut counts: HashMap<&str, u32> = HashMap::new();
+    let mut bytes = 0;
+    let mut rest = line.get(..end).unwrap_or_default().trim();
+    while let Some(first) = rest.chars().next() {
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let len = if is_word(first) {
+            rest.find(|letter| !is_word(letter)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (word, behind) = rest.split_at(len);
+        if !first.is_whitespace() {
+            *counts.entry(word).or_default() += 1;
+            bytes += u32::try_from(len).unwrap_or(0);
+        }
+        rest = behind;
+    }
+    Words { counts, bytes }
+}
+
+/// How much two lines share, of 100 letters.
+fn share(a: &Words<'_>, b: &Words<'_>) -> u32 {
+    let both = a.counts.iter().map(|(word, count)| {
+        let count = b.counts.get(word).map_or(0, |other| *count.min(other));
+        count * u32::try_from(word.len()).unwrap_or(0)
+    });
+    (200 * both.sum::<u32>()).checked_div(a.bytes + b.bytes).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_say_the_same_are_paired_past_those_that_do_not() {
+        let old = ["    print(count, item, price)", "    total = total + price"];
+        let new = ["    cost = count * price", "    print(count, item, cost)", "    total = total + cost"];
+        assert_eq!(alike(&old, &new), [(0, 1), (1, 2)]);
+        assert_eq!(alike(&["a b c", "x y z"], &["1 2 3"]), []);
+        assert_eq!(alike(&["only"], &["one"]), [(0, 0)], "one for one is always seen as a change");
+        assert_eq!(alike(&["", ""], &["", "x"]), []);
+    }
+
+    #[test]
+    fn pairs_never_cross_and_long_places_cost_little() {
+        let lines: Vec<String> = (0..30).map(|at| format!("let value_{} = {at};", at * 7 % 30)).collect();
+        let (old, mut new): (Vec<&str>, Vec<&str>) =
+            (lines.iter().map(String::as_str).collect(), lines.iter().map(String::as_str).collect());
+        new.reverse();
+        let pairs = alike(&old, &new);
+        assert!(!pairs.is_empty() && pairs.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{pairs:?}");
+        let many = vec!["same"; 5000];
+        assert_eq!(alike(&many, &many).len(), 5000);
+    }
+}
