@@ -185,7 +185,7 @@ impl Rig {
 
     fn step(&mut self, deadline: Instant) {
         enum Woken {
-            Agent(parlor::model::ConnId, Option<Vec<parlor::model::AgentEvent>>),
+            Agent(parlor::model::ConnId, Option<parlor::model::Batch>),
             Service(ServiceEvent),
             Time,
         }

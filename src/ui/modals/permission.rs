@@ -19,7 +19,7 @@ use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
 use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, Fate};
-use crate::ui::scene::{Scene, counted, line_width};
+use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
