@@ -82,16 +82,18 @@ impl Codec {
     /// of a system with a protocol of its own (which comes first where the agent is known to be that system).
     /// `None`: there is no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
+        let offer = hello::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
-            Some(attempt) => hello::encode(attempt, self.offered, &self.quirks),
-            None => Some(v2::initialize(self.offered)),
+            Some(attempt) => hello::encode(attempt, offer, &self.quirks),
+            None => Some(v2::initialize(offer)),
         }
     }
 
     /// Reads the answer to `initialize`.
     ///
     /// # Errors
-    /// [`CallError::Malformed`] if it is no object, or names a version that parlor does not speak.
+    /// [`CallError::Malformed`] if it is no object, [`CallError::OtherVersion`] if it names a version that parlor
+    /// does not speak, or was not told to speak.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let newest = self.wire.protocol.max(1);
         let mut info = match v2::decode_initialize(result).filter(|_| newest == 2) {
@@ -246,7 +248,7 @@ impl Codec {
         } else {
             if let Call::Prompt(session, _) = call {
                 self.memory.turn_session = Some(session.clone());
-                self.memory.seam = None;
+                self.memory.seams.break_off();
             }
             calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)?
         };

@@ -30,6 +30,11 @@ pub use queue::Outgoing;
 /// How many reads wait for the peer; each holds what one read gave, at most 256 KiB or one long frame.
 const INCOMING_READS: usize = 2;
 
+/// What stands as `data` in an error that the line makes for a request whose answer it lost.
+pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
+/// The same for a request that it did not even send, because the other side takes none of that size.
+pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
+
 /// A way to an agent.
 pub trait Transport: Send + 'static {
     /// Starts it on the current runtime. An error means that nothing runs.

@@ -266,11 +266,21 @@ pub(super) fn on_initialize_failed(
     if !is_starting || *error == CallError::Lost {
         return;
     }
+    let is_first_version = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol < 2);
     retire(state, conn, false, now, fx);
     for key in call::sessions_of(state, conn, false) {
         // An agent's own words say what is wrong. One that does not know the first call may be none.
         let advice = match error {
+            CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && is_first_version => {
+                format!(
+                    "\nThe agent may know only version 2 of the protocol, a draft. {}",
+                    words::SPEAK_DRAFT
+                )
+            }
             CallError::Agent(error) if error.code != RpcError::METHOD_NOT_FOUND => String::new(),
+            CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
+                String::new()
+            }
             _ => format!("\n{}", words::NOT_AN_AGENT),
         };
         let detail = format!("{}{advice}", words::error_text(error));

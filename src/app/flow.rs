@@ -18,7 +18,7 @@ pub use super::kept::{go_on_in, list_kept, load_earlier, open_kept, start_readin
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};
-pub use super::turn::{cancel_turn, send_again, submit};
+pub use super::turn::{cancel_turn, send_again, send_held, submit};
 
 /// An answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]

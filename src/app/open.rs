@@ -313,9 +313,11 @@ pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Ins
         );
         handover::offer(state, key, now);
     }
+    let unsent = state.sessions.get_mut(&key).and_then(|session| session.ledger.unsent.take());
     forget_agent(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.has_forgotten = has_talked;
+        session.ledger.unsent = unsent;
     }
     create(state, key, now, fx);
 }

@@ -196,7 +196,7 @@ fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
             let took = Duration::from_millis(took_ms);
             (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
         }
-        TurnOutcome::Failed { error } => Some(TurnEnd::Failed { error }),
+        TurnOutcome::Failed { error, fault } => Some(TurnEnd::Failed { error, fault }),
         TurnOutcome::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
         TurnOutcome::Cut => {
             messages::close(session, now);

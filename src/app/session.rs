@@ -254,8 +254,13 @@ pub struct Ledger {
     pub conns: VecDeque<ConnId>,
     /// Since when the agent wants a sign-in.
     pub sign_in_since: Option<Instant>,
-    /// A prompt that the agent refused for want of a sign-in; sent again without a new item.
+    /// A prompt that came to nothing and goes off, without a new item, once the session is open: after a sign-in,
+    /// or because the agent had lost the session.
     pub unsent: Option<String>,
+    /// Whether the failed prompt only waits for the user's word on what the agent is to be told before it.
+    pub is_held: bool,
+    /// Whether the running turn's prompt was sent before to a session that was gone.
+    pub is_second_try: bool,
     /// What is to be kept on disk.
     pub keeping: Keeping,
     /// It is only read: no agent, nothing to be kept.

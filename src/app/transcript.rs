@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::repeats;
 use crate::model::{
-    ContentBlock, DiffChange, DiffPlace, ExitInfo, FileDiff, Gap, ItemId, LocatedDiff, Location, MessageId,
-    Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent, ToolInput,
-    ToolKind, ToolStatus, TurnUsage,
+    ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId, LocatedDiff, Location,
+    MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent,
+    ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
 
 /// All items of a session.
@@ -263,10 +263,12 @@ pub enum TurnEnd {
         /// How long the turn was.
         took: Duration,
     },
-    /// By an error of the agent.
+    /// By an error.
     Failed {
-        /// What the agent said.
+        /// What the agent said, or what happened to it.
         error: String,
+        /// Which part failed.
+        fault: FaultKind,
     },
     /// By the end of the agent.
     AgentDied {

@@ -8,8 +8,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason, ToolStatus,
-    TurnOutcome, TurnUsage,
+    Call, CallError, ConnId, FaultKind, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
+    ToolStatus, TurnOutcome, TurnUsage,
 };
 
 use super::{
@@ -33,8 +33,8 @@ pub(super) const NOT_RUNNING: &str = "The agent is not running. The prompt is se
 pub(super) enum Ending {
     /// The agent answered the prompt.
     Replied(StopReason, Option<TurnUsage>),
-    /// The agent answered with an error; the text says which.
-    Failed(String),
+    /// An error came in place of an end; the text says which.
+    Failed(FaultKind, String),
     /// The agent ended.
     AgentDied {
         /// In one sentence.
@@ -122,6 +122,14 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     }
 }
 
+/// Sends the prompt that only waited for what the agent is to be told before it.
+pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_held = |session: &mut Session| std::mem::take(&mut session.ledger.is_held);
+    if state.sessions.get_mut(&key).is_some_and(is_held) {
+        send_again(state, key, now, fx);
+    }
+}
+
 /// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
 /// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
 pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -130,6 +138,12 @@ pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
     };
     let may_send = std::mem::take(&mut session.ledger.sends_when_ready);
     if let Some(text) = session.ledger.unsent.take() {
+        if session.ledger.has_forgotten && session.ledger.handover.is_none() {
+            // An agent that has forgotten all is not told "go on" before the user has said how.
+            session.failed_prompt = Some(text);
+            session.ledger.is_held = true;
+            return;
+        }
         begin(state, key, text, false, now, fx);
     } else if may_send {
         send_next(state, key, now, fx);
@@ -207,6 +221,7 @@ fn begin(
     }
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;
+    session.ledger.is_held = false;
     session.has_background_news = false;
     session.ledger.echo = Some((echo, 0));
     if let Some(handover) = &mut session.ledger.handover {
@@ -313,40 +328,61 @@ pub(super) fn on_reply(
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
             let words = "The agent's answer is not the end of a turn. The log shows it as it came.";
-            end(state, key, Ending::Failed(words.to_owned()), now, fx);
+            end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
         }
         Err(error) if words::is_auth_error(&error, info) => {
             on_auth_needed(state, conn, key, text, &words::error_text(&error), now, fx);
         }
         Err(error) if words::is_session_gone(&error) => {
-            let words =
-                format!("The agent does not know this session any more: {}", words::error_text(&error));
-            end(state, key, Ending::Failed(words), now, fx);
-            if state.sessions.get(&key).is_some_and(|session| session.ledger.doubt.is_some()) {
-                // It was opened again a moment ago, and is not there after all: the prompt goes to a new one.
-                open::begin_anew(state, key, "It could not take the session up again.", now, fx);
-                if let Some(session) = state.sessions.get_mut(&key) {
-                    session.ledger.unsent = Some(text);
-                }
-                return;
-            }
-            give_back(state, key, text, fx);
-            if let Some(session) = state.sessions.get_mut(&key) {
-                session.ledger.is_reopening = true;
-            }
-            open::open(state, key, now, fx);
+            on_session_gone(state, key, text, &words::error_text(&error), now, fx);
         }
         Err(error) => {
-            let was_sent = !matches!(error, CallError::NotSent { .. });
-            if let Some(session) = state.sessions.get_mut(&key).filter(|_| words::may_pass(&error)) {
+            let fault = words::fault_of(&error);
+            if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.may_pass()) {
                 session.failed_prompt = Some(text.clone());
             }
-            end(state, key, Ending::Failed(words::error_text(&error)), now, fx);
-            if !was_sent {
+            end(state, key, Ending::Failed(fault, words::error_text(&error)), now, fx);
+            if fault == FaultKind::Unsent {
                 give_back(state, key, text, fx);
             }
         }
     }
+}
+
+/// The agent has lost the session: it is opened again, or a new one in its place, and the prompt sent once more.
+fn on_session_gone(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    words: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    // An agent that loses each session would be asked for ever.
+    let is_second = std::mem::replace(&mut session.ledger.is_second_try, true);
+    // It was opened again a moment ago, and is not there after all.
+    let is_doubtful = session.ledger.doubt.is_some();
+    if is_second {
+        let words = format!("The agent does not know this session any more: {words}");
+        end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
+        give_back(state, key, text, fx);
+    } else {
+        end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.ledger.unsent = Some(text);
+        }
+    }
+    if is_doubtful {
+        open::begin_anew(state, key, "It could not take the session up again.", now, fx);
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.is_reopening = true;
+    }
+    open::open(state, key, now, fx);
 }
 
 /// The prompt waits for the sign-in and is then sent again, without a second item.
@@ -359,7 +395,7 @@ fn on_auth_needed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    end(state, key, Ending::Failed(words.to_owned()), now, fx);
+    end(state, key, Ending::Failed(FaultKind::Agent, words.to_owned()), now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.unsent = Some(text);
     }
@@ -408,14 +444,14 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         told.is_sent = false;
     }
     let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
-    let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(_));
+    let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
         Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
         Ending::Abandoned => stopped(StopReason::Cancelled, None),
         Ending::Replied(_, usage) if was_cancelled => stopped(StopReason::Cancelled, usage),
-        Ending::Failed(_) if was_cancelled => stopped(StopReason::Cancelled, None),
-        Ending::Failed(error) => Some(TurnEnd::Failed { error }),
+        Ending::Failed(..) if was_cancelled => stopped(StopReason::Cancelled, None),
+        Ending::Failed(fault, error) => Some(TurnEnd::Failed { error, fault }),
         Ending::Replied(reason, usage) => {
             session.turn_usage = usage.or(session.turn_usage);
             if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
@@ -423,12 +459,13 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     };
     if item.is_none() {
         session.ledger.doubt = None;
+        session.ledger.is_second_try = false;
     }
     let is_good = item.is_none();
     let unseen = match &item {
         Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
         None | Some(TurnEnd::Stopped { .. }) => Some(UnseenKind::Finished),
-        Some(TurnEnd::Failed { error }) => Some(UnseenKind::Failed(error.clone())),
+        Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
     keep::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
@@ -511,7 +548,7 @@ fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> T
     match end.cloned() {
         None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms },
         Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms },
-        Some(TurnEnd::Failed { error }) => TurnOutcome::Failed { error },
+        Some(TurnEnd::Failed { error, fault }) => TurnOutcome::Failed { error, fault },
         Some(TurnEnd::AgentDied { cause, stderr_tail }) => TurnOutcome::AgentDied { cause, stderr_tail },
     }
 }

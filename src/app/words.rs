@@ -4,7 +4,7 @@
 //! have different words. Not its duty: where the sentences are shown.
 //! Agents use error codes loosely, so no class hangs on a code alone.
 
-use crate::model::{AgentInfo, CallError, CloseReason, ExitInfo, RpcError};
+use crate::model::{AgentInfo, CallError, CloseReason, ExitInfo, FaultKind, RpcError};
 
 /// What a failed call means, with what to do next.
 pub fn error_text(error: &CallError) -> String {
@@ -13,11 +13,36 @@ pub fn error_text(error: &CallError) -> String {
         CallError::Malformed { error } => {
             format!("The agent's answer could not be read: {error}. The log shows it as it came.")
         }
-        CallError::NotSent { error } => error.clone(),
+        CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
+        CallError::OtherVersion { theirs } if is_draft(theirs) => {
+            format!("The agent speaks only version {theirs} of the protocol, a draft. {SPEAK_DRAFT}")
+        }
+        CallError::OtherVersion { theirs } => format!(
+            "The agent speaks version {theirs} of the protocol, which parlor does not know. Use another version \
+             of the agent, or a newer parlor."
+        ),
         CallError::TimedOut(seconds) => {
             format!("The agent did not answer within {seconds} s. Wait and try again, or restart it.")
         }
         CallError::Lost => "The connection ended before the answer. Restart the agent.".to_owned(),
+    }
+}
+
+/// How an agent is spoken to that knows nothing but the draft.
+pub const SPEAK_DRAFT: &str = "To speak it, write `protocol = 2` in its section of the configuration.";
+
+fn is_draft(version: &str) -> bool {
+    version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
+}
+
+/// Which part failed.
+pub fn fault_of(error: &CallError) -> FaultKind {
+    match error {
+        CallError::Agent(error) if may_pass(error) => FaultKind::Busy,
+        CallError::Agent(_) => FaultKind::Agent,
+        CallError::Malformed { .. } | CallError::OtherVersion { .. } => FaultKind::Protocol,
+        CallError::NotSent { .. } => FaultKind::Unsent,
+        CallError::TimedOut(_) | CallError::Lost | CallError::Undelivered { .. } => FaultKind::Line,
     }
 }
 
@@ -32,7 +57,7 @@ pub fn agent_error_text(error: &RpcError) -> String {
 }
 
 /// Whether the same call may succeed a little later: the service behind the agent is busy or was not reached.
-pub fn may_pass(error: &CallError) -> bool {
+fn may_pass(error: &RpcError) -> bool {
     const WORDS: [&str; 30] = [
         "rate limit",
         "rate_limit",
@@ -65,18 +90,12 @@ pub fn may_pass(error: &CallError) -> bool {
         "internal server error",
         "stream error",
     ];
-    match error {
-        CallError::Agent(error) => {
-            let data = error.data.as_ref().map(|data| data.0.to_lowercase()).unwrap_or_default();
-            let text = format!("{} {data}", error.message.to_lowercase());
-            let has_status = text
-                .split(|letter: char| !letter.is_ascii_alphanumeric())
-                .any(|word| matches!(word, "429" | "500" | "502" | "503" | "504" | "529"));
-            has_status || WORDS.iter().any(|word| text.contains(word))
-        }
-        CallError::TimedOut(_) | CallError::Lost => true,
-        CallError::Malformed { .. } | CallError::NotSent { .. } => false,
-    }
+    let data = error.data.as_ref().map(|data| data.0.to_lowercase()).unwrap_or_default();
+    let text = format!("{} {data}", error.message.to_lowercase());
+    let has_status = text
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .any(|word| matches!(word, "429" | "500" | "502" | "503" | "504" | "529"));
+    has_status || WORDS.iter().any(|word| text.contains(word))
 }
 
 /// Whether the agent wants a sign-in first. `-32000` is also used for unknown sessions and for too many of

@@ -291,6 +291,8 @@ impl RpcError {
     pub const CANCELLED: i64 = -32800;
     /// `-32000`.
     pub const AUTH_REQUIRED: i64 = -32000;
+    /// `-32022`, of version 2.
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
 
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {

@@ -245,4 +245,14 @@ pub enum CallError {
     TimedOut(u64),
     /// The connection ended first.
     Lost,
+    /// The agent speaks another version of the protocol than parlor was told to speak.
+    OtherVersion {
+        /// Its version.
+        theirs: String,
+    },
+    /// The line failed under this one call; the connection stays.
+    Undelivered {
+        /// What happened, with what to do next.
+        error: String,
+    },
 }

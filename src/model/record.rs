@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExitInfo, SessionId, SessionKey, SessionPlace, SessionUpdate, Severity, StopReason, TerminalId,
-    ToolCallId,
+    ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Severity, StopReason,
+    TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -99,6 +99,9 @@ pub enum TurnOutcome {
     Failed {
         /// What it said.
         error: String,
+        /// Which part failed.
+        #[serde(default, skip_serializing_if = "FaultKind::is_default")]
+        fault: FaultKind,
     },
     /// By the end of the agent.
     AgentDied {

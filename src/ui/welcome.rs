@@ -111,7 +111,10 @@ pub(super) fn error_words(error: &CallError) -> String {
         CallError::Malformed { error } => {
             format!("Its answer was not understood: {}.", text::one_line(error))
         }
-        CallError::NotSent { error } => error.clone(),
+        CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
+        CallError::OtherVersion { theirs } => {
+            format!("It speaks version {} of the protocol.", text::one_line(theirs))
+        }
         CallError::TimedOut(seconds) => format!("It did not answer within {seconds} s."),
         CallError::Lost => "The connection ended before it answered.".to_owned(),
     }

@@ -163,6 +163,16 @@ impl Rig {
         });
     }
 
+    /// The same; an agent that has forgotten the conversation is told nothing of it.
+    pub fn wait_text_past_questions(&mut self, text: &str) {
+        let is_there = |state: &State| digest(&state.sessions[&state.active]).contains(text);
+        self.wait(&format!("{text:?} or a question"), |state| is_there(state) || !state.modals.is_empty());
+        if !is_there(&self.state) {
+            self.act(Action::Choose(2));
+        }
+        self.wait_text(text);
+    }
+
     /// Sends a prompt and waits for the end of its turn.
     pub fn ask(&mut self, text: &str) {
         self.prompt(text);
@@ -265,7 +275,7 @@ pub fn digest(session: &Session) -> String {
                 }
             }
             ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => lines.push(format!("stopped: {reason:?}")),
-            ItemBody::TurnEnd(TurnEnd::Failed { error }) => lines.push(format!("failed: {error}")),
+            ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => lines.push(format!("failed: {error}")),
             ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
                 lines.push(format!("died: {cause} {stderr_tail:?}"));
             }

@@ -26,13 +26,13 @@ const SESSION_MARKERS: &[&str] =
     &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
 
 /// Method and params of a form of `initialize`; see [`super::Codec::initialize`].
-pub(super) fn encode(attempt: u8, offered: Callbacks, quirks: &Quirks) -> Option<(&'static str, String)> {
+pub(super) fn encode(attempt: u8, offer: Offer, quirks: &Quirks) -> Option<(&'static str, String)> {
     // What the agent is known to speak comes first, and the other forms after it.
     let order = if quirks.has(Quirk::OwnMethods) { [2, 0, 1] } else { [0, 1, 2] };
     let capabilities = match order.get(usize::from(attempt))? {
-        0 => with_unstable(stable(offered)),
+        0 => with_unstable(offer),
         _ if quirks.is_strict() => return None,
-        1 => stable(offered),
+        1 => stable(offer),
         _ => return Some(oxide::initialize()),
     };
     let name = if quirks.has(Quirk::WantsName) { "banjo-parlor" } else { "parlor" };
@@ -43,12 +43,22 @@ pub(super) fn encode(attempt: u8, offered: Callbacks, quirks: &Quirks) -> Option
     Some((schema::AGENT_METHOD_NAMES.initialize, to_json(&request)))
 }
 
-pub(super) fn stable(offered: Callbacks) -> schema::ClientCapabilities {
+/// What parlor offers to one agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    /// Files and terminals.
+    pub callbacks: Callbacks,
+    /// Whether the user can sign in by a command of the agent's own: parlor must know its command for that.
+    /// Source: ACP v1 authentication, terminal auth.
+    pub runs_sign_in: bool,
+}
+
+fn stable(offer: Offer) -> schema::ClientCapabilities {
     schema::ClientCapabilities::new()
         .fs(schema::FileSystemCapabilities::new()
-            .read_text_file(offered.fs_read)
-            .write_text_file(offered.fs_write))
-        .terminal(offered.terminal)
+            .read_text_file(offer.callbacks.fs_read)
+            .write_text_file(offer.callbacks.fs_write))
+        .terminal(offer.callbacks.terminal)
         .session(
             schema::ClientSessionCapabilities::new()
                 .config_options(
@@ -58,7 +68,7 @@ pub(super) fn stable(offered: Callbacks) -> schema::ClientCapabilities {
                 .notices(schema::NoticeCapabilities::new())
                 .compaction(schema::CompactionCapabilities::new()),
         )
-        .auth(schema::AuthCapabilities::new().terminal(true))
+        .auth(schema::AuthCapabilities::new().terminal(offer.runs_sign_in))
         .elicitation(
             schema::ElicitationCapabilities::new()
                 .form(schema::ElicitationFormCapabilities::new())
@@ -68,12 +78,15 @@ pub(super) fn stable(offered: Callbacks) -> schema::ClientCapabilities {
 
 /// Plans by id, subagents, and what agents of today look for in `_meta`: `terminal_output` makes claude
 /// tell its commands' output live, `terminal-auth` makes older agents tell how to sign in.
-pub(super) fn with_unstable(stable: schema::ClientCapabilities) -> schema::ClientCapabilities {
-    let meta = Object::from_iter([
-        ("terminal_output".to_owned(), Value::Bool(true)),
-        ("terminal-auth".to_owned(), Value::Bool(true)),
-    ]);
-    stable.plan(schema::PlanCapabilities::new()).subagents(schema::SubagentCapabilities::new()).meta(meta)
+pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
+    let mut meta = Object::from_iter([("terminal_output".to_owned(), Value::Bool(true))]);
+    if offer.runs_sign_in {
+        meta.insert("terminal-auth".to_owned(), Value::Bool(true));
+    }
+    stable(offer)
+        .plan(schema::PlanCapabilities::new())
+        .subagents(schema::SubagentCapabilities::new())
+        .meta(meta)
 }
 
 /// Reads the answer.
@@ -145,12 +158,7 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
     };
     if number >= f64::from(VERSION) + 1.0 {
         // ACP v1 initialization: a client that does not speak the answered version SHOULD close.
-        return Err(CallError::Malformed {
-            error: format!(
-                "The agent speaks version {number} of the protocol, and parlor speaks version {VERSION}. \
-                 Use a version of the agent that speaks version {VERSION}."
-            ),
-        });
+        return Err(CallError::OtherVersion { theirs: number.to_string() });
     }
     Ok(VERSION)
 }

@@ -32,8 +32,8 @@ pub(super) struct Memory {
     pub(super) turn_session: Option<SessionId>,
     /// What was told of turns and not yet taken.
     pub(super) turn_news: Vec<TurnNews>,
-    /// Where the last text ended: its session, who spoke, its last letter.
-    pub(super) seam: Option<(SessionId, Role, char)>,
+    /// Where the last text ended.
+    pub(super) seams: super::seams::Seams,
     /// Steps of the plan that one dialect tells step by step.
     pub(super) steps: Option<(SessionId, Vec<PlanEntry>)>,
     /// The last message between sessions: its role, and whether some of its content was told.

@@ -97,7 +97,7 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
 
 /// An answer that cannot be read.
 pub(super) fn malformed(why: &str) -> CallError {
-    CallError::Malformed { error: format!("The agent's answer could not be read: {why}.") }
+    CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }
 
 fn new_session_id(result: &Object) -> Option<String> {

@@ -50,7 +50,7 @@ pub(super) fn decode(
     };
     let session = session_name(&params).map(|name| memory.session(&name));
     if kind == AskKind::Permission {
-        memory.seam = None;
+        memory.seams.break_off();
         let (ask, is_flat) = decode_permission(session, params, memory, quirks, out);
         return Ok((Ask::Permission(ask), AskForm { kind, is_flat }));
     }

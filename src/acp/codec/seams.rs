@@ -7,26 +7,44 @@
 
 use crate::model::{Role, SessionId};
 
-/// What stood last: whose session, who spoke, the last letter.
-pub(super) type Seam = Option<(SessionId, Role, char)>;
+/// The agent collects at least 64 characters before it trims and sends them, unless something else comes
+/// between: behind a chunk that is much shorter there is no seam of its making.
+/// Source: the code of `elephant.ai`.
+const LEAST_CHARS: usize = 48;
 
-/// Mends the seam in front of `text` and remembers the one behind it.
-pub(super) fn mend(seam: &mut Seam, session: &SessionId, role: Role, text: &mut String) {
-    if let Some((last_session, last_role, last)) = seam
-        && last_session == session
-        && *last_role == role
-        && let Some(first) = text.chars().next()
-        && !first.is_whitespace()
-        && !last.is_whitespace()
-    {
+/// What is known of an agent's chunks.
+#[derive(Debug, Default)]
+pub(super) struct Seams {
+    /// The end of the chunk that came last, if the next one may have been cut from it.
+    behind: Option<(SessionId, Role, char)>,
+    /// A chunk came with white space at an end: this agent trims none.
+    keeps_space: bool,
+}
+
+impl Seams {
+    /// Something else came: what follows is no part of the same text.
+    pub(super) fn break_off(&mut self) {
+        self.behind = None;
+    }
+
+    /// Mends the seam in front of `text` and remembers the one behind it.
+    pub(super) fn mend(&mut self, session: &SessionId, role: Role, text: &mut String) {
+        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
+        self.keeps_space |= first.is_whitespace() || last.is_whitespace();
+        let behind = self.behind.take();
+        if self.keeps_space {
+            return;
+        }
+        let is_long = text.chars().nth(LEAST_CHARS - 1).is_some();
+        self.behind = is_long.then(|| (session.clone(), role, last));
+        let Some((_, _, before)) = behind.filter(|(of, who, _)| of == session && *who == role) else {
+            return;
+        };
         if begins_block(text) {
             text.insert(0, '\n');
-        } else if is_word_end(*last) && is_word(first) {
+        } else if is_word_end(before) && is_word(first) {
             text.insert(0, ' ');
         }
-    }
-    if let Some(last) = text.chars().next_back() {
-        *seam = Some((session.clone(), role, last));
     }
 }
 
@@ -55,39 +73,63 @@ fn begins_block(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Long enough to be cut behind.
+    const LONG: &str = "The tests pass now, and all of them were run twice, ";
+
     fn joined(chunks: &[&str]) -> String {
-        let mut seam = None;
+        let mut seams = Seams::default();
         let session = SessionId::from("s");
         chunks.iter().fold(String::new(), |all, chunk| {
             let mut text = (*chunk).to_owned();
-            mend(&mut seam, &session, Role::Agent, &mut text);
+            seams.mend(&session, Role::Agent, &mut text);
             all + &text
         })
     }
 
+    /// What stands at a seam behind a long chunk with this end.
+    fn seam(end: &str, next: &str) -> String {
+        let all = joined(&[&format!("{LONG}{end}"), next]);
+        all.strip_prefix(LONG).unwrap_or(&all).to_owned()
+    }
+
     #[test]
     fn a_space_between_words_and_a_line_before_a_block() {
-        assert_eq!(joined(&["one two", "three"]), "one two three");
-        assert_eq!(joined(&["The end.", "Next"]), "The end. Next");
-        assert_eq!(joined(&["a list:", "- one", "- two"]), "a list:\n- one\n- two");
-        assert_eq!(joined(&["text", "## Head", "```rust"]), "text\n## Head\n```rust");
-        assert_eq!(joined(&["row", "| a | b |"]), "row\n| a | b |");
-        assert_eq!(joined(&["first", "2. second"]), "first\n2. second");
+        assert_eq!(seam("one two", "three"), "one two three");
+        assert_eq!(seam("The end.", "Next"), "The end. Next");
+        assert_eq!(seam("a list:", "- one"), "a list:\n- one");
+        assert_eq!(seam("text", "## Head"), "text\n## Head");
+        assert_eq!(seam("text", "```rust"), "text\n```rust");
+        assert_eq!(seam("row", "| a | b |"), "row\n| a | b |");
+        assert_eq!(seam("first", "2. second"), "first\n2. second");
     }
 
     #[test]
     fn what_is_not_lost_is_not_doubled() {
-        assert_eq!(joined(&["one ", "two"]), "one two");
-        assert_eq!(joined(&["one", " two"]), "one two");
-        assert_eq!(joined(&["f(", "x)"]), "f(x)");
-        assert_eq!(joined(&["word", ", and"]), "word, and");
+        assert_eq!(seam("f(", "x)"), "f(x)");
+        assert_eq!(seam("word", ", and"), "word, and");
+    }
+
+    #[test]
+    fn an_agent_that_sends_word_by_word_trims_nothing() {
+        assert_eq!(joined(&["Hel", "lo", " you", "r", " own"]), "Hello your own");
+        assert_eq!(joined(&[LONG, "un", "done"]), format!("{LONG}undone"));
+        let end = format!("{LONG}un");
+        assert_eq!(joined(&[" ", &end, "done"]), format!(" {end}done"), "white space once is proof for good");
     }
 
     #[test]
     fn another_speaker_has_no_seam_with_the_one_before() {
-        let mut seam = Some((SessionId::from("s"), Role::Thought, 'x'));
+        let mut seams = Seams::default();
+        let (session, mut text) = (SessionId::from("s"), format!("{LONG}end"));
+        seams.mend(&session, Role::Thought, &mut text);
         let mut text = "word".to_owned();
-        mend(&mut seam, &SessionId::from("s"), Role::Agent, &mut text);
+        seams.mend(&session, Role::Agent, &mut text);
         assert_eq!(text, "word");
+        let mut text = format!("{LONG}end");
+        seams.mend(&session, Role::Agent, &mut text);
+        seams.break_off();
+        let mut text = "word".to_owned();
+        seams.mend(&session, Role::Agent, &mut text);
+        assert_eq!(text, "word", "a tool call came between");
     }
 }

@@ -282,6 +282,26 @@ fn what_is_switched_off_is_neither_offered_nor_served() {
 }
 
 #[test]
+fn acp_v1_a_sign_in_in_the_terminal_is_offered_only_to_agents_that_parlor_starts() {
+    for protocol in [1, 2] {
+        let mut spec = AgentSpec::default();
+        spec.wire.protocol = protocol;
+        let (_, params) = Codec::new(&spec).initialize(0).unwrap();
+        assert!(
+            params.contains(r#""terminal-auth":true"#) && params.contains(r#""auth":{"terminal":"#),
+            "{params}"
+        );
+        spec.remote = Some(crate::model::Remote::default());
+        let (_, params) = Codec::new(&spec).initialize(0).unwrap();
+        assert!(
+            !params.contains("terminal-auth") && !params.contains(r#""auth":{"terminal":{}}"#),
+            "{params}"
+        );
+        assert!(!params.contains(r#""auth":{"terminal":true}"#), "{params}");
+    }
+}
+
+#[test]
 fn a_flood_of_commands_is_read() {
     let skill = "word ".repeat(12_000);
     let commands: Vec<Value> = (0..10)

@@ -24,7 +24,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{content, errors, options, oxide, plans, replies, seams, strict, tools, v2};
+use super::{content, errors, options, oxide, plans, replies, strict, tools, v2};
 
 /// Reads one `session/update`.
 pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
@@ -335,7 +335,7 @@ impl Update<'_> {
             match block {
                 ContentBlock::Text(mut text) => {
                     if self.quirks.has(Quirk::TrimmedChunks) {
-                        seams::mend(&mut self.memory.seam, &self.session, role, &mut text);
+                        self.memory.seams.mend(&self.session, role, &mut text);
                     }
                     push_text(self.session.clone(), role, message.cloned(), Cow::Owned(text), self.out);
                 }
@@ -349,7 +349,7 @@ impl Update<'_> {
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
-        self.memory.seam = None;
+        self.memory.seams.break_off();
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }

@@ -30,20 +30,20 @@ use super::{auth, content, extras, hello, tools};
 pub(super) const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
 
 /// `initialize`, with what an agent needs that answers with version 1: it looks for other keys.
-pub(super) fn initialize(offered: Callbacks) -> (&'static str, String) {
-    let capabilities = schema::ClientCapabilities::new()
-        .auth(schema::ClientAuthCapabilities::new().terminal(schema::TerminalAuthCapabilities::new()))
-        .elicitation(
-            schema::ElicitationCapabilities::new()
-                .form(schema::ElicitationFormCapabilities::new())
-                .url(schema::ElicitationUrlCapabilities::new()),
-        );
+pub(super) fn initialize(offer: hello::Offer) -> (&'static str, String) {
+    let auth = schema::ClientAuthCapabilities::new()
+        .terminal(offer.runs_sign_in.then(schema::TerminalAuthCapabilities::new));
+    let capabilities = schema::ClientCapabilities::new().auth(auth).elicitation(
+        schema::ElicitationCapabilities::new()
+            .form(schema::ElicitationFormCapabilities::new())
+            .url(schema::ElicitationUrlCapabilities::new()),
+    );
     let info = schema::Implementation::new("parlor", env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
     let request =
         schema::InitializeRequest::new(ProtocolVersion::V2, info.clone()).capabilities(capabilities);
     let mut params = serde_json::to_value(&request).unwrap_or_default();
     if let Some(params) = params.as_object_mut() {
-        let old = serde_json::to_value(hello::with_unstable(hello::stable(offered))).unwrap_or_default();
+        let old = serde_json::to_value(hello::with_unstable(offer)).unwrap_or_default();
         params.insert("clientCapabilities".to_owned(), old);
         params.insert("clientInfo".to_owned(), serde_json::to_value(&info).unwrap_or_default());
     }

@@ -177,7 +177,7 @@ impl Peer {
             None => {}
         }
         for (pending, time) in self.calls.take_overdue(now) {
-            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), CallError::Agent);
+            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), words::failed_turn);
             match pending.asked {
                 Asked::Initialize { .. } => self.fail(error),
                 Asked::Call { tag, .. } => self.events.push(AgentEvent::Replied(tag, Err(error))),
@@ -391,8 +391,8 @@ impl Peer {
                 TurnNews::Ended(session, outcome) => {
                     let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
                     let ended = if is_early { None } else { self.calls.end_prompt(&session) };
-                    if let Some(Asked::Call { tag, .. }) = ended.map(|pending| pending.asked) {
-                        self.events.push(AgentEvent::Replied(tag, outcome));
+                    if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
+                        self.events.push(AgentEvent::Replied(tag, words::turn_end(failing, outcome)));
                     }
                 }
             }
@@ -421,8 +421,8 @@ impl Peer {
             return;
         }
         let reply: Result<Reply, CallError> = match outcome {
-            Ok(result) => self.codec.reply(&call, result, &mut self.events),
-            Err(error) => Err(CallError::Agent(self.codec.error(error))),
+            Ok(result) => words::turn_end(pending.failing, self.codec.reply(&call, result, &mut self.events)),
+            Err(error) => Err(words::call_error(self.codec.error(error))),
         };
         self.opened = match (&reply, call) {
             (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
@@ -457,7 +457,7 @@ impl Peer {
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
-                CallError::Agent(error)
+                words::call_error(error)
             }
         };
         self.fail(error);

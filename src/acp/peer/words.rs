@@ -3,7 +3,8 @@
 //! Duty: which errors are about the form of what was asked; the beginning of a text for an anomaly.
 //! Not its duty: what is done about either (`core`).
 
-use crate::model::RpcError;
+use crate::acp::transport::{UNDELIVERED, UNSENT};
+use crate::model::{CallError, Raw, Reply, RpcError, StopReason};
 
 /// Source: JSON-RPC 2.0, error codes.
 pub const PARSE_ERROR: i64 = -32700;
@@ -12,15 +13,38 @@ pub const INVALID_REQUEST: i64 = -32600;
 
 /// Whether another form of `initialize` may help.
 pub fn is_about_form(error: &RpcError) -> bool {
-    const UNSUPPORTED_VERSION: i64 = -32022;
     matches!(
         error.code,
-        UNSUPPORTED_VERSION
+        RpcError::UNSUPPORTED_VERSION
             | PARSE_ERROR
             | INVALID_REQUEST
             | RpcError::METHOD_NOT_FOUND
             | RpcError::INVALID_PARAMS
     ) || error.message.to_ascii_lowercase().contains("version")
+}
+
+/// Why a call brought nothing: what the agent says, unless the line says it in its place.
+pub fn call_error(error: RpcError) -> CallError {
+    match error.data.as_ref().map(|data| &*data.0) {
+        Some(UNDELIVERED) => CallError::Undelivered { error: error.message },
+        Some(UNSENT) => CallError::NotSent { error: error.message },
+        _ => CallError::Agent(error),
+    }
+}
+
+/// The end of a turn whose last news was an error: it failed, unless it tells another end than the usual one.
+pub fn turn_end(failing: Option<RpcError>, end: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    match (failing, end) {
+        (Some(error), Ok(Reply::TurnEnded { reason: StopReason::EndTurn, .. })) => Err(failed_turn(error)),
+        (_, end) => end,
+    }
+}
+
+/// The failure of a turn by an error that was told already.
+pub fn failed_turn(error: RpcError) -> CallError {
+    let told = error.data.unwrap_or_else(|| Raw(serde_json::Value::from(error.message).to_string().into()));
+    let message = "The turn ended with the error that stands above.".to_owned();
+    CallError::Agent(RpcError { code: error.code, message, data: Some(told) })
 }
 
 /// The beginning of a text, in one line.

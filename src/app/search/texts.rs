@@ -41,7 +41,7 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
             }
         }
         ItemBody::Tool(tool) => of_tool(tool, session, &mut out),
-        ItemBody::TurnEnd(TurnEnd::Failed { error }) => out.body(error),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => out.body(error),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             out.body(cause);
             for line in stderr_tail {

@@ -455,6 +455,23 @@ fn each_class_of_error_says_what_to_do() {
     assert!(words::error_text(&CallError::Malformed { error: "no id".into() }).contains("The log"));
     assert!(words::error_text(&CallError::TimedOut(60)).contains("60 s"));
     assert!(words::error_text(&CallError::Lost).contains("Restart"));
+    let busy = CallError::Agent(RpcError::new(-1, "overloaded"));
+    let (line, unsent) = ("no route".to_owned(), "too long".to_owned());
+    for (error, fault) in [
+        (CallError::Agent(RpcError::new(-1, "no credit")), FaultKind::Agent),
+        (busy, FaultKind::Busy),
+        (CallError::Malformed { error: "no id".into() }, FaultKind::Protocol),
+        (CallError::OtherVersion { theirs: "2".into() }, FaultKind::Protocol),
+        (CallError::Undelivered { error: line }, FaultKind::Line),
+        (CallError::TimedOut(60), FaultKind::Line),
+        (CallError::Lost, FaultKind::Line),
+        (CallError::NotSent { error: unsent }, FaultKind::Unsent),
+    ] {
+        assert_eq!(words::fault_of(&error), fault, "{error:?}");
+    }
+    for fault in FaultKind::ALL {
+        assert!(fault.next().ends_with('.') && !fault.heading().ends_with('.'), "{fault:?}");
+    }
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".into()) };
     assert_eq!(words::exit_text(&killed), "signal SIGKILL (out of memory?)");
 }
@@ -489,6 +506,28 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
     let mut desk = Desk::ready();
     desk.crash();
     assert_eq!(detail_of(&desk), "out of luck");
+}
+
+#[test]
+fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
+    let said = |error: CallError, protocol: u16| {
+        let wire = WireSpec { protocol, ..WireSpec::default() };
+        let mut desk = Desk::with_spec(AgentSpec { wire, ..AgentSpec::default() });
+        desk.agent(AgentEvent::InitializeFailed(error));
+        match desk.session().transcript.items().last().map(|item| item.body.clone()) {
+            Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
+            other => panic!("a notice is last, not {other:?}"),
+        }
+    };
+    let refused = RpcError::new(RpcError::UNSUPPORTED_VERSION, "unsupported protocol version");
+    for error in [CallError::OtherVersion { theirs: "2".into() }, CallError::Agent(refused.clone())] {
+        let text = said(error, 1);
+        assert!(text.ends_with("write `protocol = 2` in its section of the configuration."), "{text}");
+        assert!(text.contains("version 2"), "{text}");
+    }
+    assert_eq!(said(CallError::Agent(refused), 2), "unsupported protocol version");
+    let text = said(CallError::OtherVersion { theirs: "3".into() }, 2);
+    assert!(text.contains("version 3") && text.ends_with("a newer parlor."), "{text}");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn item_line(item: &Item) -> String {
             format!("tool {} {:?}{assumed} {:?}{decision}{hidden}", tool.id, tool.status, tool.title)
         }
         ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => format!("end {reason:?}"),
-        ItemBody::TurnEnd(TurnEnd::Failed { error }) => format!("end failed: {error}"),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => format!("end failed: {error}"),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             format!("end died: {cause} {stderr_tail:?}")
         }

@@ -312,11 +312,26 @@ fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
 }
 
 #[test]
-fn a_session_that_is_gone_is_opened_anew_and_the_prompt_comes_back() {
+fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
     let mut desk = Desk::running();
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
+    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
+    // Once is enough.
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
     desk.expect_sent("draft \"go\"\ncall resume s");
     assert_eq!(desk.session().draft, "go");
+    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
+    // A turn that came to its end was no second try.
+    desk.submit("more").end_turn(StopReason::EndTurn).submit("go on");
+    desk.fx.clear();
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
+    assert_eq!(desk.session().ledger.unsent.as_deref(), Some("go on"));
+}
+
+#[test]
+fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_prompt() {
+    let mut desk = Desk::running();
+    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
     desk.open("t");
@@ -324,10 +339,19 @@ fn a_session_that_is_gone_is_opened_anew_and_the_prompt_comes_back() {
         r#"
         ready · idle
         user* "go"
-        end failed: The agent does not know this session any more: Session not found
+        end failed: Session not found
         notice Warning: The agent has forgotten this conversation.
         "#,
     );
+    desk.fx.clear();
+    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"), "a closed question leaves it at hand");
+    assert!(matches!(desk.state.modals.last(), Some(Modal::Choice(_))));
+    desk.flow(|state, now, fx| {
+        user::on_action(state, Action::Choose(2), now + std::time::Duration::from_secs(1), fx);
+    });
+    desk.expect_sent("call prompt \"go\"");
+    assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
+    assert!(desk.state.modals.is_empty());
 }
 
 #[test]
@@ -380,7 +404,8 @@ fn what_would_fail_again_is_not_offered() {
     for message in
         ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
     {
-        assert!(words::may_pass(&CallError::Agent(RpcError::new(-32603, message))), "{message}");
+        let error = CallError::Agent(RpcError::new(-32603, message));
+        assert_eq!(words::fault_of(&error), FaultKind::Busy, "{message}");
     }
     let mut desk = Desk::running();
     desk.cancel().fail(-32603, "overloaded");

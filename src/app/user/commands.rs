@@ -190,6 +190,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ExportSession => sessions::export_shown(state, fx),
         Action::HandOver if state.active_session().is_some_and(|session| session.ledger.has_forgotten) => {
             flow::tell_agent(state, key, fx);
+            flow::send_held(state, key, now, fx);
         }
         Action::HandOver => picker::open_hand_over(state, fx),
         Action::LoadEarlier => flow::load_earlier(state, key, fx),

@@ -221,7 +221,7 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
             ItemBody::Subagent { title, description, .. } => {
                 text("the item", format!("{title}\n{}", description.as_deref().unwrap_or_default()))
             }
-            ItemBody::TurnEnd(crate::app::TurnEnd::Failed { error }) => text("the error", error.clone()),
+            ItemBody::TurnEnd(crate::app::TurnEnd::Failed { error, .. }) => text("the error", error.clone()),
             ItemBody::TurnEnd(crate::app::TurnEnd::AgentDied { cause, stderr_tail }) => {
                 text("the error", format!("{cause}\n{}", stderr_tail.join("\n")))
             }

@@ -185,7 +185,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
             ("prompt", text.unwrap_or("(no text)").to_owned())
         }
         ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.place.folder()).into_owned()),
-        ItemBody::TurnEnd(TurnEnd::Failed { error }) => ("end", error.clone()),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("The agent ended: {cause}")),
         ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
             ("end", "The turn was cut short".to_owned())

@@ -76,7 +76,9 @@ fn piece(session: &Session, item: &Item) -> Option<Piece> {
         }
         ItemBody::Tool(tool) => Some(Piece::Call(call(session, tool))),
         ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, stop_words(reason)),
-        ItemBody::TurnEnd(TurnEnd::Failed { error }) => notice(true, format!("The turn failed: {error}")),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
+            notice(true, format!("{}: {error}", fault.heading()))
+        }
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             notice(true, [std::slice::from_ref(cause), stderr_tail].concat().join("\n"))
         }

@@ -39,7 +39,10 @@ impl Place {
             Record::Prompt { text: prompt.to_owned(), is_again: false },
             Record::Update(SessionUpdate::Tool(Box::new(run))),
             Record::Update(says),
-            Record::TurnEnded(TurnOutcome::Failed { error: "no more tokens".to_owned() }),
+            Record::TurnEnded(TurnOutcome::Failed {
+                error: "no more tokens".to_owned(),
+                fault: crate::model::FaultKind::Agent,
+            }),
         ];
         let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
         recorder.keep(SessionKey(1), [Note::Head(Box::new(head))].into_iter().chain(events).collect());
@@ -100,7 +103,7 @@ fn a_session_is_shown_as_a_document() {
         "`/x.rs`\n\n```diff\n@@ -1 +1 @@\n-a\n+b\n```\n",
         "````\n1 failed ``` red\n````\n",
         "\nIt is **fixed**.",
-        "\n**The turn failed: no more tokens**\n",
+        "\n**The agent reported an error: no more tokens**\n",
     ] {
         assert!(shown.contains(part), "{part:?} is missing:\n{shown}");
     }

@@ -139,7 +139,7 @@ impl Docs {
             Record::TurnEnded(outcome) => {
                 self.message = None;
                 match outcome {
-                    TurnOutcome::Failed { error } => put(seq, row("error", true, error.clone())),
+                    TurnOutcome::Failed { error, .. } => put(seq, row("error", true, error.clone())),
                     TurnOutcome::AgentDied { cause, stderr_tail } => {
                         put(seq, row("error", true, format!("{cause}\n{}", stderr_tail.join("\n"))));
                     }

@@ -30,9 +30,10 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     };
     let below = cols.saturating_sub(2);
     match body {
-        ItemBody::TurnEnd(TurnEnd::Failed { error }) => {
+        ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             push(heads, 0);
             push(plain_lines(error, Role::Text, look, below), 2);
+            push(plain_lines(fault.next(), Role::TextDim, look, below), 2);
         }
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             push(marked(look.glyphs.cross, cause, Role::Error, look, cols), 0);
@@ -132,7 +133,7 @@ fn words(body: &ItemBody, look: &Look<'_>) -> Head {
             let (text, role) = stop_words(reason);
             of(glyphs.dot, role, &format!("{text} {} {}", glyphs.dot, duration(*took)))
         }
-        ItemBody::TurnEnd(TurnEnd::Failed { .. }) => of(glyphs.cross, Role::Error, "The turn failed"),
+        ItemBody::TurnEnd(TurnEnd::Failed { fault, .. }) => of(glyphs.cross, Role::Error, fault.heading()),
         ItemBody::Compaction { status, .. } => match status.as_str() {
             "in_progress" => Head {
                 mark_role: Role::Running,

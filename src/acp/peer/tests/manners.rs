@@ -73,6 +73,29 @@ async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
 }
 
 #[tokio::test]
+async fn a_turn_that_ends_with_an_error_has_failed_and_one_that_went_on_has_not() {
+    let (mut app, mut agent, _folder) = oxide().await;
+    let error = json!({"method": "error", "params": {"session_id": "s1", "message": "overloaded"}});
+    app.prompt(1);
+    agent.hear().await;
+    agent.say(error.clone()).await;
+    agent.say(event("done")).await;
+    assert!(matches!(app.next_regular().await, AgentEvent::Update(_, SessionUpdate::Notice { .. })));
+    let (tag, reply) = app.reply().await;
+    let Err(CallError::Agent(failed)) = reply else { panic!("{reply:?}") };
+    assert_eq!((tag, failed.message.as_str()), (1, "The turn ended with the error that stands above."));
+    assert!(failed.data.unwrap().0.contains("overloaded"));
+    app.prompt(2);
+    agent.hear().await;
+    agent.say(error).await;
+    agent.say(event("text_delta")).await;
+    agent.say(event("done")).await;
+    assert!(matches!(app.next_regular().await, AgentEvent::Update(_, SessionUpdate::Notice { .. })));
+    assert_eq!(app.chunks(1).await, "x");
+    assert_eq!(ended(app.reply().await.1), StopReason::EndTurn);
+}
+
+#[tokio::test]
 async fn a_cancel_names_the_prompt_and_nothing_is_cancelled_without_one() {
     let (app, mut agent, _folder) = oxide().await;
     app.send(AgentCommand::Cancel(session()));

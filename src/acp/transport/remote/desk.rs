@@ -20,7 +20,7 @@ use super::letter::{self, Letter};
 use super::trouble::{Trouble, host_of};
 use crate::acp::frame::{Piece, sort_whole};
 use crate::acp::tap::{Direction, Tap};
-use crate::acp::transport::{In, LinkEnd};
+use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 
 /// How patient a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -240,8 +240,17 @@ impl Desk {
 
     /// A message could not be delivered: whoever waits for its answer gets an error instead.
     pub async fn undelivered(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
+        self.fail(letter, UNDELIVERED, text).await
+    }
+
+    /// A message was not even sent, because the server cannot take it.
+    pub async fn unsent(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
+        self.fail(letter, UNSENT, text).await
+    }
+
+    async fn fail(&self, letter: &Letter, mark: &str, text: &str) -> Result<(), Unheard> {
         if let (Some(id), letter::Kind::Request) = (&letter.id, letter.kind) {
-            return self.inlet.message(&letter::failure(id, text)).await;
+            return self.inlet.message(&letter::failure(id, mark, text)).await;
         }
         let what = if letter.method.is_empty() { "An answer" } else { letter.method.as_str() };
         self.inlet.note(format!("{what} was not delivered. {text}")).await

@@ -89,7 +89,7 @@ impl Streamable {
                 host_of(self.url.as_str()),
                 MAX_BODY_BYTES >> 20
             );
-            return Ok(self.desk.undelivered(&letter, &text).await?);
+            return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let mut headers = self.headers.clone();
         if let Some(session) = self.session_of(&letter) {

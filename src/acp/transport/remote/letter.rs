@@ -115,14 +115,13 @@ pub fn agent_name(text: &str) -> Option<String> {
     info.get("name")?.as_str().map(str::to_owned)
 }
 
-/// The answer to a request of ours that could not be delivered.
-pub fn failure(id: &str, text: &str) -> Bytes {
-    failure_with(id, RpcError::INTERNAL, text)
-}
-
-fn failure_with(id: &str, code: i64, text: &str) -> Bytes {
-    let text = serde_json::Value::from(text);
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{text}}}}}").into()
+/// The answer to a request of ours that got none, because of the line. `mark` says how far it came.
+pub fn failure(id: &str, mark: &str, text: &str) -> Bytes {
+    let (code, text) = (RpcError::INTERNAL, serde_json::Value::from(text));
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{text},\"data\":{mark}}}}}"
+    )
+    .into()
 }
 
 /// An answer without an id is the answer to the request in whose POST it came.
@@ -181,6 +180,7 @@ fn named(name: &str, text: &str) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acp::transport::UNSENT;
 
     #[test]
     fn messages_say_whom_they_concern() {
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn answers_of_our_own_are_answers() {
-        let letter = read(std::str::from_utf8(&failure("3", "no \"luck\"")).unwrap()).unwrap();
+        let letter = read(std::str::from_utf8(&failure("3", UNSENT, "no \"luck\"")).unwrap()).unwrap();
         assert_eq!((letter.kind, letter.id, letter.is_error), (Kind::Response, Some("3".to_owned()), true));
         let given = with_id(r#"{"error":{"code":1},"id":null}"#, "4").unwrap();
         assert_eq!(read(std::str::from_utf8(&given).unwrap()).unwrap().id, Some("4".to_owned()));

@@ -63,7 +63,7 @@ impl Post {
         let text = String::from_utf8_lossy(frame);
         let Some(letter) = letter::read(&text) else { return Ok(()) };
         if let Some(text) = self.too_large(frame, &letter, &text) {
-            return Ok(self.desk.undelivered(&letter, &text).await?);
+            return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let (started, has_started) = oneshot::channel();
         let (desk, url, is_small) = (self.desk.clone(), self.url.clone(), Arc::clone(&self.is_small));

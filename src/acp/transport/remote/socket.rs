@@ -88,7 +88,7 @@ impl Socket {
                 frame.len() >> 20,
                 MAX_MESSAGE_BYTES >> 20
             );
-            return Ok(self.desk.undelivered(&letter, &text).await?);
+            return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))

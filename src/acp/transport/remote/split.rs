@@ -124,7 +124,7 @@ impl Split {
                 frame.len() >> 10,
                 self.max_body_bytes >> 20
             );
-            return Ok(self.desk.undelivered(&letter, &text).await?);
+            return Ok(self.desk.unsent(&letter, &text).await?);
         }
         match self.desk.post(&self.places.post, &HeaderMap::new(), frame, &letter).await? {
             Posted::Done(response) if response.content_length() != Some(0) => {

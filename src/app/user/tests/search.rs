@@ -39,7 +39,10 @@ fn rig() -> Rig {
         message(Role::User, "second prompt"),
         call(ToolKind::Execute, ToolStatus::Failed, "make", "no rule"),
         message(Role::Agent, "done"),
-        ItemBody::TurnEnd(TurnEnd::Failed { error: "the needle broke".to_owned() }),
+        ItemBody::TurnEnd(TurnEnd::Failed {
+            error: "the needle broke".to_owned(),
+            fault: crate::model::FaultKind::Agent,
+        }),
     ] {
         rig.session().transcript.push(1, body);
     }

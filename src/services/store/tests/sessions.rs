@@ -166,7 +166,13 @@ fn everything_that_was_said_and_done_is_found() {
             event(1, Record::Update(SessionUpdate::Tool(Box::new(edit)))),
             event(1, Record::Update(SessionUpdate::Tool(Box::new(run)))),
             says(1, "All is mended."),
-            event(1, Record::TurnEnded(TurnOutcome::Failed { error: "out of basket tokens".to_owned() })),
+            event(
+                1,
+                Record::TurnEnded(TurnOutcome::Failed {
+                    error: "out of basket tokens".to_owned(),
+                    fault: FaultKind::Agent,
+                }),
+            ),
         ],
     );
     let find = |words: &str, change: fn(&mut Search)| {

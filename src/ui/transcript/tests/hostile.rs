@@ -107,7 +107,7 @@ fn items(text: &str) -> Vec<ItemBody> {
         }
     }
     for end in [
-        TurnEnd::Failed { error: own() },
+        TurnEnd::Failed { error: own(), fault: FaultKind::Agent },
         TurnEnd::AgentDied { cause: own(), stderr_tail: vec![own(), own()] },
         TurnEnd::Stopped { reason: StopReason::Other(own()), usage: None, took: Duration::from_secs(1) },
     ] {

@@ -262,10 +262,8 @@ fn everything_else() {
     for reason in [StopReason::Cancelled, StopReason::Refusal, StopReason::MaxTokens] {
         push(&mut session, ItemBody::TurnEnd(TurnEnd::Stopped { reason, usage: None, took }));
     }
-    push(
-        &mut session,
-        ItemBody::TurnEnd(TurnEnd::Failed { error: "Rate limit reached.\nTry again in a minute.".into() }),
-    );
+    let error = "Rate limit reached.\nTry again in a minute.".into();
+    push(&mut session, ItemBody::TurnEnd(TurnEnd::Failed { error, fault: FaultKind::Busy }));
     push(
         &mut session,
         ItemBody::TurnEnd(TurnEnd::AgentDied {
