@@ -1,8 +1,9 @@
 //! An agent that plays a script, for tests of habits that no well-behaved library has.
 //!
 //! A script is a text file; each line is a step:
-//! - `> WORD` reads messages until one contains WORD; its `id` becomes `$id`
-//! - `? WORD` the same, but ends with code 9 if the next message does not contain WORD
+//! - `> WORD` reads messages until one contains WORD; its `id` becomes `$id`, and the `terminalId` of an answer
+//!   `$terminal`
+//! - `? WORD` the same, but ends with code 9 if the next message does not contain WORD; kept names are replaced in it
 //! - `= NAME` keeps `$id` under a name, for `$NAME`
 //! - `< TEXT` writes a line, with `$id` and kept names replaced
 //! - `% HEX` writes these bytes, and `+ COUNT` so many letters; no line end follows
@@ -20,6 +21,17 @@ use std::time::Duration;
 fn id_of(line: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     message.get("id").map(ToString::to_string)
+}
+
+/// The terminal that an answer names.
+fn terminal_of(line: &str) -> Option<String> {
+    let message: serde_json::Value = serde_json::from_str(line).ok()?;
+    Some(message.get("result")?.get("terminalId")?.as_str()?.to_owned())
+}
+
+/// A text with the kept names replaced.
+fn fill(text: &str, kept: &BTreeMap<String, String>) -> String {
+    kept.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
 }
 
 /// The next message: a line, or what stands behind a header.
@@ -75,14 +87,18 @@ fn main() {
             _ if !is_played => {}
             ">" | "?" => loop {
                 let Some(message) = read(&mut input) else { return };
-                if message.contains(rest) {
+                let wanted = fill(rest, &kept);
+                if message.contains(&wanted) {
                     if let Some(id) = id_of(&message) {
                         kept.insert("id".to_owned(), id);
+                    }
+                    if let Some(terminal) = terminal_of(&message) {
+                        kept.insert("terminal".to_owned(), terminal);
                     }
                     break;
                 }
                 if kind == "?" {
-                    let _ = writeln!(std::io::stderr(), "wanted {rest}, got {message}");
+                    let _ = writeln!(std::io::stderr(), "wanted {wanted}, got {message}");
                     std::process::exit(9);
                 }
             },
@@ -90,9 +106,7 @@ fn main() {
                 kept.insert(rest.to_owned(), kept.get("id").cloned().unwrap_or_default());
             }
             "<" => {
-                let text = kept
-                    .iter()
-                    .fold(rest.to_owned(), |text, (name, id)| text.replace(&format!("${name}"), id));
+                let text = fill(rest, &kept);
                 let text = if has_headers {
                     format!("Content-Length: {}\r\n\r\n{text}", text.len())
                 } else {

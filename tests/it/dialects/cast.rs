@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use super::play::{Line, Played, play};
 use super::tongues::{
     ActiveContextCode, ActiveContextDocument, BanjoCode, BanjoDocument, Can, ElephantCode, ElephantDocument,
-    Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
+    MODES, Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
 };
 
 /// A system.
@@ -67,7 +67,7 @@ impl System {
             Self::ZeptoClaw => ZeptoClawDocument.can(),
             Self::ActiveContext => ActiveContextDocument.can(),
             Self::Banjo => BanjoDocument.can(),
-            Self::First => Can { modes: true, models: true, ..Second.can() },
+            Self::First => Can { modes: MODES, models: true, ..Second.can() },
             Self::Second => Second.can(),
         }
     }

@@ -21,8 +21,9 @@ and the test fails when it is stale.
 Each column is one run of the whole program without its screen: a scripted agent in the form of the system's
 document or of its code, behind a server with the system's own transport. The user does the same with all of
 them, and must end up with the same transcript, plan, modes and sessions as with an agent that follows the
-protocol to the letter. “–” means that the system has no such thing. Below each table stands which test a column
-is, and what parlor takes into account because it found it out from the agent or knows the system.
+protocol to the letter. Each cell names the test that saw it; “–” means that the system has no such thing. Below
+each table stands which test is which column, and what parlor takes into account because it found it out from the
+agent or knows the system.
 
 `cargo test --test it` runs them all, besides the official SDK over stdio, HTTP and web socket.
 ";
@@ -133,8 +134,11 @@ fn section(system: System) -> String {
     text += &"|---".repeat(parts.len());
     text += "|\n";
     for ability in Ability::ALL {
-        let cells: Vec<&str> =
-            parts.iter().map(|(_, part)| played(*part).seen.get(&ability).copied().unwrap_or("–")).collect();
+        let cell = |(name, part): &(&str, Part)| match played(*part).seen.get(&ability) {
+            Some(how) => format!("[{how}][{name}]"),
+            None => "–".to_owned(),
+        };
+        let cells: Vec<String> = parts.iter().map(cell).collect();
         writeln!(text, "| {} | {} |", ability.title(), cells.join(" | ")).unwrap();
     }
     text += "\nTests:\n\n";
@@ -148,6 +152,10 @@ fn section(system: System) -> String {
                 quirks.push(quirk.clone());
             }
         }
+    }
+    text.push('\n');
+    for (name, _) in &parts {
+        writeln!(text, "[{name}]: ../tests/it/dialects.rs").unwrap();
     }
     if !quirks.is_empty() {
         text += "\nTaken into account:\n\n";

@@ -32,7 +32,14 @@ pub struct Can {
     pub tools: bool,
     pub plans: bool,
     pub asks: bool,
-    pub modes: bool,
+    /// Id, name and description of each; the user goes on to the second.
+    pub modes: &'static [Mode],
+    /// Id and name of what allows, and of what rejects.
+    pub choices: [(&'static str, &'static str); 2],
+    /// Whether text comes while the turn runs, and not all of it at its end.
+    pub streams: bool,
+    /// Whether its list has titles.
+    pub titles: bool,
     pub models: bool,
     pub options: bool,
     pub lists: bool,
@@ -49,7 +56,10 @@ impl Can {
         tools: false,
         plans: false,
         asks: false,
-        modes: false,
+        modes: &[],
+        choices: [("yes", "Yes"), ("no", "No")],
+        streams: true,
+        titles: true,
         models: false,
         options: false,
         lists: false,
@@ -60,7 +70,23 @@ impl Can {
     };
 }
 
-pub const MODES: &str = r#"{"currentModeId":"normal","availableModes":[{"id":"normal","name":"Normal"},{"id":"plan","name":"Plan"}]}"#;
+/// Id, name and description of a mode.
+pub type Mode = (&'static str, &'static str, &'static str);
+
+/// Those of the protocol's own examples.
+pub const MODES: &[Mode] = &[
+    ("ask", "Ask", "Request permission before making any changes"),
+    ("architect", "Architect", "Design and plan software systems without implementation"),
+];
+
+/// The modes as a session's answer tells them.
+pub fn modes_of(can: &Can) -> String {
+    let one =
+        |(id, name, about): &Mode| format!(r#"{{"id":"{id}","name":"{name}","description":"{about}"}}"#);
+    let all: Vec<String> = can.modes.iter().map(one).collect();
+    format!(r#"{{"currentModeId":"{}","availableModes":[{}]}}"#, can.modes[0].0, all.join(","))
+}
+
 pub const MODELS: &str = r#"{"currentModelId":"small","availableModels":[{"modelId":"small","name":"Small"},{"modelId":"big","name":"Big"}]}"#;
 
 pub fn options(current: &str) -> String {
@@ -126,8 +152,8 @@ pub trait Tongue {
     fn opened(&self, id: &str) -> String {
         let can = self.can();
         let mut fields = vec![id.to_owned()];
-        if can.modes {
-            fields.push(format!("\"modes\":{MODES}"));
+        if !can.modes.is_empty() {
+            fields.push(format!("\"modes\":{}", modes_of(&can)));
         }
         if can.models {
             fields.push(format!("\"models\":{MODELS}"));
@@ -194,17 +220,38 @@ pub trait Tongue {
     }
 
     fn ask(&self, id: u32, tool: &str) -> String {
+        let [(yes, yes_name), (no, no_name)] = self.can().choices;
+        let more = self.about_calls();
         format!(
             "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"session/request_permission\",\"params\":{{\"sessionId\":\"s1\",\
-             \"toolCall\":{{\"toolCallId\":\"{tool}\",\"title\":\"Write\",\"kind\":\"edit\"}},\"options\":[\
-             {{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}},{{\"optionId\":\"no\",\"name\":\"No\",\"kind\":\"reject_once\"}}]}}}}\n"
+             \"toolCall\":{{\"toolCallId\":\"{tool}\",\"title\":\"Write\",\"kind\":\"edit\"{more}}},\"options\":[\
+             {{\"optionId\":\"{yes}\",\"name\":\"{yes_name}\",\"kind\":\"allow_once\"}},\
+             {{\"optionId\":\"{no}\",\"name\":\"{no_name}\",\"kind\":\"reject_once\"}}]}}}}\n"
         )
+    }
+
+    /// What it tells of a call beside the protocol, where it asks for it.
+    fn about_calls(&self) -> &'static str {
+        ""
+    }
+
+    /// Waits for the choice of an option; nothing but the whole answer will do.
+    fn answered(&self, option: &str) -> String {
+        format!("? \"result\":{{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":\"{option}\"}}}}\n")
+    }
+
+    /// Files and commands that it wants of parlor, in the folder `/folder`.
+    fn callbacks(&self) -> String {
+        String::new()
     }
 
     /// Waits for the cancel, and for the answer to the open permission.
     fn cancel(&self) -> String {
-        let asked = if self.can().asks { "> cancelled\n" } else { "" };
-        format!("> \"session/cancel\"\n{asked}")
+        let asked = "? \"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}\n";
+        format!(
+            "? \"session/cancel\",\"params\":{{\"sessionId\":\"s1\"}}\n{}",
+            if self.can().asks { asked } else { "" }
+        )
     }
 
     fn end(&self, reason: &str) -> String {
@@ -217,13 +264,14 @@ pub trait Tongue {
     }
 
     fn mode(&self, mode: &str) -> String {
-        expect("\"session/set_mode\"")
+        expect(&format!("\"session/set_mode\",\"params\":{{\"sessionId\":\"s1\",\"modeId\":\"{mode}\"}}"))
             + &answer("{}")
             + &update(&format!(r#"{{"sessionUpdate":"current_mode_update","currentModeId":"{mode}"}}"#))
     }
 
-    fn model(&self, _model: &str) -> String {
-        expect("\"session/set_model\"") + &answer("{}")
+    fn model(&self, model: &str) -> String {
+        expect(&format!("\"session/set_model\",\"params\":{{\"sessionId\":\"s1\",\"modelId\":\"{model}\"}}"))
+            + &answer("{}")
     }
 
     fn option(&self) -> String {
@@ -231,8 +279,9 @@ pub trait Tongue {
     }
 
     fn list(&self) -> String {
+        let title = if self.can().titles { ",\"title\":\"First\"" } else { "" };
         expect("\"session/list\"")
-            + &answer(r#"{"sessions":[{"sessionId":"s1","cwd":"/w","title":"First"}]}"#)
+            + &answer(&format!(r#"{{"sessions":[{{"sessionId":"s1","cwd":"/w"{title}}}]}}"#))
     }
 
     fn reopen(&self) -> String {

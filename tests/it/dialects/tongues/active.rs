@@ -2,14 +2,20 @@
 
 use parlor::model::Profile;
 
-use super::{Can, MODELS, MODES, Reopen, Tongue, answer, expect, notify, refuse};
+use super::{Can, MODELS, Mode, Reopen, Tongue, answer, expect, modes_of, notify, refuse};
+
+const MODES: &[Mode] = &[
+    ("normal", "Normal", "Standard mode"),
+    ("plan", "Plan", "Plan before acting"),
+    ("architect", "Architect", "Design only"),
+];
 
 const CAN: Can = Can {
     thinks: true,
     tools: true,
     plans: true,
     asks: true,
-    modes: true,
+    modes: MODES,
     models: true,
     lists: true,
     commands: true,
@@ -20,13 +26,37 @@ const CAN: Can = Can {
 
 const HELLO: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false}},"agentInfo":{"name":"activecontext","title":"ActiveContext","version":"0.1.0"},"authMethods":[]}"#;
 
-/// After a cancel and after a crash: not in memory, but on disk.
+/// After a cancel and after a crash. The document knows no way but a load.
+fn loaded_again() -> String {
+    let unknown = refuse(-32601, "Method not found: session/resume");
+    expect("\"session/resume\"") + &unknown + &expect("\"session/load\"") + &answer("{}")
+}
+
+/// The same by the code: not in memory, but on disk.
 fn taken_up_again(loaded: &str) -> String {
     expect("\"session/resume\"") + &answer("null") + &expect("\"session/load\"") + &answer(loaded)
 }
 
 fn flat(body: &str) -> String {
     notify("session/update", &format!("{{\"sessionId\":\"s1\",{body}}}"))
+}
+
+/// A command of the agent's: a whole line for a shell, in the folder of the session, and no word of the session.
+fn terminal() -> String {
+    let ask = |id: u32, method: &str, params: &str| {
+        format!(
+            "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"terminal/{method}\",\"params\":{{{params}}}}}\n"
+        )
+    };
+    let here = r#""terminalId":"$terminal""#;
+    ask(31, "create", r#""command":"printf ab | tr a-b x-y","cwd":".","outputByteLimit":1048576"#)
+        + "? \"terminalId\":\n"
+        + &ask(32, "wait_for_exit", here)
+        + "? \"exitCode\":0\n"
+        + &ask(33, "output", here)
+        + "? \"output\":\"xy\",\"truncated\":false\n"
+        + &ask(34, "release", here)
+        + "? \"id\":34,\"result\":{}\n"
 }
 
 pub struct ActiveContextDocument;
@@ -41,7 +71,7 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn opened(&self, id: &str) -> String {
-        format!("{{{id},\"modeState\":{MODES},\"models\":{MODELS}}}")
+        format!("{{{id},\"modeState\":{},\"models\":{MODELS}}}", modes_of(&CAN))
     }
 
     fn commands(&self) -> String {
@@ -63,7 +93,9 @@ impl Tongue for ActiveContextDocument {
 
     fn tool_begin(&self, id: &str) -> String {
         flat(&format!(
-            r#""sessionUpdate":"tool_call_update","toolCallId":"{id}","title":"bash","kind":"execute","status":"in_progress""#
+            r#""sessionUpdate":"tool_call_update","toolCallId":"{id}","title":"bash","kind":"execute","status":"pending""#
+        )) + &flat(&format!(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"{id}","status":"in_progress""#
         ))
     }
 
@@ -94,7 +126,15 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn cancel(&self) -> String {
-        "> \"session/cancel\"\n> {\"outcome\":\"cancelled\"}\n".to_owned()
+        "? \"session/cancel\"\n? \"result\":{\"outcome\":\"cancelled\"}\n".to_owned()
+    }
+
+    fn answered(&self, option: &str) -> String {
+        format!("? \"result\":{{\"optionId\":\"{option}\"\n")
+    }
+
+    fn callbacks(&self) -> String {
+        terminal()
     }
 
     fn end(&self, reason: &str) -> String {
@@ -102,7 +142,7 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn after_cancel(&self) -> String {
-        taken_up_again("{}")
+        loaded_again()
     }
 
     fn mode(&self, mode: &str) -> String {
@@ -112,7 +152,7 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn reopen(&self) -> String {
-        taken_up_again("{}")
+        loaded_again()
     }
 }
 
@@ -144,6 +184,10 @@ impl Tongue for ActiveContextCode {
         } else {
             taken_up_again("{}")
         }
+    }
+
+    fn callbacks(&self) -> String {
+        terminal()
     }
 
     fn reopen(&self) -> String {

@@ -2,14 +2,22 @@
 
 use parlor::model::Profile;
 
-use super::{Can, MODES, Reopen, Tongue, answer, expect, options, refuse, update};
+use super::{Can, Mode, Reopen, Tongue, answer, expect, modes_of, options, refuse, update};
+
+const MODES: &[Mode] = &[
+    ("default", "Default", "Ask for each dangerous op"),
+    ("acceptEdits", "Accept edits", "Auto-accept file edits"),
+    ("bypassPermissions", "Bypass permissions", "Skip all checks"),
+    ("dontAsk", "Don't ask", "Only pre-approved tools"),
+    ("plan", "Plan", "Planning mode, no execution"),
+];
 
 const CAN: Can = Can {
     thinks: true,
     tools: true,
     plans: true,
     asks: true,
-    modes: true,
+    modes: MODES,
     models: true,
     options: true,
     commands: true,
@@ -23,7 +31,8 @@ const OWN_MODELS: &str = r#"{"currentModelId":"small","availableModels":[{"id":"
 const HELLO: &str = r#"{"protocolVersion":1,"agentInfo":{"name":"Banjo Duet","title":"Banjo Duet","version":"0.6.0"},"agentCapabilities":{"promptCapabilities":{"image":true,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{},"loadSession":false},"authMethods":[]}"#;
 
 fn opened(id: &str) -> String {
-    format!("{{{id},\"modes\":{MODES},\"models\":{OWN_MODELS},\"configOptions\":{}}}", options("a"))
+    let (modes, options) = (modes_of(&CAN), options("a"));
+    format!("{{{id},\"modes\":{modes},\"models\":{OWN_MODELS},\"configOptions\":{options}}}")
 }
 
 fn plan() -> String {
@@ -32,8 +41,19 @@ fn plan() -> String {
     )
 }
 
+/// Files by parlor. An answer of `null` would be dropped as none.
+fn files(path: &str) -> String {
+    format!(
+        "< {{\"jsonrpc\":\"2.0\",\"id\":31,\"method\":\"fs/write_text_file\",\"params\":{{\"sessionId\":\"s1\",\"path\":\"{path}\",\"content\":\"kept\"}}}}\n\
+         ? \"id\":31,\"result\":{{}}\n\
+         < {{\"jsonrpc\":\"2.0\",\"id\":32,\"method\":\"fs/read_text_file\",\"params\":{{\"sessionId\":\"s1\",\"path\":\"{path}\"}}}}\n\
+         ? \"id\":32,\"result\":{{\"content\":\"kept\"}}\n"
+    )
+}
+
 fn resumed() -> String {
-    expect("\"unstable_resumeSession\"") + &answer(r#"{"sessionId":"s1"}"#)
+    expect("\"unstable_resumeSession\",\"params\":{\"sessionId\":\"s1\",\"cwd\":\"/")
+        + &answer(r#"{"sessionId":"s1"}"#)
 }
 
 pub struct BanjoDocument;
@@ -53,6 +73,10 @@ impl Tongue for BanjoDocument {
 
     fn plan(&self) -> String {
         plan()
+    }
+
+    fn callbacks(&self) -> String {
+        files("/folder/notes.txt")
     }
 
     fn reopen(&self) -> String {
@@ -91,9 +115,9 @@ impl Tongue for BanjoCode {
     }
 
     fn mode(&self, mode: &str) -> String {
-        expect("\"modeId\":\"plan\"")
+        expect(&format!("\"modeId\":\"{mode}\""))
             + &refuse(-32602, "missing mode")
-            + &expect("\"mode\":\"plan\"")
+            + &expect(&format!("\"mode\":\"{mode}\""))
             + &answer("{}")
             + &update(&format!(r#"{{"sessionUpdate":"current_mode_update","currentModeId":"{mode}"}}"#))
     }
@@ -102,6 +126,10 @@ impl Tongue for BanjoCode {
         expect("\"session/set_model\"")
             + &update(&format!(r#"{{"sessionUpdate":"current_model_update","currentModelId":"{model}"}}"#))
             + &answer("{}")
+    }
+
+    fn callbacks(&self) -> String {
+        files("notes.txt")
     }
 
     fn reopen(&self) -> String {

@@ -2,19 +2,31 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Reopen, Tongue, answer, expect, update};
+use super::{Can, Mode, Reopen, Tongue, answer, expect, update};
+
+const MODES: &[Mode] = &[
+    ("full", "Full Access", "All tools available"),
+    ("read-only", "Read-Only", "No local writes or execution"),
+    ("safe", "Safe Mode", "Excludes potentially dangerous tools"),
+    ("sandbox", "Sandbox Mode", "Disable local file/shell tools; use sandbox_* tools instead"),
+];
 
 const CAN: Can = Can {
     tools: true,
     plans: true,
     asks: true,
-    modes: true,
+    modes: MODES,
+    choices: [("allow_once", "Allow"), ("reject_once", "Reject")],
     reopens: Reopen::Loads,
     priority: "high",
     ..Can::NOTHING
 };
 
-const HELLO: &str = r#"{"protocolVersion":1,"agentInfo":{"name":"alex","version":"1"},"agentCapabilities":{"loadSession":true,"promptCapabilities":{"audio":true,"image":true,"embeddedContext":true},"sessionCapabilities":{}},"authMethods":[]}"#;
+fn hello(mcp: &str) -> String {
+    format!(
+        r#"{{"protocolVersion":1,"agentInfo":{{"name":"alex","title":"elephant.ai","version":"1"}},"agentCapabilities":{{"loadSession":true,"promptCapabilities":{{"audio":true,"image":true,"embeddedContext":true}},{mcp}"sessionCapabilities":{{}}}},"authMethods":[]}}"#
+    )
+}
 
 pub struct ElephantDocument;
 
@@ -24,11 +36,12 @@ impl Tongue for ElephantDocument {
     }
 
     fn initialize(&self) -> String {
-        expect("\"initialize\"") + &answer(HELLO)
+        expect("\"initialize\"") + &answer(&hello(r#""mcpCapabilities":{"http":false,"sse":false},"#))
     }
 }
 
-/// As its code does it: headers, our prompt echoed, chunks trimmed, bare tool content, an empty stop reason.
+/// As its code does it: headers, our prompt echoed, chunks trimmed, bare tool content, more about a call, an empty
+/// stop reason, nothing about MCP.
 pub struct ElephantCode;
 
 impl Tongue for ElephantCode {
@@ -41,7 +54,7 @@ impl Tongue for ElephantCode {
     }
 
     fn initialize(&self) -> String {
-        expect("\"initialize\"") + "~\n" + &answer(HELLO)
+        expect("\"initialize\"") + "~\n" + &answer(&hello(""))
     }
 
     fn prompt(&self, text: &str) -> String {
@@ -68,6 +81,10 @@ impl Tongue for ElephantCode {
         update(&format!(
             r#"{{"sessionUpdate":"tool_call_update","toolCallId":"{id}","status":"completed","content":[{{"type":"text","text":"{output}"}}]}}"#
         ))
+    }
+
+    fn about_calls(&self) -> &'static str {
+        r#","safetyLevel":3,"approvalHints":{"rollbackSteps":["git checkout src"],"alternativePlan":"Ask first"}"#
     }
 
     fn end(&self, reason: &str) -> String {

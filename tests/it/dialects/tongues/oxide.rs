@@ -67,20 +67,25 @@ impl Tongue for OpenOxide {
             OxideForm::Methods | OxideForm::Inside => String::new(),
         };
         let fork = self.can().forks;
+        // Where nobody told parlor which system it is, its name does not tell either.
+        let name = if self.form == OxideForm::Unknown { "core" } else { "openoxide" };
         first
-            + &expect("\"protocolVersion\":\"0.1\"")
+            + &expect(r#""protocolVersion":"0.1","clientInfo":{"name":"parlor","#)
             + &answer(&format!(
-                r#"{{"protocolVersion":"0.1","serverInfo":{{"name":"oxide-core","version":"0.1.0"}},"capabilities":{{"file_read":true,"streaming":true,"session_fork":{fork},"slash_commands":[{{"command":"/review","description":"Review"}}]}}}}"#
+                r#"{{"protocolVersion":"0.1","serverInfo":{{"name":"{name}","version":"0.1.0"}},"capabilities":{{"file_read":true,"file_write":true,"terminal_exec":true,"web_search":false,"streaming":true,"session_fork":{fork},"slash_commands":[{{"command":"/review","description":"Review"}}]}}}}"#
             ))
     }
 
     fn new_session(&self) -> String {
-        expect("\"session/create\"") + &answer(r#"{"session_id":"s1"}"#)
+        expect("\"session/create\",\"params\":{\"workingDir\":\"/") + &answer(r#"{"session_id":"s1"}"#)
     }
 
-    fn prompt(&self, _text: &str) -> String {
+    fn prompt(&self, text: &str) -> String {
         let receipt = if self.form == OxideForm::Bare { answer("{}") } else { String::new() };
-        expect("\"prompt/send\"") + "= prompt\n" + &receipt
+        let content = format!(r#""content":[{{"type":"text","text":"{text}"}}]"#);
+        expect(&format!(r#""prompt/send","params":{{"session_id":"s1",{content}}}"#))
+            + "= prompt\n"
+            + &receipt
     }
 
     fn say(&self, parts: &[&str]) -> String {
@@ -109,8 +114,8 @@ impl Tongue for OpenOxide {
     }
 
     fn cancel(&self) -> String {
-        // With the id of the prompt request.
-        "> \"$/cancelRequest\",\"params\":{\"id\":\n".to_owned()
+        // With the id of the prompt request, and as a notification.
+        "? {\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":$prompt}}\n".to_owned()
     }
 
     fn end(&self, reason: &str) -> String {
@@ -140,10 +145,12 @@ impl Tongue for OpenOxide {
     }
 
     fn shutdown(&self) -> String {
-        "> \"shutdown\"\n".to_owned() + &answer("null")
+        expect("\"shutdown\"") + &answer("null")
     }
 
     fn fork(&self, id: &str) -> String {
-        expect("\"branch_at_turn\":") + &answer(&format!("{{\"session_id\":\"{id}\"}}"))
+        // The last turn of six, counted from 0.
+        expect("\"session/fork\",\"params\":{\"source_session_id\":\"s1\",\"branch_at_turn\":4}")
+            + &answer(&format!("{{\"session_id\":\"{id}\"}}"))
     }
 }

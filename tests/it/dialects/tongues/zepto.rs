@@ -4,13 +4,21 @@ use parlor::model::Profile;
 
 use super::{Can, Tongue, answer, expect, update};
 
-const CAN: Can = Can { lists: true, ..Can::NOTHING };
+const CAN: Can = Can { lists: true, streams: false, titles: false, ..Can::NOTHING };
 
 fn hello(version: &str) -> String {
     expect("\"initialize\"")
         + &answer(&format!(
             r#"{{"protocolVersion":{version},"agentCapabilities":{{"loadSession":false,"promptCapabilities":{{"image":false,"audio":false,"embeddedContext":false}},"mcpCapabilities":{{"http":false,"sse":false}},"sessionCapabilities":{{"list":{{}}}}}},"agentInfo":{{"name":"zeptoclaw","version":"0.5.0"}},"authMethods":[]}}"#
         ))
+}
+
+/// All of it is in its document: no titles, no pages, whether a prompt runs.
+fn list() -> String {
+    expect("\"session/list\"")
+        + &answer(
+            r#"{"sessions":[{"sessionId":"s1","cwd":"/w","title":null,"updatedAt":null,"_meta":{"pending":false}}],"nextCursor":null}"#,
+        )
 }
 
 pub struct ZeptoClawDocument;
@@ -29,6 +37,10 @@ impl Tongue for ZeptoClawDocument {
         update(&format!(
             r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}"#
         ))
+    }
+
+    fn list(&self) -> String {
+        list()
     }
 }
 
@@ -51,5 +63,9 @@ impl Tongue for ZeptoClawCode {
     fn say(&self, parts: &[&str]) -> String {
         let text = parts.concat();
         update(&format!(r#"{{"sessionUpdate":"agent_message","content":{{"type":"text","text":"{text}"}}}}"#))
+    }
+
+    fn list(&self) -> String {
+        list()
     }
 }
