@@ -73,12 +73,20 @@ pub struct Cli {
     pub transport: Option<String>,
 
     /// With --connect: send the token that this variable of the environment holds
-    #[arg(long, value_name = "NAME", requires = "connect", conflicts_with = "token_file")]
+    #[arg(long, value_name = "NAME", requires = "connect", conflicts_with_all = ["token_file", "token_command"])]
     pub token_env: Option<String>,
 
     /// With --connect: send the token that this file holds
-    #[arg(long, value_name = "FILE", requires = "connect")]
+    #[arg(long, value_name = "FILE", requires = "connect", conflicts_with = "token_command")]
     pub token_file: Option<PathBuf>,
+
+    /// With --connect: send the token that this program writes; one line, as --agent-command
+    #[arg(long, value_name = "LINE", requires = "connect")]
+    pub token_command: Option<String>,
+
+    /// With --connect: trust the authorities in this PEM file, too
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    pub ca_file: Option<PathBuf>,
 
     /// Let the agent work in this folder, too; may be written several times
     #[arg(long, value_name = "DIR")]
@@ -284,6 +292,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
                 spec.wire.is_strict = true;
             }
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
+            problems.extend(choose::connect_problem(cli, agent.as_ref()));
             let folder = choose::session_folder(cli)?;
             let more_folders = choose::more_folders(cli, &config, &paths, &folder, &mut problems)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
@@ -309,7 +318,8 @@ impl Cli {
     /// Whether an agent was named.
     pub fn names_agent(&self) -> bool {
         let is_demo = matches!(self.subcommand, Some(Command::Demo { .. }));
-        is_demo || self.agent.is_some() || self.agent_command.is_some() || !self.command.is_empty()
+        let is_started = self.agent.is_some() || self.agent_command.is_some() || !self.command.is_empty();
+        is_demo || is_started || self.connect.is_some()
     }
 
     /// The session to go on with.

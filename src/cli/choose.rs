@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 
 use super::{Cli, Command};
-use crate::config::agents::remote::check_url;
+use crate::config::agents::remote::{check_url, is_private};
 use crate::config::catalogue::{self, known};
 use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem, environment};
@@ -203,14 +203,9 @@ fn from_url(cli: &Cli, url: &str, config: &Config) -> anyhow::Result<AgentSpec> 
     if let Err((what, fix)) = check_url(url, &["https", "http", "wss", "ws"]) {
         bail!("the address {} {what}; {fix}", shown_url(url));
     }
-    let token = match (&cli.token_env, &cli.token_file) {
-        (Some(name), _) => Some(TokenSource::Env(name.clone())),
-        (None, Some(path)) => {
-            let whole = std::path::absolute(path).context("cannot make the path of --token-file absolute")?;
-            Some(TokenSource::File(whole))
-        }
-        (None, None) => None,
-    };
+    let token = token_from(cli)?;
+    let ca_file = cli.ca_file.as_ref().map(std::path::absolute).transpose();
+    let ca_file = ca_file.context("cannot make the path of --ca-file absolute")?;
     let carrier = cli.transport.as_deref().and_then(Carrier::of_word);
     let configured = config
         .agents
@@ -230,8 +225,38 @@ fn from_url(cli: &Cli, url: &str, config: &Config) -> anyhow::Result<AgentSpec> 
     if let Some(remote) = &mut spec.remote {
         remote.token = token.or(remote.token.take());
         remote.carrier = carrier.or(remote.carrier);
+        remote.ca_file = ca_file.or(remote.ca_file.take());
     }
     Ok(spec)
+}
+
+/// Where the command line says that the token is kept.
+fn token_from(cli: &Cli) -> anyhow::Result<Option<TokenSource>> {
+    if let Some(name) = &cli.token_env {
+        return Ok(Some(TokenSource::Env(name.clone())));
+    }
+    if let Some(path) = &cli.token_file {
+        let whole = std::path::absolute(path).context("cannot make the path of --token-file absolute")?;
+        return Ok(Some(TokenSource::File(whole)));
+    }
+    let Some(line) = &cli.token_command else { return Ok(None) };
+    let words = shell_words::split(line).context("the line of --token-command has an open quote; close it")?;
+    if words.first().is_none_or(|program| program.trim().is_empty()) {
+        bail!("the line of --token-command is empty; write the command that prints the token");
+    }
+    Ok(Some(TokenSource::Command(words)))
+}
+
+/// What is wrong with the way to the agent that --connect names, though it can be gone.
+pub fn connect_problem(cli: &Cli, agent: Option<&AgentSpec>) -> Option<Problem> {
+    let url = cli.connect.as_ref()?;
+    let remote = agent?.remote.as_ref()?;
+    (remote.token.is_some() && !is_private(url)).then(|| Problem {
+        file: PathBuf::from("--connect"),
+        line: None,
+        text: "the token goes over the network where anybody on the way can read it".to_owned(),
+        fix: "begin the address with https:// or wss:// if the server can do that".to_owned(),
+    })
 }
 
 /// A command given in words. A path is made absolute, for the agent may run in another folder.

@@ -262,6 +262,24 @@ fn an_agent_behind_a_url_gets_nothing_of_this_machine() {
     let spec = place.session(&["--connect", "https://far/acp"]).agent.unwrap();
     assert_eq!((spec.name.as_str(), spec.callbacks.fs_read), ("far", true));
     assert_eq!(spec.remote.unwrap().token, Some(TokenSource::Env("FAR".to_owned())));
+    let spec = place
+        .session(&["--connect", "https://h", "--token-command", "pass 'my agent'", "--ca-file", "ca.pem"])
+        .agent
+        .unwrap();
+    let remote = spec.remote.unwrap();
+    let words = ["pass", "my agent"].map(str::to_owned).to_vec();
+    assert_eq!(remote.token, Some(TokenSource::Command(words)));
+    assert!(remote.ca_file.is_some_and(|path| path.is_absolute() && path.ends_with("ca.pem")));
+    assert!(place.error(&["--connect", "https://h", "--token-command", "'"]).contains("an open quote"));
+    assert!(place.error(&["--connect", "https://h", "--token-command", ""]).contains("is empty"));
+    let goes_on = place.session(&["--connect", "https://h", "--continue"]);
+    assert!(goes_on.is_agent_named, "the session goes on with the agent that was named");
+    // A token that anybody can read on the way is told, and goes all the same.
+    let told = |url: &str| {
+        let problems = place.session(&["--connect", url, "--token-env", "FAR"]).problems;
+        problems.iter().any(|problem| problem.to_string().contains("anybody on the way"))
+    };
+    assert!(told("http://host/acp") && !told("http://127.0.0.1/acp") && !told("https://host/acp"));
     let error = place.error(&["--connect", "https://me:hush@host"]);
     assert!(error.contains("holds a user or a password") && !error.contains("hush"), "{error}");
     assert!(place.error(&["--connect", "host"]).contains("write it as https://host/path"));

@@ -89,7 +89,7 @@ pub fn check_url(url: &str, schemes: &[&str]) -> Result<(), (String, String)> {
 }
 
 /// Whether nobody on the way can read along: TLS, or this very machine.
-fn is_private(url: &str) -> bool {
+pub fn is_private(url: &str) -> bool {
     let url = url.to_ascii_lowercase();
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -127,7 +127,7 @@ fn status_text(
                 format!("{host} does not accept the token from {source} (401). Renew it there.{says}")
             }
             None => format!(
-                "{host} wants a token (401). Name where it is kept: `token_env`, `token_file` or `token_command` of this agent in the configuration, or --token-env or --token-file.{says}"
+                "{host} wants a token (401). Name where it is kept: `token_env`, `token_file` or `token_command` of this agent in the configuration, or --token-env, --token-file or --token-command.{says}"
             ),
         },
         403 => format!(
@@ -199,7 +199,7 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         // A bad signature: an authority of the same name is known, but another one, or its former key.
         Bad::UnknownIssuer | Bad::BadSignature => {
             return format!(
-                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it: `ca_file` of this agent in the configuration, or SSL_CERT_FILE."
+                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it: `ca_file` of this agent in the configuration, --ca-file, or SSL_CERT_FILE."
             );
         }
         Bad::Expired | Bad::ExpiredContext { .. } => "has expired",
