@@ -70,6 +70,22 @@ fn opening(c: &mut Criterion) {
             black_box(session.transcript.items().len())
         });
     });
+    c.bench_function("store/read a place far back in it", |b| {
+        b.iter(|| {
+            let store = Store::open(dir.path()).unwrap();
+            let (_, kept) = store.peek("large", Some(1_234)).unwrap();
+            assert!(kept.mark.is_some() && kept.events.len() <= 2000);
+            let mut session = Session::new(SessionKey(1), SessionPlace::default());
+            black_box(restore(&mut session, kept, Instant::now()))
+        });
+    });
+    c.bench_function("store/what the first frame waits for", |b| {
+        b.iter(|| {
+            let store = Store::open(dir.path()).unwrap();
+            let folder = std::path::Path::new("/code");
+            black_box((store.last_of(folder).unwrap(), store.agent_for(folder)))
+        });
+    });
 }
 
 fn appending(c: &mut Criterion) {

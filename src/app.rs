@@ -10,7 +10,7 @@
 //! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
-mod aside;
+pub mod aside;
 mod asks;
 pub mod attention;
 mod auth;
@@ -56,7 +56,7 @@ pub use effect::*;
 pub use extras::Part;
 pub use handover::Handover;
 pub use keep::Keeping;
-pub use kept::{Earlier, Reading};
+pub use kept::{Earlier, Later, Reading};
 pub use modal::*;
 pub use restore::{play, restore};
 pub use servers::{FolderWish, ServersAnswer};
@@ -128,6 +128,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::History(key)) => aside::on_timer(state, key, now, &mut fx),
         Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Theme(name) => user::on_theme(state, name, &mut fx),

@@ -217,12 +217,16 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     is_animating(state).then_some(step)
 }
 
-/// What the last frame makes worth wishing: the part before, when the reader comes near the beginning of what is shown
-/// of a kept session.
+/// What the last frame makes worth wishing: the part before or behind, when the reader comes near the beginning or the
+/// end of what is shown of a kept session.
 pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
-    let earlier = state.active_session()?.ledger.earlier.as_ref()?;
-    let is_near = view.transcript().is_some_and(transcript::TranscriptView::is_near_top);
-    (is_near && !earlier.is_loading).then_some(Event::Act(Action::LoadEarlier))
+    let ledger = &state.active_session()?.ledger;
+    let shown = view.transcript()?;
+    if ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading) && shown.is_near_top() {
+        return Some(Event::Act(Action::LoadEarlier));
+    }
+    let later = ledger.reading.as_ref()?.later.as_ref()?;
+    (!later.is_loading && shown.is_near_end()).then_some(Event::Act(Action::LoadLater))
 }
 
 /// The text that is selected on the screen, with wraps undone; `None` when nothing is.

@@ -1,19 +1,21 @@
 //! A history that is replayed for a session that stands on the screen already.
 //!
 //! Duty: plays it aside, so that nothing flickers, and then says what it means for what is shown: mostly nothing,
-//! sometimes turns that were had elsewhere, seldom another history.
+//! sometimes turns that were had elsewhere, seldom another history. Some agents answer first and replay then, or answer
+//! in the middle of it, and some replay on a resume too: so its end is seen by its quiet, and what the user sends waits
+//! for that.
 //! Not its duty: replays into an empty view (`updates`).
 //! Ids of messages tell histories apart where there are any, else the texts of prompts: many agents give no ids, or
 //! new ones, and some join all of a message.
 //! Invariants: what is shown stays until something better is whole; nothing is shown twice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::model::{MessageId, Note, Record, Role, SessionUpdate, Severity};
 
 use super::{
-    ItemBody, Message, MessagePart, Replay, Session, SessionPhase, TurnEnd, handover, keep, messages,
-    restore, tools, updates,
+    Effect, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId, TurnEnd, handover,
+    keep, messages, restore, tools, turn, updates,
 };
 
 /// From this length on, a prompt may stand in a longer one: some agents put context around it.
@@ -21,6 +23,27 @@ const MIN_PART_CHARS: usize = 12;
 
 /// How many prompts before the last must agree with it.
 const AGREEING_PROMPTS: usize = 2;
+
+/// A replay is over once nothing of it came for so long, and the agent has answered.
+pub(super) const QUIET: Duration = Duration::from_millis(400);
+
+/// A message of the user that comes so long after the answer was said elsewhere, and begins no replay.
+const LATEST_BEGIN: Duration = Duration::from_secs(5);
+
+/// A replay beside the session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aside {
+    /// What was replayed.
+    shadow: Session,
+    /// Whether the agent was asked for it. Else only a message of the user begins it.
+    is_expected: bool,
+    /// Whether prompts wait for it.
+    holds_prompts: bool,
+    /// How far it was when it was last looked at.
+    seen: u64,
+    /// When the agent had answered.
+    answered_at: Option<Instant>,
+}
 
 /// What a replayed history is to the one that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,23 +58,45 @@ enum Relation {
     Other,
 }
 
-/// A place beside the session for a replay.
-pub(super) fn begin(session: &Session) -> Replay {
+/// A place beside the session for a replay. Prompts wait for one that is expected.
+pub(super) fn begin(session: &Session, is_expected: bool) -> Replay {
     let mut shadow = Session::new(session.key, session.place.clone());
     // Times in a replay mean nothing.
     shadow.ledger.replay = Replay::Running(Box::default());
-    Replay::Aside(Box::new(shadow))
+    Replay::Aside(Box::new(Aside {
+        shadow,
+        is_expected,
+        holds_prompts: is_expected,
+        seen: 0,
+        answered_at: None,
+    }))
+}
+
+/// Whether prompts are to wait, because they would be mixed with a replay.
+pub(super) fn holds_prompts(session: &Session) -> bool {
+    matches!(&session.ledger.replay, Replay::Aside(aside) if aside.holds_prompts)
 }
 
 /// Takes an update that makes items into the replay; gives it back if it belongs to none.
-pub(super) fn take(session: &mut Session, update: SessionUpdate, now: Instant) -> Option<SessionUpdate> {
-    let is_open = session.phase == SessionPhase::Ready;
-    let Replay::Aside(shadow) = &mut session.ledger.replay else {
+pub(super) fn take(
+    session: &mut Session,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> Option<SessionUpdate> {
+    let (key, is_open) = (session.key, session.phase == SessionPhase::Ready);
+    let Replay::Aside(aside) = &mut session.ledger.replay else {
         return Some(update);
     };
-    // What an agent says of itself after a load is no history; only a message of the user begins a late one.
-    if is_open && shadow.transcript.items().is_empty() && !is_from_user(&update) {
-        return Some(update);
+    let shadow = &mut aside.shadow;
+    if (is_open || !aside.is_expected) && shadow.transcript.items().is_empty() {
+        // What an agent says of itself after a load is no history; only a message of the user begins a late one.
+        let is_late = aside.answered_at.is_some_and(|at| now.saturating_duration_since(at) > LATEST_BEGIN);
+        if is_late || !is_from_user(&update) {
+            return Some(update);
+        }
+        aside.holds_prompts = true;
+        fx.push(Effect::Timer(TimerId::History(key), QUIET));
     }
     let record = Record::Update(update.clone());
     match update {
@@ -65,28 +110,58 @@ pub(super) fn take(session: &mut Session, update: SessionUpdate, now: Instant) -
 fn is_from_user(update: &SessionUpdate) -> bool {
     matches!(
         update,
-        SessionUpdate::Chunk { role: Role::User, .. } | SessionUpdate::Block { role: Role::User, .. }
+        SessionUpdate::Chunk { role: Role::User, .. }
+            | SessionUpdate::Block { role: Role::User, .. }
+            | SessionUpdate::Message { role: Role::User, .. }
     )
 }
 
-/// The load was answered, or a prompt is about to be sent: what was replayed is put where it belongs. A replay
-/// that has not begun may still come, if `may_come`.
-pub(super) fn settle(session: &mut Session, may_come: bool, now: Instant) {
-    let Replay::Aside(mut shadow) = std::mem::take(&mut session.ledger.replay) else {
+/// The call that opens the session was answered: the rest of the replay, or all of it, may still come.
+pub(super) fn on_answered(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) {
+    let key = session.key;
+    if let Replay::Aside(aside) = &mut session.ledger.replay {
+        aside.answered_at = Some(now);
+        aside.seen = aside.shadow.transcript.revision();
+        aside.holds_prompts |= !aside.shadow.transcript.items().is_empty();
+        if aside.holds_prompts {
+            fx.push(Effect::Timer(TimerId::History(key), QUIET));
+        }
+    }
+}
+
+/// Looks whether the replay has come to its end.
+pub(super) fn on_timer(state: &mut State, key: crate::model::SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Replay::Aside(aside) = &mut session.ledger.replay else { return };
+    let so_far = aside.shadow.transcript.revision();
+    if std::mem::replace(&mut aside.seen, so_far) != so_far {
+        fx.push(Effect::Timer(TimerId::History(key), QUIET));
+        return;
+    }
+    if aside.shadow.transcript.items().is_empty() {
+        // It may still begin, but nothing waits for it any more.
+        aside.holds_prompts = false;
+    } else {
+        settle(session, now);
+    }
+    turn::go_on(state, key, now, fx);
+}
+
+/// The replay is over, or a prompt is about to be sent: what was replayed is put where it belongs.
+pub(super) fn settle(session: &mut Session, now: Instant) {
+    let Replay::Aside(aside) = std::mem::take(&mut session.ledger.replay) else {
         return;
     };
+    let mut shadow = aside.shadow;
     if shadow.transcript.items().is_empty() {
-        if may_come {
-            session.ledger.replay = Replay::Aside(shadow);
-        }
         return;
     }
     messages::close(&mut shadow, now);
     tools::close_open(&mut shadow, crate::model::ToolStatus::Completed, now);
     match relation(session, &shadow) {
         Relation::Same => {}
-        Relation::Longer(turn) => append(session, *shadow, turn),
-        Relation::Other => replace(session, *shadow),
+        Relation::Longer(turn) => append(session, shadow, turn),
+        Relation::Other => replace(session, shadow),
         Relation::Shorter => {
             let title = "The agent's own record of this session ends earlier.".to_owned();
             let detail = Some("It may not know the last of what stands above.".to_owned());

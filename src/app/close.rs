@@ -100,8 +100,9 @@ pub(super) fn on_deleted(
 
 /// The session to be shown once this one is gone: the one before it, else the one behind it.
 fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
-    let others = || state.sessions.values().filter(|session| session.parent.is_none() && session.key != key);
-    others().rfind(|session| session.key < key).or_else(|| others().next()).map(|session| session.key)
+    let rank = state.sessions.get(&key)?.rank;
+    let others = || tabs::tabs(state).filter(|session| session.key != key);
+    others().rfind(|session| session.rank < rank).or_else(|| others().next()).map(|session| session.key)
 }
 
 fn release_commands(state: &mut State, agent: ConnId, key: SessionKey, fx: &mut Vec<Effect>) {

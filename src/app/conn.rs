@@ -108,7 +108,7 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
 /// process move along.
 pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, key);
-    if kept::start_reading(state, root, fx) {
+    if kept::start_reading(state, root, now, fx) {
         return;
     }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {

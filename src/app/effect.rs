@@ -152,6 +152,8 @@ pub enum TimerId {
     QuitWindow,
     /// The search of a session has more to look at.
     Search(SessionKey),
+    /// A replayed history may be over.
+    History(SessionKey),
 }
 
 /// What the view is told; scrolling and the composer are the view's own.

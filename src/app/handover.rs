@@ -10,11 +10,13 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::model::{AgentSpec, ConnId, ContentBlock, ResourceBody, Role, SessionKey, ToolKind, ToolStatus};
+use crate::model::{
+    Action, AgentSpec, ConnId, ContentBlock, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
+};
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Message, MessagePart, Modal, Session, State,
-    ToolCall, call, conn, kept, open, session_title, tabs,
+    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, call, conn, kept, open,
+    session_title, tabs,
 };
 
 /// How much is handed over where nothing else is configured, in bytes.
@@ -43,6 +45,12 @@ pub struct Handover {
 /// Opens a session with another agent whose first prompt tells it this session's conversation.
 pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let from = call::root_of(state, from);
+    let is_part = |session: &Session| session.ledger.reading.as_ref().is_some_and(|it| it.later.is_some());
+    if state.sessions.get(&from).is_some_and(is_part) {
+        let words = "Only a part of this session is shown. Open it from the list to hand it over.";
+        call::flash(state, words, fx);
+        return;
+    }
     let Some(text) = document(state, from) else {
         call::flash(state, "There is nothing to hand over yet.", fx);
         return;
@@ -65,7 +73,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         );
         session.ledger.handover = Some(Handover { text, agent, is_sent: false });
     }
-    kept::link(state, from, key);
+    kept::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
         kept::say(source, format!("This conversation was handed over to {}.", spec.name), None);
     }
@@ -76,6 +84,10 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
 
 /// Has the next prompt tell the session's own agent what stands above.
 pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if state.sessions.get(&key).is_some_and(|session| session.ledger.handover.is_some()) {
+        call::flash(state, "Your next prompt tells it already.", fx);
+        return;
+    }
     let agent = agent_name(state, key);
     let Some(text) = document(state, key) else {
         call::flash(state, "There is nothing to tell yet.", fx);
@@ -88,27 +100,20 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Asks whether the agent is to be told what it does not know, in the session's own tab.
-pub(super) fn offer(state: &mut State, key: SessionKey, now: Instant) {
-    let Some(text) = document(state, key) else { return };
-    let dialog = Modal::Choice(ChoiceDialog {
-        title: "The agent does not know this conversation".to_owned(),
-        body: vec![format!(
-            "parlor can tell it what was said and done, without the output of tools: {}. It is not the same as \
-             having been there.",
-            size_words(text.len())
-        )],
-        choices: vec![
-            Choice {
-                label: "Tell it with the next prompt".to_owned(),
-                outcome: ChoiceOutcome::TellAgent(key),
-            },
-            Choice { label: "Go on without".to_owned(), outcome: ChoiceOutcome::Close },
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    });
-    tabs::open_dialog(state, key, dialog);
+/// The offer to tell the agent what it does not know, for the line that says that it does not; `None`: there is nothing
+/// to tell. It is taken by [`crate::model::Action::HandOver`].
+pub(super) fn offer(state: &State, key: SessionKey) -> Option<String> {
+    let size = size_words(document(state, key)?.len());
+    let keys = state.setup.palette.iter().find(|(action, ..)| *action == Action::HandOver);
+    let how = match keys {
+        Some((_, _, key)) if !key.is_empty() => key.clone(),
+        Some((_, name, _)) => format!("The command \"{name}\""),
+        None => return None,
+    };
+    Some(format!(
+        "{how} tells it with your next prompt what was said and done, without the output of tools: {size}. It is not the \
+         same as having been there."
+    ))
 }
 
 /// What a prompt is sent as: with the conversation in front, if there is one to be told.

@@ -20,6 +20,8 @@ pub struct Keeping {
     pub agent: Option<(String, String, Vec<String>)>,
     /// What happened since it was last handed out.
     pub notes: Vec<Note>,
+    /// What is to be handed out only once it is whole.
+    held: Option<Vec<Note>>,
     /// What was last handed out of the head.
     head: Option<HeadMark>,
     draft: String,
@@ -59,7 +61,23 @@ impl Keeping {
 /// Notes that something happened in the running or last turn.
 pub(super) fn note(session: &mut Session, record: Record) {
     let turn = session.turn_count;
-    session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
+    let keeping = &mut session.ledger.keeping;
+    let notes = keeping.held.as_mut().unwrap_or(&mut keeping.notes);
+    notes.push(Note::Event { turn, record: Box::new(record) });
+}
+
+/// From now on what happens is a history that replaces what is kept, if it comes to its end: until then that stays.
+pub(super) fn hold(session: &mut Session) {
+    session.ledger.keeping.held = Some(Vec::new());
+    note(session, Record::Replaced);
+}
+
+/// The history has come to its end, or to none.
+pub(super) fn release(session: &mut Session, is_whole: bool) {
+    let keeping = &mut session.ledger.keeping;
+    if let Some(held) = keeping.held.take().filter(|_| is_whole) {
+        keeping.notes.extend(held);
+    }
 }
 
 /// Hands out what is to be kept of the sessions that were touched.

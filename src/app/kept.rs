@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentSpec, EarlierPage, FolderOffer, FolderReason, KeptOpening, KeptSession, Record, SessionKey,
-    Severity, StoreJob, StoreNews,
+    AgentSpec, EarlierPage, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey,
+    Severity, StoreJob, StoreNews, Window,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
-    State, call, close, conn, keep, open, restore, tabs, user,
+    State, call, close, conn, keep, open, restore, tabs, turn, user,
 };
 
 /// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
@@ -31,6 +31,19 @@ pub struct Reading {
     pub end_seq: i64,
     /// Whether it is about to be gone on with.
     pub is_taking: bool,
+    /// What is kept behind what is shown.
+    pub later: Option<Later>,
+}
+
+/// Events of a session that is only read, behind those that are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Later {
+    /// The number of the first of them.
+    pub from: i64,
+    /// How many there are.
+    pub count: u64,
+    /// Whether a page of them is on its way.
+    pub is_loading: bool,
 }
 
 /// Events that are kept, but not shown yet.
@@ -44,8 +57,14 @@ pub struct Earlier {
     pub count: u64,
     /// Whether a page of them is on its way.
     pub is_loading: bool,
-    /// The event that is looked for in them.
-    pub at: Option<i64>,
+}
+
+impl Reading {
+    /// Of what the store gave.
+    pub(super) fn of(uid: &str, kept: &KeptSession) -> Self {
+        let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
+        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
+    }
 }
 
 /// Asks for the list of kept sessions; gives the number that its pages will have.
@@ -57,7 +76,8 @@ pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
     serial
 }
 
-/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown.
+/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown; an
+/// event that is too far from what it shows is read beside it.
 pub fn open_kept(
     state: &mut State,
     uid: &str,
@@ -66,13 +86,14 @@ pub fn open_kept(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    if let Some(key) = open_as(state, uid) {
+    let open = if let Some(at) = at { showing(state, uid, at) } else { open_as(state, uid) };
+    if let Some(key) = open {
         tabs::activate(state, key, now, fx);
         if let Some(at) = at {
-            look_for(state, key, at, fx);
+            fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
         }
         if takes {
-            start_reading(state, key, fx);
+            start_reading(state, key, now, fx);
         }
         return;
     }
@@ -80,8 +101,25 @@ pub fn open_kept(
     fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
 }
 
-/// Goes on with a session that is only read: the store is asked for it.
-pub fn start_reading(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> bool {
+/// Goes on with a session that is only read: the store is asked for it. Where it is open in another tab, that one is
+/// shown.
+pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(uid) = reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
+    if let Some(open) = open_as(state, &uid).filter(|open| *open != key) {
+        let typed = state.sessions.get_mut(&key);
+        let (draft, queue) = typed
+            .map(|typed| (std::mem::take(&mut typed.draft), std::mem::take(&mut typed.queue)))
+            .unwrap_or_default();
+        close::close_session(state, key, now, fx);
+        tabs::activate(state, open, now, fx);
+        if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
+            session.draft = draft;
+        }
+        for prompt in queue {
+            turn::submit(state, open, prompt, now, fx);
+        }
+        return true;
+    }
     let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
     else {
         return false;
@@ -93,11 +131,11 @@ pub fn start_reading(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -
 }
 
 /// Goes on with a session in another folder than before.
-pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, fx: &mut Vec<Effect>) {
+pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.place.cwd.clone_from(&folder);
         fx.push(Effect::ReadGit { session: key, folder });
-        start_reading(state, key, fx);
+        start_reading(state, key, now, fx);
     }
 }
 
@@ -107,18 +145,49 @@ pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         && !earlier.is_loading
     {
         earlier.is_loading = true;
-        let Earlier { uid, before, at, .. } = earlier.clone();
-        fx.push(Effect::Store(StoreJob::Earlier { key, uid, before, at }));
+        let Earlier { uid, before, .. } = earlier.clone();
+        fx.push(Effect::Store(StoreJob::Earlier { key, uid, before }));
     }
 }
 
-/// The session that the store knows by this id, if it is open here.
+/// Asks for a page of what comes behind, if there is more.
+pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+        && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)
+    {
+        later.is_loading = true;
+        fx.push(Effect::Store(StoreJob::Later { key, uid: reading.uid.clone(), from: later.from }));
+    }
+}
+
+fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
+    state.sessions.get(&key)?.ledger.reading.as_ref()
+}
+
+/// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
 pub(super) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_it = |session: &&Session| {
-        session.ledger.keeping.kept_as.as_deref() == Some(uid)
-            || session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid)
-    };
-    state.sessions.values().find(is_it).map(|session| session.key)
+    let is_open = |session: &&Session| session.ledger.keeping.kept_as.as_deref() == Some(uid);
+    let open = state.sessions.values().find(is_open).map(|session| session.key);
+    open.or_else(|| read_as(state, uid))
+}
+
+/// The session that the store knows by this id, if it is read here.
+fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_read =
+        |session: &&Session| session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid);
+    state.sessions.values().find(is_read).map(|session| session.key)
+}
+
+/// The session that shows this event of one that is kept.
+fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
+    [open_as(state, uid), read_as(state, uid)].into_iter().flatten().find(|key| {
+        state.sessions.get(key).is_some_and(|session| {
+            let ledger = &session.ledger;
+            let later = ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+            ledger.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
+                && later.is_none_or(|later| at < later.from)
+        })
+    })
 }
 
 /// What the store answered.
@@ -130,6 +199,8 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
         StoreNews::Earlier { key, page } => on_earlier(state, key, page, now, fx),
+        StoreNews::Later { key, window } => on_later(state, key, window, now, fx),
+        StoreNews::Around { key, window } => on_around(state, key, window, now, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(()) => {
                 let name = title.clone();
@@ -243,22 +314,25 @@ fn on_opened(state: &mut State, opening: KeptOpening, now: Instant, fx: &mut Vec
             return;
         }
     };
-    if let Some(key) = open_as(state, &uid) {
+    if let Some(key) = open_as(state, &uid).filter(|_| at.is_none()) {
         tabs::activate(state, key, now, fx);
         return;
     }
     let former = tabs::front(state);
     // What was said of the session before means nothing any more.
     state.flash = None;
+    // Another place of what is read takes its place.
+    let read = read_as(state, &uid);
     let (key, mark) = add(state, &uid, kept, takes, now, fx);
+    if let Some(read) = read {
+        close::close_session(state, read, now, fx);
+    }
     if takes {
         go_on(state, key, now, fx);
     }
     drop_unused(state, former, now, fx);
     if let Some(mark) = mark {
         user::go_to(state, mark, fx);
-    } else if let Some(at) = at {
-        look_for(state, key, at, fx);
     }
     if let Some(offers) = offers {
         offer_folders(state, key, &offers, now);
@@ -274,14 +348,20 @@ fn add(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) -> (SessionKey, Option<crate::model::ItemId>) {
+    // What was typed in it stands in the tab that it is open in.
+    let is_second = open_as(state, uid).is_some_and(|open| reading_of(state, open).is_none());
     let key = state.add_session();
-    let reading = Reading { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false };
+    let reading = Reading::of(uid, &kept);
     let open_in = kept.open_in;
     let mut mark = None;
     if let Some(session) = state.sessions.get_mut(&key) {
         mark = restore::restore(session, kept, now);
         if !takes {
             set_reading(session, reading, open_in);
+        }
+        if is_second {
+            session.draft.clear();
+            session.queue.clear();
         }
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
@@ -365,18 +445,18 @@ fn on_taken(
             return;
         }
     };
-    let end_seq = reading.end_seq;
+    let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
     session.ledger.reading = None;
     let (title, folder) = (session.title.clone(), session.place.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
-    if kept.end_seq == end_seq {
+    if is_whole_end {
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         let keeping = Keeping::of_kept(kept.head, &session.draft, &session.queue);
         session.ledger.keeping = keeping;
     } else {
-        // Another parlor went on with it meanwhile.
+        // Another parlor went on with it meanwhile, or another part of it is shown.
         drop(session.transcript.take());
         session.forget_places();
         session.turn_count = 0;
@@ -392,13 +472,51 @@ fn on_taken(
     go_on(state, key, now, fx);
 }
 
-/// Looks for an event in what is not shown yet.
-fn look_for(state: &mut State, key: SessionKey, at: i64, fx: &mut Vec<Effect>) {
-    if let Some(earlier) = state.sessions.get_mut(&key).and_then(|session| session.ledger.earlier.as_mut())
-        && at < earlier.before
-    {
-        earlier.at = Some(at);
-        load_earlier(state, key, fx);
+/// Finds the place of an event in what is shown, by what is around it.
+fn on_around(
+    state: &mut State,
+    key: SessionKey,
+    window: Result<Window, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let found = match window {
+        Ok(window) => state.sessions.get(&key).and_then(|session| restore::place_of(session, window, now)),
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    match found {
+        Some(item) if state.active == key => user::go_to(state, item, fx),
+        Some(_) => {}
+        None => call::flash(state, "The place is not shown any more.", fx),
+    }
+}
+
+/// A page of what comes behind what is shown.
+fn on_later(
+    state: &mut State,
+    key: SessionKey,
+    window: Result<Window, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(reading) = &mut session.ledger.reading else { return };
+    match window {
+        Ok(window) => {
+            let is_over = window.later_count == 0 || window.events.is_empty();
+            let later = Later { from: window.next_seq, count: window.later_count, is_loading: false };
+            reading.later = (!is_over).then_some(later);
+            restore::append(session, window, now);
+        }
+        Err(why) => {
+            if let Some(later) = &mut reading.later {
+                later.is_loading = false;
+            }
+            call::flash(state, why, fx);
+        }
     }
 }
 
@@ -419,12 +537,10 @@ fn on_earlier(
             return;
         }
     };
-    let at = earlier.at.filter(|at| page.mark.is_none() && *at < page.first_seq && page.left_out_count > 0);
     earlier.before = page.first_seq;
     earlier.count = page.left_out_count;
-    earlier.at = at;
     let is_over = page.left_out_count == 0 || page.events.is_empty();
-    let mark = restore::prepend(session, page, now);
+    restore::prepend(session, page, now);
     if is_over {
         session.ledger.earlier = None;
     }
@@ -433,11 +549,6 @@ fn on_earlier(
     session.shelf.modals.retain(|modal| !is_of_items(modal));
     if state.active == key {
         state.modals.retain(|modal| !is_of_items(modal));
-    }
-    if let Some(mark) = mark.filter(|_| state.active == key) {
-        user::go_to(state, mark, fx);
-    } else if at.is_some() {
-        load_earlier(state, key, fx);
     }
 }
 
@@ -488,11 +599,11 @@ pub(super) fn name_session(state: &mut State, key: SessionKey, title: &str, fx: 
     }
 }
 
-/// Notes that a session goes on from another one, for the store and for the reader.
-pub(super) fn link(state: &mut State, from: SessionKey, to: SessionKey) {
+/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
+pub(super) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
     let kept_as = state.sessions.get(&from).and_then(|session| session.ledger.keeping.kept_as.clone());
     if let Some(session) = state.sessions.get_mut(&to) {
-        session.ledger.keeping.notes.push(crate::model::Note::CameFrom { session: from, kept_as });
+        session.ledger.keeping.notes.push(Note::CameFrom { session: from, kept_as, copied_turns });
     }
 }
 

@@ -256,8 +256,6 @@ pub enum ChoiceOutcome {
     Export(String, ExportForm),
     /// Copies a session at the end of this turn, or at its own end.
     Fork(SessionKey, Option<u32>),
-    /// Tells the agent with the next prompt what it does not know.
-    TellAgent(SessionKey),
 }
 
 /// A line to be given.

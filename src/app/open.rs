@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConnId, Purpose, Record, Reply, SessionId, SessionInfo, SessionKey, SessionReply,
-    Severity,
+    Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo, SessionKey, SessionReply, Severity,
 };
 
 use super::{
@@ -129,13 +128,14 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         forked,
         super::Session {
             key: forked,
+            rank: forked.0,
             conn: Some(conn),
             phase: SessionPhase::Opening { since: now, is_replay: false },
             ..copy
         },
     );
     turn::settle(state, forked, now);
-    kept::link(state, key, forked);
+    kept::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
         kept::say(copy, format!("This is a copy of: {source_title}"), None);
     }
@@ -262,6 +262,10 @@ fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 }
 
 fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    // Some agents replay what was said on a resume too.
+    if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
+        session.ledger.replay = aside::begin(session, false);
+    }
     call_open(state, key, false, now, fx, |session| {
         let id = session.id.clone()?;
         Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.place.clone())))
@@ -272,7 +276,7 @@ fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) 
     if let Some(session) = state.sessions.get_mut(&key) {
         let ledger = &session.ledger;
         let is_shown = session.turn_count > 0 && ledger.is_reopening && !ledger.wants_history;
-        session.ledger.replay = if is_shown { aside::begin(session) } else { Replay::Armed };
+        session.ledger.replay = if is_shown { aside::begin(session, true) } else { Replay::Armed };
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
@@ -301,9 +305,12 @@ fn call_open(
 pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Instant, fx: &mut Vec<Effect>) {
     let has_talked = state.sessions.get(&key).is_some_and(|session| session.turn_count > 0);
     if has_talked {
-        let detail = format!(
+        let mut detail = format!(
             "{why} A new session begins. What stands above is only on your screen: the agent does not know it."
         );
+        if let Some(offer) = handover::offer(state, key) {
+            detail = format!("{detail}\n{offer}");
+        }
         call::notice(
             state,
             key,
@@ -311,7 +318,6 @@ pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Ins
             "The agent has forgotten this conversation.",
             Some(detail),
         );
-        handover::offer(state, key, now);
     }
     let unsent = state.sessions.get_mut(&key).and_then(|session| session.ledger.unsent.take());
     forget_agent(state, key);
@@ -349,7 +355,7 @@ pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
         session.turn_count = former.items().last().map_or(0, |item| item.turn);
         session.transcript.restore(*former);
         session.forget_places();
-        keep::note(session, Record::Replaced);
+        keep::release(session, false);
     }
 }
 
@@ -430,7 +436,8 @@ fn finish(
         aside @ Replay::Aside(_) => aside,
         _ => Replay::None,
     };
-    aside::settle(session, true, now);
+    aside::on_answered(session, now, fx);
+    keep::release(session, true);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
     session.ledger.goes_on = !is_fresh;

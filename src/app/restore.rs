@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{
     EarlierPage, ItemId, KeptEvent, KeptSession, Record, Role, SessionUpdate, Severity, SubagentPatch,
-    ToolStatus, TurnOutcome,
+    ToolStatus, TurnOutcome, Window,
 };
 
 use super::{
@@ -37,7 +37,6 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         before: kept.first_seq,
         count: left_out_count,
         is_loading: false,
-        at: None,
     });
     if left_out_count > 0 {
         push_notice(session, Severity::Info, earlier_words(left_out_count), None);
@@ -50,6 +49,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         push_notice(session, Severity::Warning, title, None);
     }
     let mark = play_to(session, events, kept.mark, now);
+    push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
@@ -65,11 +65,56 @@ fn earlier_words(count: u64) -> String {
     }
 }
 
-/// Puts a page of earlier events above those that are shown, below the line that says how many there are. Gives the
-/// item of the event that was looked for.
-pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> Option<ItemId> {
+/// What stands below the last event that is shown of a part.
+fn push_later(session: &mut Session, count: u64) {
+    let title = match count {
+        0 => return,
+        1 => "1 later event is kept. Scroll down to see it.".to_owned(),
+        _ => format!("{count} later events are kept. Scroll down to see them."),
+    };
+    push_notice(session, Severity::Info, title, None);
+}
+
+/// Puts a page of later events below those that are shown, in place of the line that says how many there are.
+pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
+    session.transcript.drop_last();
+    play(session, window.events, now);
+    push_later(session, window.later_count);
+}
+
+/// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
+/// knows no numbers.
+pub(super) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
+    let mut part = Session::new(session.key, session.place.clone());
+    let mark = play_to(&mut part, window.events, window.mark, now)?;
+    let wanted = part.transcript.get(mark)?;
+    let of_turn = || session.transcript.items().iter().filter(|item| item.turn == wanted.turn);
+    let same = of_turn().find(|item| is_same(&item.body, &wanted.body));
+    same.or_else(|| of_turn().next()).map(|item| item.id)
+}
+
+/// Whether a shown item is this one, of which the beginning or the end may be missing.
+fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
+    let text = |message: &Message| {
+        let texts = message.parts.iter().filter_map(|part| match part {
+            MessagePart::Text(text) => Some(text.as_str()),
+            MessagePart::Block(_) => None,
+        });
+        texts.collect::<String>()
+    };
+    match (shown, wanted) {
+        (ItemBody::Message(shown), ItemBody::Message(wanted)) => {
+            shown.role == wanted.role && text(shown).contains(text(wanted).trim())
+        }
+        (ItemBody::Tool(shown), ItemBody::Tool(wanted)) => shown.id == wanted.id,
+        _ => shown == wanted,
+    }
+}
+
+/// Puts a page of earlier events above those that are shown, below the line that says how many there are.
+pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) {
     let mut before = Session::new(session.key, session.place.clone());
-    let mark = play_to(&mut before, page.events, page.mark, now);
+    play(&mut before, page.events, now);
     for (id, view) in before.terminals {
         session.terminals.entry(id).or_insert(view);
     }
@@ -82,7 +127,6 @@ pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) ->
             *title = earlier_words(page.left_out_count);
         }
     });
-    mark.map(|id| ItemId(id.0 + 1))
 }
 
 /// Plays events again.

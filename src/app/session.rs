@@ -9,6 +9,7 @@ use crate::model::{
     SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
 };
 
+use super::aside::{self, Aside};
 use super::outline::Only;
 use super::search::Search;
 use super::{Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
@@ -95,6 +96,8 @@ pub struct Session {
     pub unseen: Option<Unseen>,
     /// What its tab keeps while another one is in front.
     pub shelf: Shelf,
+    /// The place of its tab among the others: smaller ones stand before it.
+    pub rank: u64,
     /// What the reducer must remember between events; nobody draws it.
     pub ledger: Ledger,
 }
@@ -142,6 +145,7 @@ impl Session {
             anomaly_count: 0,
             unseen: None,
             shelf: Shelf::default(),
+            rank: key.0,
             ledger: Ledger::default(),
         }
     }
@@ -214,7 +218,10 @@ impl Session {
 
     /// Whether a prompt would be sent at once.
     pub fn can_prompt(&self) -> bool {
-        self.phase == SessionPhase::Ready && !self.turn.is_running() && self.id.is_some()
+        self.phase == SessionPhase::Ready
+            && !self.turn.is_running()
+            && self.id.is_some()
+            && !aside::holds_prompts(self)
     }
 }
 
@@ -308,7 +315,7 @@ pub enum Replay {
     /// It has begun; the items from before, to be restored if it fails.
     Running(Box<Transcript>),
     /// It is played beside what is shown, into a session of its own; what it means is seen at its end.
-    Aside(Box<Session>),
+    Aside(Box<Aside>),
     /// The reply came before any item: one agent replays only then, beginning with a user's message.
     Late,
 }

@@ -114,7 +114,7 @@ impl State {
         let folder = self.setup.folder.clone();
         let Some(session) = self.sessions.get_mut(&key) else { return };
         let uid = kept.head.kept_as.clone().unwrap_or_default();
-        let reading = Reading { uid, end_seq: kept.end_seq, is_taking: false };
+        let reading = Reading::of(&uid, &kept);
         restore::restore(session, kept, now);
         if self.setup.folder_offers.is_empty() {
             session.place.cwd = folder;

@@ -1,4 +1,5 @@
-//! Tabs: every session that is open here and works for nobody else, in the order in which they were opened.
+//! Tabs: every session that is open here and works for nobody else, in the order in which they were opened, or to
+//! which the user moved them.
 //!
 //! Duty: opening a tab, putting one in front, and keeping the dialogs of the others for when they are shown again.
 //! Not its duty: closing (`close`), processes (`conn`), what the user chooses from (`user::tabs`).
@@ -179,7 +180,27 @@ pub(super) fn announce(state: &mut State, key: SessionKey, text: &str, fx: &mut 
 
 /// The sessions that have a tab, in the order of the tabs.
 pub fn tabs(state: &State) -> impl DoubleEndedIterator<Item = &Session> {
-    state.sessions.values().filter(|session| session.parent.is_none())
+    let mut tabs: Vec<&Session> =
+        state.sessions.values().filter(|session| session.parent.is_none()).collect();
+    tabs.sort_by_key(|session| session.rank);
+    tabs.into_iter()
+}
+
+/// Moves the tab in front by one place, as far as there is one.
+pub fn move_front(state: &mut State, is_right: bool) {
+    let order: Vec<(SessionKey, u64)> = tabs(state).map(|session| (session.key, session.rank)).collect();
+    let front = front(state);
+    let place = order.iter().position(|(key, _)| *key == front);
+    let other = place.and_then(|place| if is_right { place.checked_add(1) } else { place.checked_sub(1) });
+    if let (Some(one), Some(other)) =
+        (place.and_then(|place| order.get(place)), other.and_then(|place| order.get(place)))
+    {
+        for (key, rank) in [(one.0, other.1), (other.0, one.1)] {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.rank = rank;
+            }
+        }
+    }
 }
 
 /// The tab that is in front.

@@ -375,6 +375,17 @@ impl Transcript {
         self.edits.forget(self.revision);
     }
 
+    /// Takes the last item away; the next one at its place has a revision of its own.
+    pub(super) fn drop_last(&mut self) {
+        if let Some(last) = self.items.pop() {
+            self.first_rev = self.first_rev.max(last.rev.wrapping_add(1));
+            self.revision += 1;
+            if let Some(touched) = &mut self.touched {
+                touched.remove(&last.id);
+            }
+        }
+    }
+
     /// A copy of all that belongs to the turns up to this one.
     #[must_use]
     pub(super) fn up_to_turn(&self, turn: u32) -> Self {

@@ -79,6 +79,9 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     if matches!(session.turn, Turn::Cancelling { .. }) {
         session.ledger.queued_since_cancel += 1;
     }
+    if aside::holds_prompts(session) {
+        session.ledger.sends_when_ready = true;
+    }
     if session.phase == SessionPhase::Ready {
         return;
     }
@@ -86,7 +89,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     let conn = session.conn;
     if session.ledger.reading.is_some() {
         // Who sends a prompt wants to go on.
-        kept::start_reading(state, key, fx);
+        kept::start_reading(state, key, now, fx);
         return;
     }
     match &session.phase {
@@ -133,7 +136,7 @@ pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
 /// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
 /// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
 pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !aside::holds_prompts(session)) else {
         return;
     };
     let may_send = std::mem::take(&mut session.ledger.sends_when_ready);
@@ -202,7 +205,7 @@ fn begin(
         session.plans.clear();
         session.plan_fold = None;
     }
-    aside::settle(session, false, now);
+    aside::settle(session, now);
     next_turn(session, now);
     keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {

@@ -105,7 +105,7 @@ pub(super) fn apply(
     };
     let makes_items = makes_items(&update);
     let update = if makes_items && !session.turn.is_running() {
-        match aside::take(session, update, now) {
+        match aside::take(session, update, now, fx) {
             Some(update) => update,
             None => return,
         }
@@ -221,8 +221,13 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
     session.forget_places();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
-    keep::note(session, Record::Replaced);
-    session.ledger.replay = if may_fail { Replay::Running(Box::new(former)) } else { Replay::None };
+    if may_fail {
+        keep::hold(session);
+        session.ledger.replay = Replay::Running(Box::new(former));
+    } else {
+        keep::note(session, Record::Replaced);
+        session.ledger.replay = Replay::None;
+    }
 }
 
 /// An agent replaces its plan each time; an empty one is none.

@@ -170,6 +170,8 @@ pub enum Action {
     HandOver,
     /// Shows a part of the session from before.
     LoadEarlier,
+    /// Shows a part of a session that is only read from behind what is shown.
+    LoadLater,
     /// Closes this session; another one is shown.
     CloseSession,
     /// Starts the agent again and resumes.
@@ -187,6 +189,10 @@ pub enum Action {
     NextTab,
     /// The tab before.
     PreviousTab,
+    /// Moves this tab one place to the left.
+    MoveTabLeft,
+    /// Moves this tab one place to the right.
+    MoveTabRight,
     /// The tab that was in front before.
     FormerTab,
     /// The tab at this place, from 1.

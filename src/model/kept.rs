@@ -173,8 +173,24 @@ pub enum StoreJob {
         uid: String,
         /// Only those before this event.
         before: i64,
-        /// The event that is looked for.
-        at: Option<i64>,
+    },
+    /// The events from this one on.
+    Later {
+        /// Its number here.
+        key: SessionKey,
+        /// Which.
+        uid: String,
+        /// The first of them.
+        from: i64,
+    },
+    /// What is around an event that is shown already.
+    Around {
+        /// Its number here.
+        key: SessionKey,
+        /// Which.
+        uid: String,
+        /// The event.
+        at: i64,
     },
     /// A title of the user's own.
     Rename {
@@ -241,6 +257,20 @@ pub enum StoreNews {
         /// The events, or why there are none.
         page: Result<EarlierPage, String>,
     },
+    /// Events behind those that are shown.
+    Later {
+        /// For this session.
+        key: SessionKey,
+        /// The events, or why there are none.
+        window: Result<Window, String>,
+    },
+    /// What is around an event that is shown already.
+    Around {
+        /// In this session.
+        key: SessionKey,
+        /// The events, or why there are none.
+        window: Result<Window, String>,
+    },
     /// A title was kept, or not.
     Renamed {
         /// Of this session.
@@ -299,6 +329,21 @@ pub struct EarlierPage {
     pub first_seq: i64,
     /// How many are left before them.
     pub left_out_count: u64,
-    /// The place of the event that is looked for among `events`.
+}
+
+/// Events somewhere in a session, oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Window {
+    /// The events.
+    pub events: Vec<KeptEvent>,
+    /// The number of the first of them.
+    pub first_seq: i64,
+    /// How many are kept before them; 0 where nobody asked.
+    pub left_out_count: u64,
+    /// The number behind the last of them.
+    pub next_seq: i64,
+    /// How many are kept behind them.
+    pub later_count: u64,
+    /// The place of the event that was looked for among `events`.
     pub mark: Option<usize>,
 }

@@ -137,6 +137,8 @@ pub enum Note {
         session: SessionKey,
         /// Its id in the store, if that is known.
         kept_as: Option<String>,
+        /// What is kept of it up to this turn is this session's beginning too; `None`: nothing of it.
+        copied_turns: Option<u32>,
     },
     /// The session was closed here; others may open it.
     Closed,
@@ -194,6 +196,8 @@ pub struct KeptSession {
     pub end_seq: i64,
     /// The place among `events` of the one that was looked for.
     pub mark: Option<usize>,
+    /// If the events are not the last ones: the number of the next one, and how many there are from there on.
+    pub later: Option<(i64, u64)>,
     /// The session that it goes on from: its id in the store, and its name.
     pub came_from: Option<(String, String)>,
     /// Another parlor that has it open: its process; 0 if unknown.

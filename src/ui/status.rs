@@ -239,6 +239,12 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = say(glyphs.warn, Role::Warning, "the last prompt failed".to_owned());
             hinted(line, Context::Main, Action::SendAgain, "sends it again")
         }
+        SessionPhase::Ready
+            if scene.session.ledger.has_forgotten && scene.session.ledger.handover.is_none() =>
+        {
+            let line = Line::from(scene.span(Role::Status, "it does not know the above"));
+            hinted(line, Context::Main, Action::HandOver, "tells it")
+        }
         SessionPhase::Ready if scene.session.has_background_news => {
             Line::from(scene.span(Role::Status, "ready, with news from the background"))
         }

@@ -81,6 +81,9 @@ pub struct TranscriptView {
     select: Select,
 }
 
+/// Items from which on the reader is near the beginning or the end.
+const NEAR_ITEMS: u64 = 12;
+
 /// What the first row of the screen is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Anchor {
@@ -298,8 +301,12 @@ impl TranscriptView {
 
     /// Whether the reader is near the beginning of what is shown.
     pub fn is_near_top(&self) -> bool {
-        const NEAR_ITEMS: u64 = 12;
         self.visible.is_some_and(|(first, _)| first.0 <= NEAR_ITEMS)
+    }
+
+    /// Whether the reader is near the end of what is shown.
+    pub fn is_near_end(&self) -> bool {
+        self.visible.is_some_and(|(_, last)| last.0 + NEAR_ITEMS >= self.item_count as u64)
     }
 
     /// Lets go of drawings that are far from the screen.
@@ -375,12 +382,17 @@ pub fn draw(
         view.heights.clear();
     }
     view.follow_inserted(session.transcript.inserted());
+    let is_read = session.ledger.reading.is_some();
+    if is_read && view.is_following() && (1..count).contains(&view.item_count) {
+        // The next part of an old session came: the reader stays where they are.
+        view.anchor = Anchor::At(view.last_top);
+    }
     view.item_count = count;
     view.select.area = area;
     view.hold(look.now);
     let was_following = view.is_following();
     let top = List::new(session, view, look, cols).place_top();
-    view.news.follow(session.transcript.items(), was_following || view.is_following());
+    view.news.follow(session.transcript.items(), is_read || was_following || view.is_following());
     let mut list = List::new(session, view, look, cols);
     list.follow_heights();
     paint::draw(&mut list, top, area, buf, rows);

@@ -53,7 +53,8 @@ fn mortal() -> Desk {
 fn a_session_that_dies_on_cancel_is_taken_up_again_before_the_next_prompt() {
     let mut desk = mortal();
     desk.submit("next").end_turn(StopReason::Cancelled).expect_sent("call load s");
-    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"next\"");
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    desk.play(Event::Timer(TimerId::History(KEY))).expect_sent("call prompt \"next\"");
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_aga
     let mut desk = mortal();
     desk.end_turn(StopReason::Cancelled);
     desk.reply(Ok(Reply::Session(SessionReply { is_provisional: true, ..SessionReply::default() })));
-    desk.fx.clear();
+    desk.play(Event::Timer(TimerId::History(KEY))).fx.clear();
     desk.submit("next").expect_sent("call prompt \"next\"");
     desk.fail(-32600, "Session not found").expect_sent("call new");
     desk.open("t").expect_sent("");

@@ -106,7 +106,7 @@ fn both_sessions_say_that_they_belong_together() {
         fx
     };
     let key = desk.state.active;
-    let link = Note::CameFrom { session: KEY, kept_as: None };
+    let link = Note::CameFrom { session: KEY, kept_as: None, copied_turns: None };
     let is_linked = fx.iter().any(
         |effect| matches!(effect, Effect::Keep { session, notes } if *session == key && notes.contains(&link)),
     );
@@ -163,12 +163,19 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
     desk.crash();
     desk.wait(1);
     let none = AgentCapabilities::default();
+    desk.state.setup.palette = vec![(Action::HandOver, "Hand over".into(), "Alt+H".into())];
     desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("an offer") };
-    assert_eq!(dialog.title, "The agent does not know this conversation");
+    assert!(desk.state.modals.is_empty(), "an offer takes no keys");
+    let told = desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H tells it with"))
+    });
+    assert!(told, "{}", digest(desk.session()));
     desk.open("fresh");
-    desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
-    assert!(digest(desk.session()).contains("Your next prompt tells the agent what stands above"));
+    desk.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
+    assert_eq!(
+        digest(desk.session()).matches("Your next prompt tells the agent what stands above").count(),
+        1
+    );
     desk.fx.clear();
     desk.submit("go on");
     let blocks = prompt_blocks(&mut desk);

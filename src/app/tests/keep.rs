@@ -213,6 +213,10 @@ fn third() -> Vec<SessionUpdate> {
 }
 
 fn opened(desk: &mut Desk) -> &mut Desk {
+    answered(desk).play(Event::Timer(TimerId::History(KEY)))
+}
+
+fn answered(desk: &mut Desk) -> &mut Desk {
     desk.reply(Ok(Reply::Session(SessionReply::default())))
 }
 
@@ -246,13 +250,98 @@ fn turns_that_were_had_elsewhere_are_added() {
 }
 
 #[test]
-fn a_replay_behind_the_answer_changes_nothing_either() {
+fn a_replay_behind_the_answer_changes_nothing_either_and_a_prompt_waits_for_it() {
     let mut desk = loading();
-    opened(&mut desk);
+    answered(&mut desk);
     desk.update(says("I am ready."));
-    desk.updates([first(), second()].concat());
-    desk.submit("on").update(says("third"));
+    desk.submit("on").updates(first());
+    let over = Event::Timer(TimerId::History(KEY));
+    desk.play(over.clone()).updates(second());
+    desk.play(over.clone());
+    desk.expect(&format!("ready · idle · queue [\"on\"]{BOTH}\nagent \"I am ready.\" …"));
+    assert!(!desk.session().has_background_news);
+    desk.play(over).update(says("third"));
     desk.expect(&format!("ready · running{BOTH}\nagent \"I am ready.\"\nuser* \"on\"\nagent \"third\" …"));
+}
+
+#[test]
+fn a_replay_that_goes_on_behind_the_answer_changes_nothing() {
+    let context = text(Role::User, "<session_context>\nToday is Monday.\n</session_context>");
+    for told in [vec![context], first()] {
+        let mut desk = loading();
+        desk.updates(told.clone());
+        answered(&mut desk).updates(if told.len() == 1 { first() } else { Vec::new() }).updates(second());
+        let over = Event::Timer(TimerId::History(KEY));
+        desk.play(over.clone()).play(over).expect(&format!("ready · idle{BOTH}"));
+        assert!(!desk.session().has_background_news);
+    }
+}
+
+#[test]
+fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
+    for is_early in [true, false] {
+        let mut desk = Desk::started();
+        desk.handshake(all_capabilities()).open(ID);
+        desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
+        let mut desk = reopened(kept_session(&mut desk), "fake");
+        desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall resume s");
+        if is_early {
+            desk.updates(first());
+            answered(&mut desk);
+        } else {
+            answered(&mut desk).updates(first());
+        }
+        let over = Event::Timer(TimerId::History(KEY));
+        desk.play(over.clone()).play(over);
+        let shown = "ready · idle\nuser* \"write the first thing\"\nagent \"first\"";
+        desk.expect(shown);
+        desk.wait(60).updates(second());
+        desk.expect(&format!("{shown}\nuser \"go\"\nagent \"second\" …"));
+    }
+}
+
+#[test]
+fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
+    let mut desk = Desk::ready();
+    desk.state.listed = vec![SessionInfo {
+        id: "old".into(),
+        cwd: "/code".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+    }];
+    let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Record> {
+        let fx = update(&mut desk.state, Event::Agent(CONN, event), desk.now);
+        let notes = fx.into_iter().filter_map(|effect| match effect {
+            Effect::Keep { notes, .. } => Some(notes),
+            _ => None,
+        });
+        notes
+            .flatten()
+            .filter_map(|note| match note {
+                Note::Event { record, .. } => Some(*record),
+                _ => None,
+            })
+            .collect()
+    };
+    for is_whole in [false, true] {
+        desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+        let key = desk.state.active;
+        for told in first() {
+            assert_eq!(recorded(&mut desk, AgentEvent::Update("old".into(), told)), []);
+        }
+        assert_eq!(desk.state.sessions[&key].transcript.items().len(), 2, "it is shown as it comes");
+        let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+        if is_whole {
+            let reply = Ok(Reply::Session(SessionReply::default()));
+            let records = recorded(&mut desk, AgentEvent::Replied(tag, reply));
+            assert_eq!((records.first(), records.len()), (Some(&Record::Replaced), 3));
+        } else {
+            let failed = Err(CallError::Agent(RpcError::new(-32603, "no")));
+            assert!(!recorded(&mut desk, AgentEvent::Replied(tag, failed)).contains(&Record::Replaced));
+            desk.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+        }
+    }
 }
 
 #[test]
@@ -322,9 +411,10 @@ fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
         opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
         // One that replays only behind its answer.
         let mut desk = short_one(None);
-        opened(&mut desk);
+        answered(&mut desk);
         desk.updates(told);
-        desk.submit("on").update(says("more"));
+        let over = Event::Timer(TimerId::History(KEY));
+        desk.submit("on").play(over.clone()).play(over).update(says("more"));
         desk.expect("ready · running\nuser* \"hi\"\nagent \"hello\"\nuser* \"on\"\nagent \"more\" …");
     }
 }

@@ -149,16 +149,12 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
     desk.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
     desk.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
-    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, at: None };
+    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before };
     assert_eq!(jobs(&mut desk), [earlier(6)]);
     let selected = shown(&desk).transcript.items()[1].id;
     desk.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
-    let page = EarlierPage {
-        events: vec![prompt("second", 2), said("2", 2)],
-        first_seq: 3,
-        left_out_count: 3,
-        mark: None,
-    };
+    let page =
+        EarlierPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, left_out_count: 3 };
     tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
     desk.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
     assert_eq!(
@@ -186,25 +182,100 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     assert!(jobs(&mut desk).is_empty(), "there is nothing more");
 }
 
+/// What is around the second of three turns.
+fn part() -> KeptSession {
+    KeptSession {
+        events: vec![prompt("second", 2), said("2", 2)],
+        left_out_count: 3,
+        first_seq: 3,
+        mark: Some(1),
+        later: Some((5, 3)),
+        ..kept("k1")
+    }
+}
+
+fn opened_at(at: i64) -> StoreNews {
+    StoreNews::Opened(Box::new(KeptOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
+}
+
 #[test]
-fn a_place_that_was_found_is_looked_for_page_by_page() {
+fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_when_it_is_read() {
     let mut desk = Desk::ready();
-    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { at: Some(1), ..opening(false) })));
+    tell(&mut desk, opened_at(4));
     let key = desk.state.active;
-    let job = |before| StoreJob::Earlier { key, uid: "k1".into(), before, at: Some(1) };
-    assert_eq!(jobs(&mut desk), [job(6)]);
-    let page = |turn, first_seq, mark| EarlierPage {
-        events: vec![prompt(&format!("prompt {turn}"), turn), said("words", turn)],
-        first_seq,
-        left_out_count: u64::try_from(first_seq).unwrap(),
-        mark,
+    let marked = |desk: &Desk| shown(desk).selected.and_then(|id| shown(desk).transcript.get(id)).unwrap().id;
+    assert_eq!(marked(&desk), ItemId(2));
+    assert_eq!(
+        items(shown(&desk)),
+        [
+            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "user* \"second\"",
+            "agent \"2\"",
+            "notice Info: 3 later events are kept. Scroll down to see them.",
+        ]
+    );
+    desk.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut desk), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "asked for once");
+    tell(&mut desk, StoreNews::Later { key, window: Err("The disk is away.".into()) });
+    desk.play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut desk).len(), 1, "what failed can be asked for again");
+    let window = Window {
+        events: vec![prompt("third", 3), said("3", 3)],
+        first_seq: 5,
+        next_seq: 8,
+        ..Window::default()
     };
-    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page(2, 3, None)) });
-    assert_eq!(jobs(&mut desk), [job(3)]);
-    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page(1, 0, Some(1))) });
-    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.get(id)).unwrap();
-    assert_eq!((marked.id, marked.turn), (ItemId(2), 1));
-    assert!(jobs(&mut desk).is_empty());
+    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
+    assert_eq!(shown(&desk).transcript.items().last().map(|item| item.turn), Some(3));
+    desk.play(Event::Act(Action::LoadLater));
+    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+}
+
+#[test]
+fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, opened_at(4));
+    let key = desk.state.active;
+    desk.play(Event::Act(Action::RestartAgent));
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    assert_eq!(
+        items(shown(&desk)),
+        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+    );
+}
+
+#[test]
+fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
+    let mut desk = Desk::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    let open = desk.state.active;
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    jobs(&mut desk);
+    // It is shown: its place is told by what is around it.
+    desk.flow(|state, now, fx| flow::open_kept(state, "k1", false, Some(7), now, fx));
+    assert_eq!(jobs(&mut desk), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
+    let window =
+        Window { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..Window::default() };
+    tell(&mut desk, StoreNews::Around { key: open, window: Ok(window) });
+    assert_eq!(shown(&desk).selected, Some(ItemId(2)));
+    // It is not: the part is read in a tab of its own, and what goes on is the one that is open.
+    desk.flow(|state, now, fx| flow::open_kept(state, "k1", false, Some(4), now, fx));
+    assert!(matches!(&jobs(&mut desk)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));
+    tell(&mut desk, opened_at(4));
+    let part = desk.state.active;
+    assert_ne!(part, open);
+    assert_eq!(desk.state.sessions.len(), 3);
+    // Another place of it takes the place of the first.
+    desk.flow(|state, now, fx| flow::open_kept(state, "k1", false, Some(1), now, fx));
+    tell(&mut desk, opened_at(1));
+    assert_eq!(desk.state.sessions.len(), 3);
+    let part = desk.state.active;
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::submit(state, part, "go on".into(), now, fx));
+    assert_eq!((desk.state.active, desk.state.sessions.len()), (open, 2));
+    desk.expect_sent("call prompt \"go on\"");
 }
 
 #[test]
@@ -216,7 +287,7 @@ fn a_search_goes_on_in_what_comes_above() {
     desk.play(Event::Timer(TimerId::Search(key)));
     assert_eq!(jobs(&mut desk).len(), 1, "nothing was found, so what came before is asked for");
     let events = vec![prompt("the second", 2), said("2 second", 2)];
-    let page = EarlierPage { events, first_seq: 3, left_out_count: 3, mark: None };
+    let page = EarlierPage { events, first_seq: 3, left_out_count: 3 };
     tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
     desk.play(Event::Timer(TimerId::Search(key)));
     let search = shown(&desk).search.as_ref().unwrap();

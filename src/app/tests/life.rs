@@ -59,7 +59,7 @@ fn without_resume_the_history_is_loaded_and_replaces_a_view_that_was_cut() {
         call("call_1", ToolStatus::Completed),
         call("call_1", ToolStatus::Pending),
     ]);
-    desk.reply(Ok(Reply::Done));
+    desk.reply(Ok(Reply::Done)).play(Event::Timer(TimerId::History(KEY)));
     desk.expect(
         r#"
         ready · idle

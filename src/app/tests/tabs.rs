@@ -224,6 +224,23 @@ fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
 }
 
 #[test]
+fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
+    let mut desk = Desk::ready();
+    let two = desk.open_tab(new_tab("/b", fake()));
+    let three = desk.open_tab(new_tab("/c", fake()));
+    let order = |desk: &Desk| tabs::tabs(&desk.state).map(|session| session.key).collect::<Vec<_>>();
+    desk.play(Event::Act(Action::MoveTabRight));
+    assert_eq!(order(&desk), [KEY, two, three], "the last one stays");
+    desk.play(Event::Act(Action::MoveTabLeft));
+    assert_eq!(order(&desk), [KEY, three, two]);
+    assert_eq!(tabs::front(&desk.state), three, "it stays in front");
+    desk.play(Event::Act(Action::ShowTab(3)));
+    assert_eq!(tabs::front(&desk.state), two);
+    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    assert_eq!(tabs::front(&desk.state), three);
+}
+
+#[test]
 fn a_tab_that_does_not_exist_is_told() {
     let (mut desk, key, _) = Desk::two_tabs();
     desk.play(Event::Act(Action::ShowTab(9)));

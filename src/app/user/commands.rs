@@ -50,9 +50,11 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             app_tabs::tabs(state).count() > 1,
             "This is the only tab. Open another one first, or quit.",
         ),
-        Action::NextTab | Action::PreviousTab | Action::FormerTab => {
-            unless(app_tabs::tabs(state).count() > 1, "There is only one tab.")
-        }
+        Action::NextTab
+        | Action::PreviousTab
+        | Action::FormerTab
+        | Action::MoveTabLeft
+        | Action::MoveTabRight => unless(app_tabs::tabs(state).count() > 1, "There is only one tab."),
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
         Action::RenameSession => {
@@ -64,6 +66,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::LoadEarlier => {
             unless(session.ledger.earlier.is_some(), "All that is kept of this session is shown.")
         }
+        Action::LoadLater => unless(
+            session.ledger.reading.as_ref().is_some_and(|reading| reading.later.is_some()),
+            "The end of this session is shown.",
+        ),
         Action::OpenModes | Action::NextMode => {
             unless(mode_option(session).is_some() || has_modes(session), "The agent offers no modes.")
         }
@@ -194,6 +200,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::HandOver => picker::open_hand_over(state, fx),
         Action::LoadEarlier => flow::load_earlier(state, key, fx),
+        Action::LoadLater => flow::load_later(state, key, fx),
         Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),

@@ -136,12 +136,11 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
                 flow::delete_session(state, id.clone(), fx);
             }
         }
-        ChoiceOutcome::GoOnIn(key, folder) => flow::go_on_in(state, *key, folder.clone(), fx),
+        ChoiceOutcome::GoOnIn(key, folder) => flow::go_on_in(state, *key, folder.clone(), now, fx),
         ChoiceOutcome::Export(uid, form) => {
             let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
             fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
         }
         ChoiceOutcome::Fork(key, at) => flow::fork_session(state, *key, *at, now, fx),
-        ChoiceOutcome::TellAgent(key) => flow::tell_agent(state, *key, fx),
     }
 }

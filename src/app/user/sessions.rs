@@ -209,7 +209,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(open) = &row.open {
         flow::show_session(state, open.key, now, fx);
         if takes {
-            flow::start_reading(state, open.key, fx);
+            flow::start_reading(state, open.key, now, fx);
         }
     } else if let Some(kept) = &row.kept {
         flow::open_kept(state, &kept.uid, takes, None, now, fx);

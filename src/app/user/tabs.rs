@@ -22,6 +22,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::NewTabElsewhere => open_folders(state, fx),
         Action::NextTab => step(state, 1, now, fx),
         Action::PreviousTab => step(state, -1, now, fx),
+        Action::MoveTabLeft => tabs::move_front(state, false),
+        Action::MoveTabRight => tabs::move_front(state, true),
         Action::FormerTab => {
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tabs::front(state)) {

@@ -116,6 +116,7 @@ actions! {
     ExportSession, "export-session", true, "Write this session to a file";
     HandOver, "hand-over", true, "Hand this conversation over to another agent";
     LoadEarlier, "load-earlier", true, "Show earlier parts of this session";
+    LoadLater, "load-later", true, "Show later parts of this session";
     ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
     CloseSession, "close-session", true, "Close this session and its tab";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
@@ -133,6 +134,8 @@ actions! {
     NewTabElsewhere, "new-tab-elsewhere", true, "Open a tab in another folder";
     NextTab, "next-tab", true, "The next tab";
     PreviousTab, "previous-tab", true, "The tab before";
+    MoveTabLeft, "move-tab-left", true, "Move this tab to the left";
+    MoveTabRight, "move-tab-right", true, "Move this tab to the right";
     FormerTab, "former-tab", true, "The tab that was in front before";
 
     NextHunk, "next-hunk", false, "The next changed place";

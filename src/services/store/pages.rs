@@ -2,11 +2,11 @@
 //!
 //! Invariant: what a piece costs does not depend on how long the session is, nor on how many there are.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::rows::{self, SessionRow};
 use super::{Fault, Store, StoreError, db, format, owner};
-use crate::model::{EarlierPage, KeptEvent, KeptSession, Record};
+use crate::model::{EarlierPage, KeptEvent, KeptSession, Record, Window};
 
 /// How many events are given at once.
 pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
@@ -21,27 +21,64 @@ pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
 #[derive(Debug, Default)]
 struct Piece {
     page: EarlierPage,
+    mark: Option<usize>,
     unreadable_count: u64,
 }
 
 impl Store {
-    /// The end of a session, without taking it.
+    /// The end of a session, without taking it; what is around an event if that stands further back.
     pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, KeptSession), StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let found = rows::by_uid(conn, uid).map_err(sql)?;
             let Some((id, row)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
             let mut kept = tail(conn, id, &row, at).map_err(sql)?;
+            if let Some(at) = at.filter(|at| kept.mark.is_none() && *at < kept.first_seq) {
+                let Window { events, mark, first_seq, left_out_count, next_seq, later_count } =
+                    around(conn, id, at).map_err(sql)?;
+                kept = KeptSession {
+                    events,
+                    mark,
+                    first_seq,
+                    left_out_count,
+                    later: (later_count > 0).then_some((next_seq, later_count)),
+                    ..kept
+                };
+            }
             kept.open_in = self.open_in(&row);
             Ok((row, kept))
         })
     }
 
-    /// The events before one of a session, as many as a page holds; `at` is looked for among them.
-    pub fn earlier(&self, uid: &str, before: i64, at: Option<i64>) -> Result<EarlierPage, StoreError> {
+    /// The row of a session.
+    pub(super) fn row(&self, uid: &str) -> Result<SessionRow, StoreError> {
+        self.with_faults(|conn| {
+            let found = rows::by_uid(conn, uid).map_err(|error| db::fault(&error))?;
+            found.map(|(_, row)| row).ok_or_else(|| Fault::NoSession(uid.to_owned()))
+        })
+    }
+
+    /// The events before one of a session, as many as a page holds.
+    pub fn earlier(&self, uid: &str, before: i64) -> Result<EarlierPage, StoreError> {
         self.with(|conn| {
             let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(EarlierPage::default()) };
-            piece(conn, id, Some(before), at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES).map(|piece| piece.page)
+            piece(conn, id, Some(before), None, MAX_PAGE_EVENTS, MAX_PAGE_BYTES).map(|piece| piece.page)
+        })
+    }
+
+    /// The events from one of a session on, as many as a page holds.
+    pub fn later(&self, uid: &str, from: i64) -> Result<Window, StoreError> {
+        self.with(|conn| {
+            let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
+            forth(conn, id, from, None)
+        })
+    }
+
+    /// The events around one of a session, to tell its place in what is shown.
+    pub fn around(&self, uid: &str, at: i64) -> Result<Window, StoreError> {
+        self.with(|conn| {
+            let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
+            around(conn, id, at)
         })
     }
 
@@ -89,7 +126,7 @@ pub(super) fn tail(
     row: &SessionRow,
     at: Option<i64>,
 ) -> rusqlite::Result<KeptSession> {
-    let Piece { page, unreadable_count } = piece(conn, id, None, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
+    let Piece { page, mark, unreadable_count } = piece(conn, id, None, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
     let came_from = row.came_from.as_deref().map(|uid| -> rusqlite::Result<_> {
         let name = rows::by_uid(conn, uid)?.map(|(_, row)| row.name().to_owned());
         Ok((uid.to_owned(), name.unwrap_or_default()))
@@ -99,7 +136,7 @@ pub(super) fn tail(
         left_out_count: page.left_out_count,
         unreadable_count,
         first_seq: page.first_seq,
-        mark: page.mark,
+        mark,
         came_from: came_from.transpose()?,
         ..row.to_kept()
     })
@@ -115,25 +152,22 @@ fn piece(
     max_events: u32,
     max_bytes: usize,
 ) -> rusqlite::Result<Piece> {
+    let before = before.unwrap_or(i64::MAX);
+    let begin = begin_before(conn, id, before)?;
     let mut query = conn.prepare_cached(
-        "SELECT seq, at, turn, kind, body FROM events WHERE session = ?1 AND seq < ?2
-            ORDER BY seq DESC LIMIT ?3",
+        "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq < ?2 AND seq >= ?3
+            ORDER BY seq DESC LIMIT ?4",
     )?;
-    let mut rows = query.query(params![id, before.unwrap_or(i64::MAX), max_events])?;
+    let mut rows = query.query(params![id, before, begin, max_events])?;
     let mut events = Vec::new();
     let mut unreadable_count = 0;
     let mut bytes = 0;
     let mut first_seq = None;
     let mut turn_begins_at = None;
     let mut mark = None;
-    let mut is_whole = false;
     while let Some(row) = rows.next()? {
-        let body = row.get_ref(4)?.as_str().unwrap_or_default();
+        let body = row.get_ref(3)?.as_str().unwrap_or_default();
         if bytes > 0 && bytes + body.len() > max_bytes {
-            break;
-        }
-        if row.get_ref(3)?.as_str().unwrap_or_default() == "replaced" {
-            is_whole = true;
             break;
         }
         bytes += body.len();
@@ -153,27 +187,104 @@ fn piece(
             mark = events.len().checked_sub(1);
         }
     }
-    let count_before = |seq: i64| -> rusqlite::Result<u64> {
-        // What an agent's own history replaced is not shown any more.
-        conn.prepare_cached(
-            "SELECT count(*) FROM events WHERE session = ?1 AND seq < ?2 AND seq > coalesce(
-                (SELECT max(seq) FROM events WHERE session = ?1 AND kind = 'replaced' AND seq < ?2), -1)",
-        )?
-        .query_row(params![id, seq], |row| row.get::<_, i64>(0))
-        .map(i64::cast_unsigned)
-    };
     let mut left_out_count = 0;
-    if let Some(first) = first_seq.filter(|_| !is_whole) {
-        left_out_count = count_before(first)?;
+    if let Some(first) = first_seq {
+        left_out_count = count_between(conn, id, begin, first)?;
         if let Some((count, seq)) = turn_begins_at.filter(|_| left_out_count > 0) {
             events.truncate(count);
             mark = mark.filter(|mark| *mark < count);
             first_seq = Some(seq);
-            left_out_count = count_before(seq)?;
+            left_out_count = count_between(conn, id, begin, seq)?;
         }
     }
     let mark = mark.map(|mark| events.len() - 1 - mark);
     events.reverse();
-    let page = EarlierPage { events, first_seq: first_seq.unwrap_or(0), left_out_count, mark };
-    Ok(Piece { page, unreadable_count })
+    let page = EarlierPage { events, first_seq: first_seq.unwrap_or(0), left_out_count };
+    Ok(Piece { page, mark, unreadable_count })
+}
+
+/// The events around one: from the beginning of its turn, if that is not too far, to the end of a turn.
+fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<Window> {
+    let begin = begin_before(conn, id, at)?;
+    let nearest = begin.max(at.saturating_sub(i64::from(MAX_PAGE_EVENTS / 2)));
+    let prompt: Option<i64> = conn
+        .prepare_cached(
+            "SELECT seq FROM events WHERE session = ?1 AND seq <= ?2 AND seq >= ?3 AND kind = 'prompt'
+                ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row(params![id, at, nearest], |row| row.get(0))
+        .optional()?;
+    let window = forth(conn, id, prompt.unwrap_or(nearest), Some(at))?;
+    // What stands before it in its turn may be too large.
+    let mut window = if window.mark.is_some() { window } else { forth(conn, id, at, Some(at))? };
+    window.left_out_count = count_between(conn, id, begin, window.first_seq)?;
+    Ok(window)
+}
+
+/// Events from one on, as many as a page holds. They end with a turn if one ends among them, behind `at`.
+fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Result<Window> {
+    let mut query = conn.prepare_cached(
+        "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+            ORDER BY seq LIMIT ?4",
+    )?;
+    let end = end_behind(conn, id, from)?;
+    let mut rows = query.query(params![id, from, end, MAX_PAGE_EVENTS])?;
+    let mut window = Window { first_seq: from, next_seq: from, ..Window::default() };
+    let mut bytes = 0;
+    let mut turn_ends_at = None;
+    while let Some(row) = rows.next()? {
+        let body = row.get_ref(3)?.as_str().unwrap_or_default();
+        if bytes > 0 && bytes + body.len() > MAX_PAGE_BYTES {
+            break;
+        }
+        bytes += body.len();
+        let seq: i64 = row.get(0)?;
+        if let Some(record) = format::decode(body) {
+            if matches!(record, Record::Prompt { .. })
+                && at.is_none_or(|at| at < seq)
+                && !window.events.is_empty()
+            {
+                turn_ends_at = Some((window.events.len(), seq));
+            }
+            window.events.push(KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record });
+        }
+        if at == Some(seq) {
+            window.mark = window.events.len().checked_sub(1);
+        }
+        window.next_seq = seq + 1;
+    }
+    window.later_count = count_between(conn, id, window.next_seq, end)?;
+    if let Some((count, seq)) = turn_ends_at.filter(|_| window.later_count > 0) {
+        window.events.truncate(count);
+        window.next_seq = seq;
+        window.later_count = count_between(conn, id, seq, end)?;
+    }
+    Ok(window)
+}
+
+/// The number of the first event that counts for those before this one: what an agent's own history replaced is not
+/// shown any more.
+fn begin_before(conn: &Connection, id: i64, before: i64) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "SELECT coalesce(max(seq) + 1, 0) FROM events WHERE session = ?1 AND kind = 'replaced' AND seq < ?2",
+    )?
+    .query_row(params![id, before], |row| row.get(0))
+}
+
+/// The number behind the last event that counts with those from this one on.
+fn end_behind(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "SELECT coalesce(min(seq), (SELECT max(seq) + 1 FROM events WHERE session = ?1), 0)
+            FROM events WHERE session = ?1 AND kind = 'replaced' AND seq >= ?2",
+    )?
+    .query_row(params![id, from], |row| row.get(0))
+}
+
+/// How many events there are from one number to another. They are numbered one after the other, so none of them is
+/// read; only a copy of some turns has a gap.
+fn count_between(conn: &Connection, id: i64, from: i64, to: i64) -> rusqlite::Result<u64> {
+    let has_any: bool = conn
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3)")?
+        .query_row(params![id, from, to], |row| row.get(0))?;
+    Ok(if has_any { to.saturating_sub(from).max(0).cast_unsigned() } else { 0 })
 }

@@ -249,10 +249,13 @@ impl Writer {
         if let Some((agent, id)) = goes_on {
             self.adopt(session, &agent, &id);
         }
-        if let Note::CameFrom { session: from, kept_as } = &note {
-            let kept_as = self.tracks.get(from).map(|track| track.row.uid.clone()).or(kept_as.clone());
+        if let Note::CameFrom { session: from, kept_as, copied_turns } = &note {
+            let source = self.tracks.get(from).filter(|track| track.is_kept()).map(|track| track.row.clone());
             if let Some(track) = self.tracks.get_mut(&session) {
-                track.row.came_from = kept_as;
+                track.row.came_from = source.as_ref().map(|row| row.uid.clone()).or(kept_as.clone());
+                if let (Some(source), Some(turns)) = (source, copied_turns) {
+                    track.begin_as(&source, *turns);
+                }
             }
         }
         let Some(track) = self.tracks.get_mut(&session) else { return };
@@ -383,9 +386,13 @@ pub(super) mod tests {
 
     impl TestWriter {
         pub fn keep_now(&mut self, notes: Vec<Note>) {
+            self.keep_for(SessionKey(1), notes);
+        }
+
+        pub fn keep_for(&mut self, session: SessionKey, notes: Vec<Note>) {
             let mut inbox = Inbox::default();
             for note in notes {
-                inbox.add(Taken { session: SessionKey(1), at_ms: unix_ms(), note });
+                inbox.add(Taken { session, at_ms: unix_ms(), note });
             }
             self.0.take_all(inbox.notes, false);
             self.0.write();

@@ -93,6 +93,10 @@ const STEPS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN folder_mark TEXT;
     CREATE INDEX sessions_by_agent_id ON sessions (agent_session) WHERE agent_session IS NOT NULL;
     ",
+    // 3: where a session begins anew, without a walk through all of it.
+    "
+    CREATE INDEX events_replaced ON events (session, seq) WHERE kind = 'replaced';
+    ",
 ];
 
 /// The newest form.

@@ -136,6 +136,10 @@ impl Docs {
                 let text = format!("{title}\n{}", detail.as_deref().unwrap_or_default());
                 put(seq, row("notice", *severity == Severity::Error, text));
             }
+            Record::Replaced => {
+                self.message = None;
+                self.calls.clear();
+            }
             Record::TurnEnded(outcome) => {
                 self.message = None;
                 match outcome {

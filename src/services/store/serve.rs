@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::rows::{SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
-use crate::model::{ExportForm, KeptHit, KeptOpening, KeptRow, KeptSearch, KeptSession, StoreJob, StoreNews};
+use crate::model::{ExportForm, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews};
 use crate::services::when;
 use crate::services::whereabouts::{self, Kin};
 
@@ -43,8 +43,14 @@ impl Store {
                 let kept = self.reopen(&uid).map(Box::new).map_err(words);
                 tell(StoreNews::Taken { key, kept });
             }
-            StoreJob::Earlier { key, uid, before, at } => {
-                tell(StoreNews::Earlier { key, page: self.earlier(&uid, before, at).map_err(words) });
+            StoreJob::Earlier { key, uid, before } => {
+                tell(StoreNews::Earlier { key, page: self.earlier(&uid, before).map_err(words) });
+            }
+            StoreJob::Later { key, uid, from } => {
+                tell(StoreNews::Later { key, window: self.later(&uid, from).map_err(words) });
+            }
+            StoreJob::Around { key, uid, at } => {
+                tell(StoreNews::Around { key, window: self.around(&uid, at).map_err(words) });
             }
             StoreJob::Rename { uid, title } => {
                 let result = self.rename(&uid, &title).map_err(words);
@@ -121,17 +127,12 @@ impl Store {
     }
 
     fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> KeptOpening {
-        let found = self.peek(&uid, at);
-        let offers = found.as_ref().ok().filter(|(row, _)| !row.folder.is_dir()).map(|(row, _)| {
+        let offers = self.row(&uid).ok().filter(|row| !row.folder.is_dir()).map(|row| {
             whereabouts::offers(&row.folder, row.folder_mark.as_ref(), folder, &self.known_folders())
         });
         // A session without a folder is only read until the user has said where it goes on.
         let takes = takes && offers.is_none();
-        let kept = match found {
-            Ok((_, peeked)) if !takes => Ok(peeked),
-            Ok((_, peeked)) => self.reopen(&uid).map(|kept| KeptSession { mark: peeked.mark, ..kept }),
-            Err(error) => Err(error),
-        };
+        let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
         KeptOpening { uid, takes, at, kept: kept.map_err(words), offers }
     }
 

@@ -9,7 +9,7 @@ use crate::model::{Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome}
 
 use super::rows::{SessionRow, SessionState};
 use super::search::Docs;
-use super::write::{Batch, EventRow};
+use super::write::{Batch, CopyRow, EventRow};
 use super::{format, random};
 
 /// How much of the first prompt is kept beside the session.
@@ -25,6 +25,8 @@ pub(super) struct Track {
     is_dirty: bool,
     /// What happened before there was a reason to keep it.
     waiting: Vec<EventRow>,
+    /// The beginning that it has from another session, until it is written.
+    copy: Option<CopyRow>,
     docs: Docs,
 }
 
@@ -38,7 +40,7 @@ impl Track {
             updated_ms: at_ms,
             ..SessionRow::default()
         });
-        Self { row, is_kept, is_dirty: false, waiting: Vec::new(), docs: Docs::default() }
+        Self { row, is_kept, is_dirty: false, waiting: Vec::new(), copy: None, docs: Docs::default() }
     }
 
     /// Takes a note in; what is to be written goes to the batch.
@@ -59,9 +61,27 @@ impl Track {
             Note::Closed => self.release(),
         }
         self.is_dirty = true;
+        // A copy is worth a row without a word of its own, once the agent has made it.
+        self.is_kept |= self.copy.is_some() && self.row.agent_session.is_some();
         if self.is_kept {
             batch.events.append(&mut self.waiting);
+            batch.copies.extend(self.copy.take());
         }
+    }
+
+    /// It begins as another session does, up to a turn. One that has a row already has a beginning too.
+    pub fn begin_as(&mut self, source: &SessionRow, turns: u32) {
+        if self.is_kept {
+            return;
+        }
+        let below = source.next_seq;
+        self.row.next_seq += below;
+        for event in &mut self.waiting {
+            event.seq += below;
+        }
+        self.row.first_prompt.clone_from(&source.first_prompt);
+        self.row.turn_count = turns;
+        self.copy = Some(CopyRow { from: source.uid.clone(), to: self.row.uid.clone(), turns, below });
     }
 
     /// Adds the row to the batch, if there is a reason to keep it and it changed.
@@ -132,6 +152,9 @@ impl Track {
                 Patch::Set(title) => self.row.title = Some(title.clone()),
             },
             Record::Update(SessionUpdate::Usage(usage)) => self.row.usage = Some(usage.clone()),
+            Record::Replaced => {
+                batch.replaced.insert(self.row.uid.clone(), seq);
+            }
             _ => {}
         }
         self.is_kept |= format::is_substance(record);

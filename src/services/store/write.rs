@@ -15,6 +15,21 @@ pub(super) struct Batch {
     pub events: Vec<EventRow>,
     /// By session and first event.
     pub docs: BTreeMap<(String, i64), DocRow>,
+    /// Beginnings that sessions have from others.
+    pub copies: Vec<CopyRow>,
+    /// Where sessions begin anew: what was before is not found any more.
+    pub replaced: BTreeMap<String, i64>,
+}
+
+/// The beginning of a session that is a copy of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CopyRow {
+    pub from: String,
+    pub to: String,
+    /// Only the turns up to this one.
+    pub turns: u32,
+    /// Only events before this one.
+    pub below: i64,
 }
 
 /// An event as it is written.
@@ -30,7 +45,12 @@ pub(super) struct EventRow {
 
 impl Batch {
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.events.is_empty() && self.docs.is_empty()
+        let Self { sessions, events, docs, copies, replaced } = self;
+        sessions.is_empty()
+            && events.is_empty()
+            && docs.is_empty()
+            && copies.is_empty()
+            && replaced.is_empty()
     }
 
     /// The session's newest form.
@@ -67,6 +87,28 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<()
         for ((uid, seq), row) in &batch.docs {
             let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
             doc.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
+        }
+        // Behind the events, for those of the source may have waited too.
+        for CopyRow { from, to, turns, below } in &batch.copies {
+            let (Some(from), Some(to)) = (id_of(&change, &mut ids, from)?, id_of(&change, &mut ids, to)?)
+            else {
+                continue;
+            };
+            change
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO events (session, seq, turn, at, kind, body)
+                        SELECT ?2, seq, turn, at, kind, body FROM events
+                            WHERE session = ?1 AND turn <= ?3 AND seq < ?4 AND seq > coalesce(
+                                (SELECT max(seq) FROM events
+                                    WHERE session = ?1 AND kind = 'replaced' AND seq < ?4), -1)",
+                )?
+                .execute(params![from, to, turns, below])?;
+        }
+        for (uid, seq) in &batch.replaced {
+            let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
+            change
+                .prepare_cached("DELETE FROM docs WHERE session = ?1 AND seq < ?2")?
+                .execute(params![id, seq])?;
         }
     }
     change.commit()

@@ -64,7 +64,7 @@ fn a_session_knows_the_one_that_it_goes_on_from() {
     let (_dir, store) = store();
     let (mut recorder, _told) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
-    let from = Note::CameFrom { session: SessionKey(1), kept_as: None };
+    let from = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: None };
     recorder.keep(SessionKey(2), vec![from, head_of("b", false), prompt(1, "second"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let rows = store.list(&ListFilter::default()).unwrap();
@@ -79,7 +79,52 @@ fn a_session_knows_the_one_that_it_goes_on_from() {
 }
 
 #[test]
-fn pages_go_back_to_the_beginning_and_find_an_event() {
+fn a_copy_can_be_read_from_its_beginning_also_when_its_source_is_gone() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    writer.keep_now(vec![head_of("a", false), prompt(1, "first"), ended(1), prompt(2, "second"), ended(2)]);
+    let link = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: Some(1) };
+    let unnamed = Note::Head(Box::new(SessionHead { agent: "fake".to_owned(), ..SessionHead::default() }));
+    writer.keep_for(SessionKey(2), vec![unnamed, link]);
+    assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1, "the agent has not made the copy yet");
+    writer.keep_for(SessionKey(2), vec![head_of("b", false)]);
+    writer.keep_now(vec![prompt(3, "of the source only")]);
+    writer.keep_for(SessionKey(2), vec![prompt(2, "of the copy"), ended(2)]);
+    let row = store.find("b").unwrap();
+    assert_eq!(row.first_prompt.as_deref(), Some("first"));
+    let prompts = |uid: &str| -> Vec<(u32, String)> {
+        let kept = store.peek(uid, None).unwrap().1;
+        assert_eq!(kept.left_out_count, 0);
+        kept.events
+            .into_iter()
+            .filter_map(|event| match event.record {
+                Record::Prompt { text, .. } => Some((event.turn, text)),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!(prompts(&row.uid), [(1, "first".to_owned()), (2, "of the copy".to_owned())]);
+    let source = store.find("a").unwrap().uid;
+    assert_eq!(prompts(&source).len(), 3);
+    writer.keep_now(vec![Note::Closed]);
+    store.delete(&source).unwrap();
+    assert_eq!(prompts(&row.uid).len(), 2);
+}
+
+#[test]
+fn what_was_replaced_is_not_found_any_more() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    writer.keep_now(vec![head_of("a", false), prompt(1, "walnut pie"), ended(1)]);
+    let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
+    writer.keep_now(vec![replaced, prompt(1, "walnut cake"), ended(1)]);
+    let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
+    let found: Vec<String> = store.search(&search).unwrap().into_iter().map(|hit| hit.snippet).collect();
+    assert_eq!(found, ["\u{2}walnut\u{3} cake"]);
+}
+
+#[test]
+fn pages_go_back_to_the_beginning_and_on_from_an_event() {
     let (_dir, store) = store();
     let count = i64::from(pages::MAX_PAGE_EVENTS) * 2 + 500;
     let events: Vec<KeptEvent> = (0..count)
@@ -98,23 +143,34 @@ fn pages_go_back_to_the_beginning_and_find_an_event() {
         .collect();
     let row = SessionRow { uid: "long".to_owned(), ..SessionRow::default() };
     store.import(&row, &events).unwrap();
-    let wanted = 123;
-    let (_, kept) = store.peek("long", Some(wanted)).unwrap();
+    let (_, kept) = store.peek("long", None).unwrap();
     let (mut seen, mut before, mut left) = (kept.events, kept.first_seq, kept.left_out_count);
-    assert_eq!(kept.mark, None);
-    let mut found = None;
+    assert_eq!(kept.later, None);
     while left > 0 {
-        let page = store.earlier("long", before, Some(wanted)).unwrap();
+        let page = store.earlier("long", before).unwrap();
         assert!(page.events.len() <= pages::MAX_PAGE_EVENTS as usize);
         assert!(matches!(page.events[0].record, Record::Prompt { .. }), "a page begins with a turn");
-        if let Some(mark) = page.mark {
-            found = Some(page.events[mark].at_ms);
-        }
         (before, left) = (page.first_seq, page.left_out_count);
         seen.splice(0..0, page.events);
     }
-    assert_eq!(found, Some(wanted));
     assert_eq!(seen, events, "each event once, in order");
+
+    // A place far back is given with what is around it, and the rest comes from there on.
+    let wanted = 123;
+    let (_, kept) = store.peek("long", Some(wanted)).unwrap();
+    assert_eq!(kept.mark.map(|mark| kept.events[mark].at_ms), Some(wanted));
+    assert_eq!((kept.first_seq, kept.left_out_count), (120, 120), "from the beginning of its turn");
+    let mut seen = kept.events;
+    let mut later = kept.later;
+    while let Some((from, left)) = later {
+        assert_eq!(left, (count - from).cast_unsigned());
+        let window = store.later("long", from).unwrap();
+        assert!(window.events.len() <= pages::MAX_PAGE_EVENTS as usize);
+        assert!(matches!(window.events[0].record, Record::Prompt { .. }), "a part begins with a turn");
+        later = (window.later_count > 0).then_some((window.next_seq, window.later_count));
+        seen.extend(window.events);
+    }
+    assert_eq!(seen, events[120..], "each event once, in order");
 }
 
 #[test]
