@@ -156,9 +156,13 @@ fn delete(store: &Store, ids: &[String], yes: bool, world: &mut World<'_>) -> an
 }
 
 fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Result<String> {
-    if args.older_than.is_none() && args.keep.is_none() {
-        bail!("say what may go: --older-than 90d, or --keep 200 for all but the latest 200");
+    if args.older_than.is_none() && args.keep.is_none() && args.down_to.is_none() {
+        bail!(
+            "say what may go: --older-than 90d, --keep 200 for all but the latest 200, or --down-to 500M for the \
+             oldest until no more is left than that"
+        );
     }
+    let most = args.down_to.as_deref().map(bytes).transpose()?;
     let filter = ListFilter {
         folder: args.folder.as_deref().map(real),
         agent: args.agent.clone(),
@@ -172,16 +176,64 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
         .into_iter()
         .skip(keep)
         .filter(|row| before_ms.is_none_or(|before| row.updated_ms < before))
+        // What is open is in use, however old it is.
+        .filter(|row| store.opened_by(row).is_none())
         .collect();
+    let old = match most {
+        Some(most) => largest_rest(store, old, most)?,
+        None => old,
+    };
     if old.is_empty() {
-        return Ok("Nothing is that old; all was kept.\n".to_owned());
+        return Ok("Nothing has to go; all was kept.\n".to_owned());
     }
     remove(store, &old, args.yes, world)
+}
+
+/// The oldest of these that have to go, so that the whole file takes no more than this.
+fn largest_rest(store: &Store, rows: Vec<SessionRow>, most: u64) -> anyhow::Result<Vec<SessionRow>> {
+    let sizes = store.sizes()?;
+    let whole: u64 = sizes.values().sum();
+    // The file has some room that belongs to no session; it goes in the same proportion.
+    let file = store.used_bytes()?;
+    let share = |bytes: u64| {
+        u64::try_from(u128::from(bytes) * u128::from(file) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+    };
+    let mut left = file;
+    let mut gone = Vec::new();
+    for row in rows.into_iter().rev() {
+        if left <= most {
+            break;
+        }
+        left = left.saturating_sub(share(sizes.get(&row.uid).copied().unwrap_or(0)));
+        gone.push(row);
+    }
+    gone.reverse();
+    Ok(gone)
+}
+
+/// Reads a size: bytes, or with K, M or G behind the number.
+fn bytes(text: &str) -> anyhow::Result<u64> {
+    let trimmed = text.trim().to_ascii_uppercase();
+    let trimmed = trimmed.trim_end_matches("IB").trim_end_matches('B');
+    let (number, unit) = match trimmed.char_indices().next_back() {
+        Some((at, 'K')) => (trimmed.get(..at), 1 << 10),
+        Some((at, 'M')) => (trimmed.get(..at), 1 << 20),
+        Some((at, 'G')) => (trimmed.get(..at), 1 << 30),
+        _ => (Some(trimmed), 1_u64),
+    };
+    let number = number.and_then(|number| number.trim().parse::<u64>().ok());
+    number
+        .and_then(|number| number.checked_mul(unit))
+        .with_context(|| format!("{text:?} is no size; write it like 500M or 2G"))
 }
 
 /// Deletes sessions after a yes.
 fn remove(store: &Store, rows: &[SessionRow], yes: bool, world: &mut World<'_>) -> anyhow::Result<String> {
     super::print(world.out, &rows::table(rows, true, world.now_ms))?;
+    if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
+        let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };
+        bail!("{} is open in a parlor{process}; close it there first. Nothing was deleted", row.uid);
+    }
     let question = format!("Delete {} for good?", counted(rows.len() as u64));
     let is_meant = yes
         || match &mut world.ask {

@@ -125,7 +125,7 @@ fn too_large(store: &Store, most_mib: u64) -> Option<String> {
     (most_mib > 0 && mib > most_mib).then(|| {
         format!(
             "Kept sessions take {mib} MiB, more than the {most_mib} MiB of the configuration. `parlor sessions prune \
-             --older-than 90d` shows which are old, and asks before it deletes any."
+             --down-to {most_mib}M` shows the oldest, and asks before it deletes any."
         )
     })
 }

@@ -139,6 +139,9 @@ pub struct PruneArgs {
     /// All but the latest N
     #[arg(long, value_name = "N")]
     pub keep: Option<u32>,
+    /// The oldest, until all kept sessions take no more than this: 500M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub down_to: Option<String>,
     /// Of this folder only
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -147,7 +147,8 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
         let _ = writeln!(text, "\n> {unreadable_count} events cannot be read by this parlor.");
     }
     for piece in page::pieces(events) {
-        text.push('\n');
+        text.truncate(text.trim_end().len());
+        text.push_str("\n\n");
         match piece {
             Piece::Prompt(words) => {
                 text.push_str("## Prompt\n\n");

@@ -180,10 +180,38 @@ fn nothing_is_deleted_without_a_yes() {
 
     let error = place.try_run(&["prune", "--yes"], None).unwrap_err().to_string();
     assert!(error.contains("say what may go"), "{error}");
-    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing is that old"));
+    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing has to go"));
     assert!(place.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
     assert!(place.run(&["prune", "--keep", "0", "--yes"]).contains("Deleted 1 session;"));
     assert_eq!(place.store.count().unwrap(), 0);
+}
+
+#[test]
+fn the_oldest_go_until_the_rest_is_small_enough_and_what_is_open_stays() {
+    let place = Place::new();
+    let large = "word ".repeat(40_000);
+    let open = place.record("/here", "open", &large);
+    place.store.reopen(&open).unwrap();
+    for prompt in ["one", "two", "three"] {
+        place.record("/here", prompt, &large);
+    }
+    let last = place.record("/here", "last", "small");
+    assert!(place.run(&["prune", "--down-to", "1G", "--yes"]).starts_with("Nothing has to go"));
+    let before = place.store.used_bytes().unwrap();
+    let target = before - before / 3;
+    let told = place.run(&["prune", "--down-to", &target.to_string(), "--yes"]);
+    assert!(told.contains("  one") && !told.contains("  three"), "{told}");
+    assert!(place.store.used_bytes().unwrap() <= target, "{told}");
+    place.run(&["prune", "--down-to", "0", "--yes"]);
+    let left: Vec<String> =
+        place.store.list(&ListFilter::default()).unwrap().into_iter().map(|row| row.uid).collect();
+    assert_eq!(left, [open.clone()], "not even {last} has room");
+    let error = place.try_run(&["delete", &open, "--yes"], None).unwrap_err().to_string();
+    assert!(error.contains("close it there first"), "{error}");
+    for (text, wanted) in [("500m", 500 << 20), ("2GiB", 2 << 30), (" 12 kb", 12 << 10), ("7", 7)] {
+        assert_eq!(bytes(text).unwrap(), wanted);
+    }
+    assert!(bytes("many").is_err() && bytes("").is_err() && bytes("99999999999G").is_err());
 }
 
 #[test]

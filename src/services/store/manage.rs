@@ -2,6 +2,8 @@
 //!
 //! Invariant: a session that a living parlor has open is not deleted.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::rows::{self, SessionRow, SessionState};
@@ -31,6 +33,7 @@ impl Store {
             if let Some(token) = row.owner.as_deref().filter(|token| owner::is_alive(self.root(), token)) {
                 return Err(Fault::InUse(owner::pid(token)));
             }
+            leave_to_copy(&change, id, uid).map_err(sql)?;
             delete_rows(&change, id).map_err(sql)?;
             change.commit().map_err(sql)
         })
@@ -97,10 +100,56 @@ impl Store {
         })
     }
 
+    /// About how many bytes each session takes, by its id. Reads all of them.
+    pub fn sizes(&self) -> Result<HashMap<String, u64>, StoreError> {
+        self.with(|conn| {
+            // What is searched for is kept a second time, and so are its words; a row has its price too.
+            let mut query = conn.prepare_cached(
+                "SELECT s.uid, (SELECT coalesce(sum(length(CAST(body AS BLOB)) + 40), 0)
+                            FROM events WHERE session = s.id)
+                        + 2 * (SELECT coalesce(sum(length(CAST(text AS BLOB)) + 40), 0)
+                            FROM docs WHERE session = s.id)
+                    FROM sessions s",
+            )?;
+            query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())))?.collect()
+        })
+    }
+
+    /// How many bytes the file takes once it is compact.
+    pub fn used_bytes(&self) -> Result<u64, StoreError> {
+        self.with(|conn| {
+            let number = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+            Ok(pages.saturating_mul(number("page_size")?).cast_unsigned())
+        })
+    }
+
+    /// The process that has a session open now, this one too; 0 if unknown.
+    pub fn opened_by(&self, row: &SessionRow) -> Option<u32> {
+        let token = row.owner.as_deref().filter(|token| owner::is_alive(self.root(), token))?;
+        Some(owner::pid(token).unwrap_or(0))
+    }
+
     /// How many bytes the file takes on the disk.
     pub fn size_bytes(&self) -> u64 {
         db::files(self.root()).iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum()
     }
+}
+
+/// What was found in a session is found in the copy that it lives on in.
+fn leave_to_copy(conn: &Connection, id: i64, uid: &str) -> rusqlite::Result<()> {
+    let copies: Vec<i64> = conn
+        .prepare_cached("SELECT id FROM sessions WHERE came_from = ?1 ORDER BY updated DESC")?
+        .query_map([uid], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for copy in copies {
+        conn.prepare_cached(
+            "UPDATE OR IGNORE docs SET session = ?2 WHERE session = ?1 AND EXISTS (
+                SELECT 1 FROM events e WHERE e.session = ?2 AND e.seq = docs.seq AND e.at = docs.at)",
+        )?
+        .execute(params![id, copy])?;
+    }
+    Ok(())
 }
 
 fn delete_rows(conn: &Connection, id: i64) -> rusqlite::Result<()> {

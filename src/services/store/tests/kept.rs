@@ -107,8 +107,12 @@ fn a_copy_can_be_read_from_its_beginning_also_when_its_source_is_gone() {
     let source = store.find("a").unwrap().uid;
     assert_eq!(prompts(&source).len(), 3);
     writer.keep_now(vec![Note::Closed]);
+    let search = Search { words: "first".to_owned(), limit: 9, ..Search::default() };
+    let found = || store.search(&search).unwrap().into_iter().map(|hit| hit.uid).collect::<Vec<_>>();
+    assert_eq!(found(), [source.as_str()], "what both have is found once");
     store.delete(&source).unwrap();
     assert_eq!(prompts(&row.uid).len(), 2);
+    assert_eq!(found(), [row.uid.as_str()]);
 }
 
 #[test]
