@@ -240,7 +240,8 @@ fn token_from(cli: &Cli) -> anyhow::Result<Option<TokenSource>> {
         return Ok(Some(TokenSource::File(whole)));
     }
     let Some(line) = &cli.token_command else { return Ok(None) };
-    let words = shell_words::split(line).context("the line of --token-command has an open quote; close it")?;
+    let words =
+        shell_words::split(line).context("the line of --token-command has an open quote; close it")?;
     if words.first().is_none_or(|program| program.trim().is_empty()) {
         bail!("the line of --token-command is empty; write the command that prints the token");
     }

@@ -164,11 +164,12 @@ impl Rig {
     }
 
     /// The same; an agent that has forgotten the conversation is told nothing of it.
-    pub fn wait_text_past_questions(&mut self, text: &str) {
+    pub fn wait_text_past_offers(&mut self, text: &str) {
         let is_there = |state: &State| digest(&state.sessions[&state.active]).contains(text);
-        self.wait(&format!("{text:?} or a question"), |state| is_there(state) || !state.modals.is_empty());
+        let is_held = |state: &State| state.sessions[&state.active].ledger.is_held;
+        self.wait(&format!("{text:?} or an offer"), |state| is_there(state) || is_held(state));
         if !is_there(&self.state) {
-            self.act(Action::Choose(2));
+            self.act(Action::SendAgain);
         }
         self.wait_text(text);
     }

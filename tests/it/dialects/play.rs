@@ -274,7 +274,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     }
     rig.wait_ready();
     rig.prompt("four");
-    rig.wait_text_past_questions("Here again.");
+    rig.wait_text_past_offers("Here again.");
     rig.wait_idle();
     seen.insert(Ability::NextPrompt, "yes");
     choose(&mut rig, can, &mut seen);
@@ -291,7 +291,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         rig.wait_ready();
     }
     rig.prompt("six");
-    rig.wait_text_past_questions("After the crash.");
+    rig.wait_text_past_offers("After the crash.");
     rig.wait_idle();
     let how = match can.reopens {
         Reopen::Resumes => "resumed",
