@@ -7,6 +7,7 @@
 //! timer and no frame.
 
 pub mod agents;
+mod aside;
 pub mod clock;
 mod compare;
 pub mod effects;
@@ -542,41 +543,6 @@ impl Loop {
                 other => self.doer.carry_out(other, &mut self.agents, now),
             }
         }
-        Ok(())
-    }
-
-    /// Calls the user, as configured. What else has the terminal is not disturbed.
-    fn announce(&mut self, line: &str) -> anyhow::Result<()> {
-        if self.is_away || self.is_tty_gone {
-            return Ok(());
-        }
-        if self.calls.notify {
-            self.tty.send(&format!("\x1b]9;{}\x1b\\", ui::text::one_line(line)))?;
-        }
-        if self.calls.bell {
-            self.tty.send("\x07")?;
-        }
-        Ok(())
-    }
-
-    /// Leaves the screen to something else that needs the terminal.
-    fn step_aside(&mut self) -> anyhow::Result<()> {
-        self.is_away = true;
-        self.input = None;
-        self.tty.send(&self.pictures.leave())?;
-        self.tty.leave()
-    }
-
-    /// Takes the screen again.
-    fn come_back(&mut self) -> anyhow::Result<()> {
-        self.is_away = false;
-        self.back_since = Some(Instant::now());
-        // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
-        self.signals = Signals::new()?;
-        self.tty.reenter()?;
-        self.title.clear();
-        self.input = Some(Keys::listen()?);
-        self.clock.want_frame_at_once();
         Ok(())
     }
 

@@ -6,12 +6,14 @@
 //! this parlor alone.
 //! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
 
+mod pages;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentSpec, EarlierPage, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey,
-    Severity, StoreJob, StoreNews, Window,
+    AgentSpec, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey, Severity,
+    StoreJob, StoreNews,
 };
 
 use super::{
@@ -198,9 +200,9 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         }
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
-        StoreNews::Earlier { key, page } => on_earlier(state, key, page, now, fx),
-        StoreNews::Later { key, window } => on_later(state, key, window, now, fx),
-        StoreNews::Around { key, window } => on_around(state, key, window, now, fx),
+        StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
+        StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
+        StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(()) => {
                 let name = title.clone();
@@ -470,86 +472,6 @@ fn on_taken(
     }
     session.queue.extend(queue);
     go_on(state, key, now, fx);
-}
-
-/// Finds the place of an event in what is shown, by what is around it.
-fn on_around(
-    state: &mut State,
-    key: SessionKey,
-    window: Result<Window, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let found = match window {
-        Ok(window) => state.sessions.get(&key).and_then(|session| restore::place_of(session, window, now)),
-        Err(why) => {
-            call::flash(state, why, fx);
-            return;
-        }
-    };
-    match found {
-        Some(item) if state.active == key => user::go_to(state, item, fx),
-        Some(_) => {}
-        None => call::flash(state, "The place is not shown any more.", fx),
-    }
-}
-
-/// A page of what comes behind what is shown.
-fn on_later(
-    state: &mut State,
-    key: SessionKey,
-    window: Result<Window, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(reading) = &mut session.ledger.reading else { return };
-    match window {
-        Ok(window) => {
-            let is_over = window.later_count == 0 || window.events.is_empty();
-            let later = Later { from: window.next_seq, count: window.later_count, is_loading: false };
-            reading.later = (!is_over).then_some(later);
-            restore::append(session, window, now);
-        }
-        Err(why) => {
-            if let Some(later) = &mut reading.later {
-                later.is_loading = false;
-            }
-            call::flash(state, why, fx);
-        }
-    }
-}
-
-fn on_earlier(
-    state: &mut State,
-    key: SessionKey,
-    page: Result<EarlierPage, String>,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(earlier) = &mut session.ledger.earlier else { return };
-    earlier.is_loading = false;
-    let page = match page {
-        Ok(page) => page,
-        Err(why) => {
-            call::flash(state, why, fx);
-            return;
-        }
-    };
-    earlier.before = page.first_seq;
-    earlier.count = page.left_out_count;
-    let is_over = page.left_out_count == 0 || page.events.is_empty();
-    restore::prepend(session, page, now);
-    if is_over {
-        session.ledger.earlier = None;
-    }
-    // These name items by their places.
-    let is_of_items = |modal: &Modal| matches!(modal, Modal::Inspect(_)) || user::names_items(modal);
-    session.shelf.modals.retain(|modal| !is_of_items(modal));
-    if state.active == key {
-        state.modals.retain(|modal| !is_of_items(modal));
-    }
 }
 
 /// Says that the folder is gone, and asks where the session is to go on.

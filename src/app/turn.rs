@@ -5,6 +5,8 @@
 //! Invariants: typed text is never lost; a cancelled turn is told as cancelled whatever the agent answers; what
 //! comes after the end opens no turn; the queue goes on by itself only after a good end.
 
+mod late;
+
 use std::time::{Duration, Instant};
 
 use crate::model::{
@@ -13,10 +15,12 @@ use crate::model::{
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Message, MessagePart, Modal, Replay, Session,
-    SessionPhase, State, TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, conn,
-    handover, keep, kept, messages, open, tabs, tools, user, words,
+    Effect, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    UnseenKind, ViewCommand, aside, asks, auth, call, conn, handover, keep, kept, messages, open, tabs,
+    tools, user, words,
 };
+
+pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
 
 /// After so long without an answer to a cancel, the user is told and asked.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
@@ -263,7 +267,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     };
     match session.turn {
         Turn::Idle => {}
-        Turn::Cancelling { is_overdue: true, .. } => offer_ways_out(state, key, None),
+        Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
         Turn::Cancelling { .. } => call::flash(state, "Cancelled. Waiting for the agent to stop.", fx),
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
@@ -560,72 +564,4 @@ fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> T
 fn is_unanswered(session: &Session) -> bool {
     let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
     matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)
-}
-
-/// A cancel got no answer in time. Never a silent kill: the user chooses.
-pub(super) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
-    if let Turn::Cancelling { is_overdue, .. } = &mut session.turn
-        && !*is_overdue
-    {
-        *is_overdue = true;
-        offer_ways_out(state, key, Some(now));
-    }
-}
-
-fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
-    let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else {
-        return;
-    };
-    conn::close_dialogs_of(state, agent);
-    let dialog = ChoiceDialog {
-        title: "The agent does not answer the cancel".to_owned(),
-        body: vec![
-            format!("The turn was cancelled, and {} s later the agent still works.", CANCEL_LIMIT.as_secs()),
-            "A restart keeps the conversation on the screen.".to_owned(),
-        ],
-        choices: vec![
-            Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Restart the agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
-            Choice { label: "Force-stop the agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
-        ],
-        selected: 0,
-        opened_by_itself,
-    };
-    tabs::open_dialog(state, key, Modal::Choice(dialog));
-}
-
-/// Something happened in a turn: it is not quiet, nor is the one that it works for.
-pub(super) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
-    for key in [key, call::root_of(state, key)] {
-        if let Some(Turn::Running { last_news, .. }) =
-            state.sessions.get_mut(&key).map(|session| &mut session.turn)
-        {
-            *last_news = now;
-        }
-    }
-}
-
-/// A look at a running turn: a hint if it was quiet, and the next look.
-pub(super) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
-    let Turn::Running { last_news, .. } = session.turn else {
-        return;
-    };
-    let quiet = now.saturating_duration_since(last_news);
-    if !session.asks.is_empty() {
-        // It is the agent that waits.
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
-    } else if quiet >= QUIET_LIMIT {
-        let minutes = quiet.as_secs() / 60;
-        let text = format!("No news from the agent for {minutes} min. Esc cancels the turn.");
-        tabs::flash(state, key, &text, fx);
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
-    } else {
-        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));
-    }
 }

@@ -310,7 +310,7 @@ mod tests {
             come(&mut clock);
         }
         let (last, is_drawn) = come(&mut clock);
-        assert!(!is_drawn && !clock.is_paced() && !clock.is_frame_due(last + STREAM_FRAME - FIRST_BEAT));
+        assert!(!is_drawn && !clock.is_paced() && !clock.is_frame_due(last + FIRST_BEAT / 2));
         let due = clock.next_deadline(None, true).unwrap();
         assert_eq!(due, last + Duration::from_millis(10) + LATE);
         assert!(clock.is_frame_due(due));

@@ -68,7 +68,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_change_comes_with_a_later_frame() {
-        let text = |word: &str| (0..2000).map(|at| format!("{word} {at}\n")).collect::<String>().into();
+        let text =
+            |word: &str| (0..2000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat().into();
         let change = DiffChange::Texts { old: Some(text("old")), new: text("new") };
         let change = FileDiff { path: "a.txt".into(), change };
         let ask = || diffs(&[(&change, None)], &Shown::default());

@@ -66,7 +66,7 @@ impl Rows {
             buf.content.fill(self.blank.clone());
             return;
         }
-        let (top, bottom) = (self.offset(buf, area.y), self.offset(buf, area.bottom()));
+        let (top, bottom) = (offset(buf, area.y), offset(buf, area.bottom()));
         let blank = &self.blank;
         for part in [0..top, bottom..buf.content.len()] {
             buf.content.get_mut(part).unwrap_or_default().fill(blank.clone());
@@ -135,28 +135,29 @@ impl Rows {
     }
 
     fn shift(&mut self, buf: &mut Buffer, up: i32) {
-        let rows = self.offset(buf, self.area.y)..self.offset(buf, self.area.bottom());
+        let rows = offset(buf, self.area.y)..offset(buf, self.area.bottom());
         let by = up.unsigned_abs() as usize * usize::from(self.area.width);
         let Some(cells) = buf.content.get_mut(rows).filter(|cells| by <= cells.len()) else { return };
         if up > 0 {
-            cells.rotate_left(by)
+            cells.rotate_left(by);
         } else {
-            cells.rotate_right(by)
+            cells.rotate_right(by);
         }
         self.moved = Some(Moved { top: self.area.y, bottom: self.area.bottom(), up });
     }
 
-    fn offset(&self, buf: &Buffer, y: u16) -> usize {
-        usize::from(y - buf.area.y) * usize::from(buf.area.width)
-    }
-
     fn fill(&self, buf: &mut Buffer, area: Rect) {
         for y in area.y..area.bottom() {
-            let from = self.offset(buf, y) + usize::from(area.x - buf.area.x);
+            let from = offset(buf, y) + usize::from(area.x - buf.area.x);
             let row = buf.content.get_mut(from..from + usize::from(area.width)).unwrap_or_default();
             row.fill(self.blank.clone());
         }
     }
+}
+
+/// Where a row begins.
+fn offset(buf: &Buffer, y: u16) -> usize {
+    usize::from(y - buf.area.y) * usize::from(buf.area.width)
 }
 
 /// How many rows up most of what is there has moved; 0: it is not worth it.

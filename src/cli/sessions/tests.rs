@@ -205,7 +205,7 @@ fn the_oldest_go_until_the_rest_is_small_enough_and_what_is_open_stays() {
     place.run(&["prune", "--down-to", "0", "--yes"]);
     let left: Vec<String> =
         place.store.list(&ListFilter::default()).unwrap().into_iter().map(|row| row.uid).collect();
-    assert_eq!(left, [open.clone()], "not even {last} has room");
+    assert_eq!(left, std::slice::from_ref(&open), "not even {last} has room");
     let error = place.try_run(&["delete", &open, "--yes"], None).unwrap_err().to_string();
     assert!(error.contains("close it there first"), "{error}");
     for (text, wanted) in [("500m", 500 << 20), ("2GiB", 2 << 30), (" 12 kb", 12 << 10), ("7", 7)] {

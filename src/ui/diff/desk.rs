@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn lines(word: &str, count: usize) -> String {
-        (0..count).map(|at| format!("{word} {at}\n")).collect()
+        (0..count).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat()
     }
 
     fn of(change: &FileDiff) -> Option<Diffs> {
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_last_asked_is_compared_first_and_a_lost_one_is_ordered_again() {
         let edits: Vec<FileDiff> =
-            (0..ORDERS_MAX + 1).map(|at| change(&lines("old", 600 + at), &lines("new", 600))).collect();
+            (0..=ORDERS_MAX).map(|at| change(&lines("old", 600 + at), &lines("new", 600))).collect();
         for edit in &edits {
             assert!(of(edit).is_none());
         }

@@ -51,6 +51,7 @@ pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Displ
 }
 
 /// How long the formula is that a text begins with; `Some(None)`: it is none, `None`: that cannot be told yet.
+#[allow(clippy::option_option, reason = "three cases, told apart where it is called")]
 fn end_of_display(text: &str) -> Option<Option<usize>> {
     let mut most = text.len().min(FORMULA_MAX_BYTES);
     while !text.is_char_boundary(most) {
