@@ -183,8 +183,11 @@ pub(super) fn draw(
         } else {
             "No file fits the filter."
         };
-        let room = usize::from(right.width.saturating_sub(2));
-        buf.set_stringn(right.x + 1, right.y, why, room, scene.style(Role::TextDim));
+        let why = Line::styled(why, scene.style(Role::TextDim));
+        let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
+        for (y, line) in (right.y..right.bottom()).zip(&lines) {
+            buf.set_line(right.x + 1, y, line, right.width.saturating_sub(2));
+        }
     }
     page.jump = 0;
     page.files = files;

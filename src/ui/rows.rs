@@ -7,8 +7,9 @@
 //! Invariants: a row that is kept has the cells that drawing it would give; a frame in which something may lie above
 //! the transcript keeps nothing, nor does the one after it.
 
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 
+use foldhash::quality::RandomState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 

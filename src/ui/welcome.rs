@@ -17,6 +17,9 @@ use super::theme::Role;
 /// Widest lines of the words, as for prose.
 const MEASURE: u16 = 72;
 
+/// Widest that names of commands stand in one row.
+const NAMES_COLS: u16 = 36;
+
 /// Draws it.
 pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer) {
     let cols = area.width.saturating_sub(4).min(MEASURE);
@@ -84,22 +87,41 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
         }
     };
     lines.push(Line::default());
-    let keyed: Vec<(String, &str)> = ways
+    let mut keyed: Vec<(String, String)> = ways
         .into_iter()
-        .filter_map(|(context, action, does)| Some((scene.key(context, action)?, does)))
+        .filter_map(|(context, action, does)| Some((scene.key(context, action)?, does.to_owned())))
         .collect();
+    if let (SessionPhase::Ready, Some(names)) = (&scene.session.phase, commands(scene, cols)) {
+        keyed.insert(keyed.len().min(1), ("/".to_owned(), names));
+    }
     let widest = keyed.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
     for (key, does) in keyed {
         let pad = " ".repeat(widest - text::width(&key) + 3);
-        let line = Line::from(vec![
-            scene.span(Role::Accent, key),
-            Span::raw(pad),
-            scene.span(Role::Text, does.to_owned()),
-        ]);
+        let line =
+            Line::from(vec![scene.span(Role::Accent, key), Span::raw(pad), scene.span(Role::Text, does)]);
         debug_assert!(line_width(&line) < 80, "short enough for any screen");
         lines.push(line);
     }
     lines
+}
+
+/// The first commands of the agent, as many as are read at a glance, and how many more there are.
+fn commands(scene: &Scene, cols: u16) -> Option<String> {
+    let all = &scene.session.commands;
+    // Keys stand before it, and how many there are behind it.
+    let room = usize::from(cols.saturating_sub(22).clamp(8, NAMES_COLS));
+    let mut names = String::new();
+    for (index, command) in all.iter().enumerate() {
+        let name = text::one_line(&command.name);
+        if index > 0 && text::width(&names) + text::width(&name) + 2 > room {
+            return Some(format!("{names} and {} more", all.len() - index));
+        }
+        if index > 0 {
+            names.push_str(", ");
+        }
+        names.push_str(&text::truncate(&name, room));
+    }
+    (!names.is_empty()).then_some(names)
 }
 
 /// Why a call brought nothing, in one or two sentences.

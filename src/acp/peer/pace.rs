@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long updates gather; about half of what passes between two frames of a flood.
-const REST: Duration = Duration::from_millis(16);
+const REST: Duration = Duration::from_millis(22);
 /// For so long updates are counted.
 const WINDOW: Duration = Duration::from_millis(32);
 /// More updates than this in a window are a flood: 500 a second.
@@ -90,7 +90,7 @@ mod tests {
     fn a_flood_is_read_in_pieces_and_all_else_as_it_comes() {
         assert_eq!(rests(400), (399, 0));
         let (reads, pauses) = rests(1000);
-        assert!(reads < 100 && pauses > 55, "{reads} reads, {pauses} rests");
+        assert!(reads < 80 && pauses > 40, "{reads} reads, {pauses} rests");
         assert_eq!(rests(10_000).1, 0, "a replay is not held up");
     }
 

@@ -174,10 +174,15 @@ fn line(scene: &Scene, row: &PickerRow, filter: &str, labels: usize, cols: u16) 
     line
 }
 
-/// Shortened to so many columns: of a path its end stays, which tells it from its neighbours.
+/// Shortened to so many columns: of a path its end stays, which tells it from its neighbours. A word for what it is
+/// may stand before it, in a column of its own.
 fn shorten(text: &str, cols: usize) -> String {
-    let is_path = text.contains('/') && !text.contains([' ', ':']);
-    if is_path { text::truncate_path(text, cols) } else { text::truncate(text, cols) }
+    let (word, path) = text.split_at(text.rfind("  ").map_or(0, |at| at + 2));
+    let is_path = path.contains('/') && !path.contains([' ', ':']) && !word.trim().contains(' ');
+    match cols.checked_sub(text::width(word)) {
+        Some(room) if is_path => format!("{word}{}", text::truncate_path(path, room)),
+        _ => text::truncate(text, cols),
+    }
 }
 
 /// The label with the letters that the filter found.
@@ -225,6 +230,15 @@ fn matched(label: &str, filter: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_path_its_end_stays() {
+        assert_eq!(shorten("src/ui/text.rs", 9), "…/text.rs");
+        assert_eq!(shorten("edit    src/ui/text.rs", 17), "edit    …/text.rs");
+        assert_eq!(shorten("edit    src/ui/text.rs", 30), "edit    src/ui/text.rs");
+        assert_eq!(shorten("prompt  mend and/or test", 16), "prompt  mend an…");
+        assert_eq!(shorten("edit    src/ui/text.rs", 4), "edi…");
+    }
 
     #[test]
     fn letters_of_the_filter_are_found_together_or_in_order() {
