@@ -16,6 +16,9 @@ use ratatui::layout::Rect;
 /// Rows are moved when so many more of them are right then.
 const LEAST_MOVED: usize = 3;
 
+/// How many rows are asked where they were before.
+const ASKED: usize = 6;
+
 /// Rows that moved on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
@@ -173,8 +176,13 @@ fn find_move(before: &[u64], now: &[u64]) -> i32 {
     if stays + LEAST_MOVED >= now.len() {
         return 0;
     }
-    let most = i32::try_from(now.len()).unwrap_or(0) - 1;
-    let best = (-most..=most).map(|up| (right(up), up)).max_by_key(|(count, up)| (*count, -up.abs()));
+    // Only where some rows that are wrong now were before is tried: all moves would be a hundred times the work.
+    let wrong = (0..).zip(now.iter().zip(before)).filter(|(_, (now, before))| now != before);
+    let moves = wrong.filter_map(|(row, (key, _))| {
+        let was = before.iter().position(|was| was == key)?;
+        Some(i32::try_from(was).ok()? - row)
+    });
+    let best = moves.take(ASKED).map(|up: i32| (right(up), up)).max_by_key(|(count, up)| (*count, -up.abs()));
     best.filter(|(count, _)| *count > stays + LEAST_MOVED).map_or(0, |(_, up)| up)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itsel
     };
     conn::close_dialogs_of(state, agent);
     let dialog = ChoiceDialog {
-        title: "The agent does not answer the cancel".to_owned(),
+        title: "No answer to the cancel".to_owned(),
         body: vec![
             format!("The turn was cancelled, and {} s later the agent still works.", CANCEL_LIMIT.as_secs()),
             "A restart keeps the conversation on the screen.".to_owned(),
