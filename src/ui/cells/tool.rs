@@ -32,6 +32,8 @@ const DIFF_PIECE_ROWS: usize = 48;
 const OUTPUT_RUNNING_LINES: usize = 8;
 /// Lines of output that are shown when a command is done.
 const OUTPUT_DONE_LINES: usize = 3;
+/// What is just so much longer is shown in whole.
+const LEAST_HIDDEN: usize = 2;
 /// Lines of a terminal's history that make one piece.
 const OUTPUT_PIECE_LINES: usize = 64;
 /// Lines of a failure's reason that are shown before it is opened.
@@ -380,7 +382,7 @@ impl Body<'_, '_> {
             } else {
                 OUTPUT_DONE_LINES
             };
-            let (lines, is_more) = terminal::tail_of(&view.output, view.is_ours, most);
+            let (lines, is_more) = terminal::tail_of(&view.output, view.is_ours, most + LEAST_HIDDEN);
             // How many went before is not known once some were let go.
             let all = if view.dropped_bytes > 0 { 0 } else { count_lines(&view.output) };
             self.push_tail(lines, is_more, most, all);
@@ -411,10 +413,12 @@ impl Body<'_, '_> {
 
     /// The last lines of an output of which it is known, or not (0), how many it has in all.
     fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
-        let hidden = all.saturating_sub(lines.len());
+        let hidden = all.saturating_sub(lines.len().min(most));
         let mut rows = self.output_rows(lines);
-        let is_cut = rows.len() > most;
-        let rows = rows.split_off(rows.len().saturating_sub(most));
+        // A row that says how many are left out takes the place of one.
+        let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= most + LEAST_HIDDEN;
+        let is_cut = !is_whole && rows.len() > most;
+        let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
             let words = match hidden {
                 0 => String::new(),
@@ -442,7 +446,7 @@ impl Body<'_, '_> {
                     ToolStatus::Completed if !self.is_bad(None) => OUTPUT_DONE_LINES,
                     _ => OUTPUT_RUNNING_LINES,
                 };
-                let (lines, is_more) = terminal::tail_of(text.as_bytes(), false, most);
+                let (lines, is_more) = terminal::tail_of(text.as_bytes(), false, most + LEAST_HIDDEN);
                 self.push_tail(lines, is_more, most, count_lines(text.as_bytes()));
             }
             return;

@@ -473,3 +473,17 @@ fn a_long_prompt_shows_both_ends_until_it_is_opened() {
     let rows = rows_of(&render(&session, &mut view, 60, 40));
     assert!(rows.iter().all(|row| !row.contains("kB more")));
 }
+
+#[test]
+fn output_that_is_hardly_too_long_is_shown_in_whole() {
+    let shown = |count: usize| {
+        let mut session = session();
+        let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
+        call.output_text = Some((1..=count).map(|n| format!("out {n}\n")).collect());
+        push_tool(&mut session, call);
+        let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 12));
+        rows.iter().map(|row| row.trim().to_owned()).filter(|row| !row.is_empty()).skip(1).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(5), ["out 1", "out 2", "out 3", "out 4", "out 5"]);
+    assert_eq!(shown(6), ["⋯ 3 lines", "out 4", "out 5", "out 6"]);
+}
