@@ -268,6 +268,8 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
     cli.options.apply(&mut config);
     match &cli.subcommand {
         Some(Command::Config) => {
+            problems.extend(choose::default_agent_problem(&config, &found(&config), &paths));
+            problems.extend(choose::theme_problems(&config, &paths));
             print(out, &config::show::show(&config, &paths, &problems))?;
             Ok(Next::Nothing)
         }

@@ -15,6 +15,7 @@ use crate::config::nearest::nearest;
 use crate::config::{Config, Origin, Paths, Problem, environment};
 use crate::demo::DIR_VARIABLE;
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
+use crate::ui::theme::{ColorSupport, ThemeSet};
 
 /// The name of the built-in agent.
 pub const DEMO: &str = "demo";
@@ -80,13 +81,34 @@ pub fn default_agent_problem(
 ) -> Option<Problem> {
     let name = config.default_agent.as_deref()?;
     let error = by_name(name, config, found, &AgentSpec::default()).err()?;
-    let line = match config.origin("agent") {
+    let text = error.to_string();
+    let (text, fix) = text.split_once("; ").unwrap_or((&text, "choose one in the list"));
+    Some(problem_of(config, paths, "agent", text, fix))
+}
+
+/// What is wrong with the theme of the configuration, or with its file.
+pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
+    if config.theme == "auto" {
+        return Vec::new();
+    }
+    let mut themes = ThemeSet::built_in();
+    let mut told = themes.add_folder(&paths.theme_dir);
+    told.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
+    let problem = |words: &String| {
+        let words = words.trim_end_matches('.');
+        let (text, fix) = words.split_once(". ").unwrap_or((words, "choose another theme"));
+        problem_of(config, paths, "theme", text, fix)
+    };
+    told.iter().map(problem).collect()
+}
+
+/// A problem with a value of the configuration that can only be told once all is known.
+fn problem_of(config: &Config, paths: &Paths, key: &str, text: &str, fix: &str) -> Problem {
+    let line = match config.origin(key) {
         Origin::File { line } => Some(line),
         _ => None,
     };
-    let text = error.to_string();
-    let (text, fix) = text.split_once("; ").unwrap_or((&text, "choose one in the list"));
-    Some(Problem { file: paths.config_file.clone(), line, text: text.to_owned(), fix: fix.to_owned() })
+    Problem { file: paths.config_file.clone(), line, text: text.to_owned(), fix: fix.to_owned() }
 }
 
 /// The folder to work in: absolute, links resolved. Fails if it is no folder.

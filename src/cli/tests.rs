@@ -181,6 +181,14 @@ fn config_prints_what_is_in_force() {
 }
 
 #[test]
+fn config_tells_names_of_nothing() {
+    let text = Place::new("theme = \"darkk\"\nagent = \"nobody\"\n").run(&["config"]).1;
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("config.toml:")).collect();
+    assert!(told.iter().any(|line| line.contains(":1: There is no theme \"darkk\"; Write one of")), "{text}");
+    assert!(told.iter().any(|line| line.contains(":2: ") && line.contains("nobody")), "{text}");
+}
+
+#[test]
 fn agents_are_listed_with_their_source() {
     let place = Place::new(AGENT);
     let text = place.run(&["agents", "list"]).1;
