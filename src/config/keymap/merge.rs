@@ -38,6 +38,14 @@ impl Keymap {
     ) {
         let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
         places.push("edit");
+        for (key, value) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
+            let name = key.get_ref().as_ref();
+            if !places.contains(&name) {
+                let text = format!("`{name}` does not say in which part of the screen it counts");
+                reader.problem(&key.span(), text, "write it below [keys.main], or below another part");
+                places.push(name);
+            }
+        }
         reader.unknown_keys(keys, "[keys]", &places);
         let mut wishes = Vec::new();
         for context in Context::ALL {
