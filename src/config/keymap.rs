@@ -10,6 +10,7 @@ pub mod actions;
 pub mod chord;
 mod merge;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -179,6 +180,8 @@ struct EditBinding {
 pub struct Keymap {
     bindings: Vec<Binding>,
     edits: Vec<EditBinding>,
+    /// The keys of each action in each place, for people: hints ask for them in every frame.
+    labels: HashMap<(Context, Action), Vec<String>>,
 }
 
 /// A row of the help: an action with its keys in one place.
@@ -232,16 +235,24 @@ impl Keymap {
     }
 
     /// The keys of an action in a place, for people, those of the place itself first.
-    pub fn keys_for(&self, context: Context, action: Action) -> Vec<String> {
-        let in_chain = context.chain().iter().flat_map(|place| {
-            self.bindings
-                .iter()
-                .filter(move |binding| binding.context == *place && binding.action == Some(action))
-        });
-        in_chain
-            .filter(|binding| self.find(context, binding.chord) == Some(action))
-            .map(|binding| binding.chord.label())
-            .collect()
+    pub fn keys_for(&self, context: Context, action: Action) -> &[String] {
+        self.labels.get(&(context, action)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Writes down the keys of all actions, once all bindings are known.
+    fn label(&mut self) {
+        self.labels.clear();
+        for context in Context::ALL {
+            let mut taken = HashSet::new();
+            for place in context.chain() {
+                for binding in self.bindings.iter().filter(|binding| binding.context == *place) {
+                    // A key does what the first place of the chain says.
+                    if let (true, Some(action)) = (taken.insert(binding.chord), binding.action) {
+                        self.labels.entry((*context, action)).or_default().push(binding.chord.label());
+                    }
+                }
+            }
+        }
     }
 
     /// All bindings, by place, in the order of the help.

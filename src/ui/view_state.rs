@@ -77,23 +77,23 @@ pub(super) struct DialogView {
     pub page: usize,
     /// The row that was marked in the last frame: the view follows it only when it moves.
     pub marked: Option<usize>,
-    /// How wide a list is: where its rows lie, how many they are, and what was measured.
-    widest: Option<(usize, usize, (usize, u16))>,
+    /// The shape of the list that is shown.
+    pub shape: ListShape,
 }
 
-impl DialogView {
-    /// How wide the rows of a list are, measured once for each list.
-    pub fn widest<T>(&mut self, rows: &[T], measure: impl FnOnce(&[T]) -> (usize, u16)) -> (usize, u16) {
-        let place = (rows.as_ptr() as usize, rows.len());
-        match self.widest {
-            Some((at, len, widest)) if (at, len) == place => widest,
-            _ => {
-                let widest = measure(rows);
-                self.widest = Some((place.0, place.1, widest));
-                widest
-            }
-        }
-    }
+/// What depends on all rows of a list, found once for each list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ListShape {
+    /// Where the rows lie, how many they are, and where the text of the last one lies.
+    pub of: (usize, usize, usize),
+    /// Columns of the widest label.
+    pub label_cols: usize,
+    /// Columns of the widest row.
+    pub cols: u16,
+    /// The rows that begin a group, from 0.
+    pub groups: Vec<usize>,
+    /// How often it was found.
+    pub measured: usize,
 }
 
 /// What a request is about, laid out once: a dialog asks for it in each frame.

@@ -63,6 +63,7 @@ impl Keymap {
         if let Some(table) = keys.get("edit").and_then(|value| reader.table("keys.edit", value)) {
             self.read_edits(reader, table, &origin);
         }
+        self.label();
     }
 
     fn read_place(

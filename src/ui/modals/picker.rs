@@ -3,6 +3,7 @@
 //! A list may have thousands of rows: a frame makes those on the screen.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -15,7 +16,7 @@ use crate::model::Action;
 use crate::ui::scene::Scene;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::{Hit, ListShape, ViewState};
 
 /// Columns that a list takes at least, where the screen has them, and at most, when its details are long.
 const LEAST_COLS: u16 = 76;
@@ -29,8 +30,9 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    let (labels, whole) = view.dialog.widest(&picker.rows, widest);
-    let place = Place::new(area, whole.clamp(LEAST_COLS, MOST_COLS), false);
+    measure(&picker.rows, &mut view.dialog.shape);
+    let shape = &view.dialog.shape;
+    let place = Place::new(area, shape.cols.clamp(LEAST_COLS, MOST_COLS), false);
     let cols = place.cols();
     let mut sheet = Sheet { title: text::one_line(&picker.title), ..Sheet::default() };
     sheet.tag = if picker.matches.len() < picker.rows.len() {
@@ -40,22 +42,22 @@ pub(super) fn draw(
     };
     sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
-    let labels = labels.min(usize::from(cols) / 2);
-    let places = places(picker, !is_filtered);
-    if places.is_empty() {
+    let labels = shape.label_cols.min(usize::from(cols) / 2);
+    // By rank groups come in any order, so a heading over each would say little.
+    let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
+    if picker.matches.is_empty() {
         let why = if is_filtered { "Nothing fits the filter." } else { "Nothing to choose from." };
         sheet.body.extend(words(scene, Role::TextDim, why, cols));
     } else {
-        let rows = places.len();
-        let marked = places.iter().position(|place| *place == At::Row(picker.selected));
+        let rows = picker.matches.len() + group_rows(&groups);
+        let marked = Some(row_of(&groups, picker.selected));
         let make = move |range: Range<usize>| {
-            let places = places.get(range).unwrap_or_default();
-            places.iter().map(|place| row(scene, picker, *place, labels, cols)).collect()
+            range.map(|at| row(scene, picker, what_is_at(&groups, at), labels, cols)).collect()
         };
         sheet.window = Some(Window { rows, marked, first: None, make: Box::new(make) });
     }
     let most = usize::from(area.height) * 3 / 5;
-    sheet.body_rows = (picker.rows.len() + group_rows(&picker.rows)).min(most).max(1);
+    sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(most).max(1);
     sheet.most_body = most.max(1);
     if let Some(note) = &picker.note {
         sheet.foot = words(scene, Role::TextDim, note, cols);
@@ -85,22 +87,40 @@ enum At {
     Row(usize),
 }
 
-/// The rows of the list. By rank groups come in any order, so a heading over each would say little.
-fn places(picker: &Picker, has_groups: bool) -> Vec<At> {
-    let mut out = Vec::with_capacity(picker.matches.len());
-    let mut group: Option<&str> = None;
-    for (index, at) in picker.matches.iter().enumerate() {
-        let own = picker.rows.get(*at).and_then(|row| row.group.as_deref()).filter(|_| has_groups);
-        if own.is_some() && own != group {
-            if index > 0 {
-                out.push(At::Blank);
-            }
-            group = own;
-            out.push(At::Heading(index));
-        }
-        out.push(At::Row(index));
+/// Rows that stand above this many groups' first rows besides rows: a heading over each, and a blank row above it but
+/// for one at the very top.
+fn rows_above(groups: &[usize], count: usize) -> usize {
+    (2 * count).saturating_sub(usize::from(count > 0 && groups.first() == Some(&0)))
+}
+
+/// Rows that headings of groups take, with the blank ones before them.
+fn group_rows(groups: &[usize]) -> usize {
+    rows_above(groups, groups.len())
+}
+
+/// Where a match stands, among headings and blank rows.
+fn row_of(groups: &[usize], index: usize) -> usize {
+    index + rows_above(groups, groups.partition_point(|first| *first <= index))
+}
+
+/// What stands in this row.
+fn what_is_at(groups: &[usize], at: usize) -> At {
+    // How many groups begin in this row or above: the first row of group `count` is that of its blank row.
+    let (mut from, mut to) = (0, groups.len());
+    while from < to {
+        let middle = usize::midpoint(from, to);
+        let first = groups.get(middle).copied().unwrap_or(usize::MAX);
+        if first.saturating_add(rows_above(groups, middle)) <= at { from = middle + 1 } else { to = middle }
     }
-    out
+    let Some(first) = from.checked_sub(1).and_then(|group| groups.get(group).copied()) else {
+        return At::Row(at);
+    };
+    let own = first + rows_above(groups, from);
+    match own.saturating_sub(at) {
+        0 => At::Row(at - rows_above(groups, from)),
+        1 => At::Heading(first),
+        _ => At::Blank,
+    }
 }
 
 fn row(scene: &Scene, picker: &Picker, place: At, labels: usize, cols: u16) -> Row {
@@ -121,27 +141,30 @@ fn row(scene: &Scene, picker: &Picker, place: At, labels: usize, cols: u16) -> R
     }
 }
 
-/// Columns of the widest label, so that details stand in a column of their own, and of a whole row beside it.
-fn widest(rows: &[PickerRow]) -> (usize, u16) {
+/// Finds what depends on all rows, unless it is known: columns of the widest label, so that details stand in a column
+/// of their own, and of a whole row beside it; where groups begin.
+fn measure(rows: &[PickerRow], shape: &mut ListShape) {
+    // A row that is typed is replaced in its place.
+    let last = rows.last().map_or(0, |row| row.label.as_ptr() as usize);
+    let of = (rows.as_ptr() as usize, rows.len(), last);
+    if shape.of == of && shape.measured > 0 {
+        return;
+    }
     let cols = |of: fn(&PickerRow) -> &str| {
         rows.iter().map(|row| text::width(&text::one_line(of(row)))).max().unwrap_or_default()
     };
-    let labels = cols(|row| &row.label);
-    let whole = labels + cols(|row| &row.detail) + cols(|row| &row.right) + 6;
-    (labels, u16::try_from(whole).unwrap_or(u16::MAX))
-}
-
-/// Rows that headings of groups take, with the blank ones before them.
-fn group_rows(rows: &[PickerRow]) -> usize {
+    shape.label_cols = cols(|row| &row.label);
+    let all = shape.label_cols + cols(|row| &row.detail) + cols(|row| &row.right) + 6;
+    shape.cols = u16::try_from(all).unwrap_or(u16::MAX);
+    shape.groups.clear();
     let mut group: Option<&str> = None;
-    let mut count = 0;
     for (index, row) in rows.iter().enumerate() {
         if row.group.is_some() && row.group.as_deref() != group {
-            count += 1 + usize::from(index > 0);
             group = row.group.as_deref();
+            shape.groups.push(index);
         }
     }
-    count
+    (shape.of, shape.measured) = (of, shape.measured + 1);
 }
 
 /// `• label   detail            right`.
@@ -230,6 +253,57 @@ fn matched(label: &str, filter: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::PickerValue;
+
+    #[test]
+    fn rows_are_found_among_headings_without_looking_at_all_of_them() {
+        // Row by row, as a reader would write it down.
+        let written = |groups: &[usize], matches: usize| {
+            let mut rows = Vec::new();
+            for index in 0..matches {
+                if groups.contains(&index) {
+                    rows.extend((index > 0).then_some(At::Blank));
+                    rows.push(At::Heading(index));
+                }
+                rows.push(At::Row(index));
+            }
+            rows
+        };
+        for groups in [&[][..], &[0], &[2], &[0, 1, 4], &[1, 3], &[0, 5]] {
+            let rows = written(groups, 6);
+            assert_eq!(rows.len(), 6 + group_rows(groups), "{groups:?}");
+            let found: Vec<At> = (0..rows.len()).map(|at| what_is_at(groups, at)).collect();
+            assert_eq!(found, rows, "{groups:?}");
+            for index in 0..6 {
+                let place = rows.iter().position(|place| *place == At::Row(index));
+                assert_eq!(Some(row_of(groups, index)), place, "{groups:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_is_measured_once() {
+        let row = |label: &str, group: Option<&str>| PickerRow {
+            value: PickerValue::Id(label.to_owned()),
+            label: label.to_owned(),
+            detail: "detail".to_owned(),
+            right: String::new(),
+            group: group.map(str::to_owned),
+            is_current: false,
+        };
+        let mut rows =
+            vec![row("one", None), row("three", Some("g")), row("six", Some("g")), row("a", Some("h"))];
+        let mut shape = ListShape::default();
+        for _ in 0..3 {
+            measure(&rows, &mut shape);
+        }
+        assert_eq!((shape.label_cols, shape.cols, shape.groups.as_slice()), (5, 17, &[1, 3][..]));
+        assert_eq!(shape.measured, 1);
+        rows.pop();
+        rows.push(row("a path that is typed", Some("h")));
+        measure(&rows, &mut shape);
+        assert_eq!((shape.label_cols, shape.measured), (20, 2));
+    }
 
     #[test]
     fn of_a_path_its_end_stays() {
