@@ -74,6 +74,7 @@ impl Rig {
             shows_thoughts: false,
             folder: Path::new("/"),
             sideways: Some(0),
+            numbers_code: false,
         };
         self.buf.reset();
         transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut Rows::default());

@@ -45,6 +45,7 @@ fn look(theme: &Theme) -> Look<'_> {
         shows_thoughts: false,
         folder: Path::new("/"),
         sideways: Some(0),
+        numbers_code: false,
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Config {
     pub plain: bool,
     /// Whether nothing may move on its own: no spinner.
     pub reduced_motion: bool,
+    /// Whether lines of code blocks in messages are numbered.
+    pub code_line_numbers: bool,
     /// Whether the terminal's bell rings when something waits that is not in view.
     pub bell: bool,
     /// Whether the terminal is told of it in words (OSC 9), to show a notification.
@@ -119,6 +121,7 @@ impl Default for Config {
             images: "auto".to_owned(),
             plain: false,
             reduced_motion: false,
+            code_line_numbers: false,
             bell: true,
             notify: false,
             folds: FoldRules::default(),
@@ -268,7 +271,17 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         reader.unknown_keys(
             ui,
             "[ui]",
-            &["bell", "copy_on_select", "hyperlinks", "images", "mouse", "notify", "plain", "reduced_motion"],
+            &[
+                "bell",
+                "code_line_numbers",
+                "copy_on_select",
+                "hyperlinks",
+                "images",
+                "mouse",
+                "notify",
+                "plain",
+                "reduced_motion",
+            ],
         );
         let mut switch = |name: &str, default: bool| {
             ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
@@ -279,6 +292,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.bell = switch("bell", config.bell);
         config.notify = switch("notify", config.notify);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
+        config.code_line_numbers = switch("code_line_numbers", config.code_line_numbers);
         if let Some(value) = ui.get("images")
             && let Some(word) = reader.string("ui.images", value)
         {

@@ -76,6 +76,8 @@ pub struct Launch {
     pub theme_for: Option<ThemeFor>,
     /// Whether nothing moves by itself.
     pub reduced_motion: bool,
+    /// Whether lines of code blocks are numbered.
+    pub numbers_code: bool,
     /// How the user is called.
     pub calls: Calls,
     /// Whether the terminal shows marks beyond ASCII.
@@ -175,6 +177,7 @@ impl Loop {
         ui::text::link::show(launch.has_links);
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
+        view.numbers_code = launch.numbers_code;
         view.home.clone_from(&launch.home);
         view.copies_on_select = launch.copies_on_select;
         if !launch.has_rich_glyphs {

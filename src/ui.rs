@@ -136,6 +136,7 @@ fn draw_frame(
             shows_thoughts: state.shows_thoughts,
             folder: session.place.folder(),
             sideways: None,
+            numbers_code: view.numbers_code,
         },
         keymap: &keymap,
         home: home.as_deref(),
@@ -242,6 +243,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         shows_thoughts: state.shows_thoughts,
         folder: session.place.folder(),
         sideways: None,
+        numbers_code: false,
     };
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }

@@ -98,6 +98,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         copies_on_select: config.copy_on_select,
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
+        numbers_code: config.code_line_numbers,
         calls: Calls { bell: config.bell, notify: config.notify },
         pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),

@@ -52,6 +52,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.images", "images", config.images.as_str());
     out.value("ui.plain", "plain", config.plain);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
+    out.value("ui.code_line_numbers", "code_line_numbers", config.code_line_numbers);
     out.value("ui.bell", "bell", config.bell);
     out.value("ui.notify", "notify", config.notify);
     out.folds();

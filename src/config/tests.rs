@@ -119,6 +119,13 @@ fn each_value_knows_its_line() {
 }
 
 #[test]
+fn code_is_numbered_on_request() {
+    assert!(!parse("").0.code_line_numbers);
+    let (config, problems) = parse("[ui]\ncode_line_numbers = true\n");
+    assert_eq!((config.code_line_numbers, problems), (true, Vec::new()));
+}
+
+#[test]
 fn tool_calls_are_folded_by_kind_result_and_size() {
     use crate::model::Fold;
     let text = "[fold]\nread = \"preview\"\nfailed = \"open\"\nclosed_above_lines = 200\ngroups = false\n";

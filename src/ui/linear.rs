@@ -153,6 +153,7 @@ impl Linear {
             shows_thoughts: false,
             folder: session.place.folder(),
             sideways: None,
+            numbers_code: false,
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Look<'a> {
     pub folder: &'a Path,
     /// How many columns of tables that are too wide are left out on the left; `None`: such tables are lists.
     pub sideways: Option<u16>,
+    /// Whether lines of code blocks are numbered.
+    pub numbers_code: bool,
 }
 
 impl Look<'_> {

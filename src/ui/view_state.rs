@@ -41,6 +41,8 @@ pub struct ViewState {
     pub glyphs: Glyphs,
     /// Whether things may move; `false` stills the spinner.
     pub has_motion: bool,
+    /// Whether lines of code blocks are numbered.
+    pub numbers_code: bool,
     /// Whether what the mouse selects is copied when the button goes up; else a key copies it.
     pub copies_on_select: bool,
     /// The user's home, shown as `~`.
@@ -192,6 +194,7 @@ impl ViewState {
             spinner: 0,
             glyphs: Glyphs::rich(),
             has_motion: true,
+            numbers_code: false,
             copies_on_select: true,
             home: None,
             keymap: Arc::new(keymap.clone()),

@@ -138,6 +138,7 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
         shows_thoughts: false,
         folder: std::path::Path::new("/"),
         sideways: None,
+        numbers_code: false,
     };
     let told = || picture::lines(&data, "image/png", "", &look, 60);
 

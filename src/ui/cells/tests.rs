@@ -19,6 +19,7 @@ fn look(theme: &Theme) -> Look<'_> {
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
         sideways: None,
+        numbers_code: false,
     }
 }
 

@@ -13,11 +13,18 @@ use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, hard_wrap, one_line, sanitize, width};
 use crate::ui::theme::Role;
 
+use super::fence::PART_LINES;
+
 /// Every so many parts the highlighter starts anew, so that any part can be drawn without all before it.
 const RESTART_PARTS: u32 = 4;
 
 /// Most states that are kept.
 const STATES_MAX: usize = 128;
+
+/// Columns of the numbers of lines, with the blank behind them: blocks of up to 999 lines stay in line.
+const NUMBER_COLS: u16 = 4;
+/// Narrower code is not numbered.
+const LEAST_NUMBERED_COLS: u16 = 24;
 
 /// Longer blocks inside lists and quotes are not highlighted.
 const NESTED_MAX_BYTES: usize = 16 * 1024;
@@ -50,6 +57,8 @@ struct Live {
     cols: u16,
     theme: String,
     upto: usize,
+    /// The number of its next line.
+    next: usize,
     lines: Vec<Line<'static>>,
     state: Option<Highlighter>,
 }
@@ -81,20 +90,22 @@ impl CodeState {
             cols,
             theme: look.theme.name.clone(),
             upto: 0,
+            next: 1 + place.part as usize * PART_LINES,
             lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
             state: self.state_at(place, text, language, before, is_warm),
         });
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
             let code = rest.get(..at).unwrap_or_default();
-            draw_line(code, live.state.as_mut(), look, cols, &mut live.lines);
+            draw_line((live.next, code), live.state.as_mut(), look, cols, &mut live.lines);
             *counter += 1;
             live.upto += at + 1;
+            live.next += 1;
             rest = rest.get(at + 1..).unwrap_or_default();
         }
         if place.is_final {
             if !rest.is_empty() {
-                draw_line(rest, live.state.as_mut(), look, cols, &mut live.lines);
+                draw_line((live.next, rest), live.state.as_mut(), look, cols, &mut live.lines);
                 *counter += 1;
             }
             self.keep((place.fence, place.part + 1), is_warm, live.state);
@@ -102,7 +113,7 @@ impl CodeState {
         }
         let mut lines = live.lines.clone();
         if !rest.is_empty() {
-            draw_line(rest, live.state.clone().as_mut(), look, cols, &mut lines);
+            draw_line((live.next, rest), live.state.clone().as_mut(), look, cols, &mut lines);
             *counter += 1;
         }
         self.live = Some(live);
@@ -150,8 +161,8 @@ impl CodeState {
 pub(super) fn draw_whole(code: &str, language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = label(language, look, cols);
     let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
-    for line in code.lines() {
-        draw_line(line, state.as_mut(), look, cols, &mut lines);
+    for numbered in (1..).zip(code.lines()) {
+        draw_line(numbered, state.as_mut(), look, cols, &mut lines);
     }
     lines
 }
@@ -178,9 +189,10 @@ fn clean(line: &str) -> String {
     expand_tabs(&sanitize(line).replace('\n', ""), 0).into_owned()
 }
 
-/// Draws one line of code: highlighted, wrapped without losing a character, on the code's background.
+/// Draws one line of code: highlighted, wrapped without losing a character, on the code's background, behind its
+/// number where numbers are wanted.
 fn draw_line(
-    line: &str,
+    (number, line): (usize, &str),
     state: Option<&mut Highlighter>,
     look: &Look<'_>,
     cols: u16,
@@ -200,10 +212,22 @@ fn draw_line(
         })
         .collect();
     let line = Line::from(spans);
-    let room = cols.saturating_sub(2).max(2);
-    for row in hard_wrap(&line, room) {
+    let numbers = number_cols(look, cols);
+    let room = cols.saturating_sub(2 + numbers).max(2);
+    for (index, mut row) in hard_wrap(&line, room).into_iter().enumerate() {
+        if numbers > 0 {
+            let digits = usize::from(numbers) - 1;
+            let text = if index == 0 { format!("{number:>digits$} ") } else { " ".repeat(digits + 1) };
+            row.spans.insert(0, Mark::APART.span(text, base.patch(look.theme.style(Role::DiffGutter))));
+        }
         out.push(padded(row, base, cols));
     }
+}
+
+/// Columns for the numbers of lines and the blank behind them; none where the code would not have the most of the
+/// room. The same for all lines of a block, whose end may not have come yet.
+fn number_cols(look: &Look<'_>, cols: u16) -> u16 {
+    if look.numbers_code && cols >= LEAST_NUMBERED_COLS { NUMBER_COLS } else { 0 }
 }
 
 /// A row of the code's background, from edge to edge.

@@ -3,7 +3,7 @@
 use super::{Block, BlockKind, Markdown};
 
 /// Lines of a fence that make one block.
-const PART_LINES: usize = 64;
+pub(super) const PART_LINES: usize = 64;
 
 /// A fence whose end has not come.
 pub(super) struct OpenFence {

@@ -26,6 +26,7 @@ pub fn plain_text(source: &str, now: Instant) -> String {
         shows_thoughts: false,
         folder: Path::new(""),
         sideways: None,
+        numbers_code: false,
     };
     let mut markdown = Markdown::of(source);
     let mut rows = Vec::new();

@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
             }
             Event::FootnoteReference(label) => {
                 let label = format!("[{}]", one_line(&label));
-                self.push(&label, self.look.theme.style(Role::Link));
+                self.push(&label, note_style(self.look));
             }
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
                 self.begin_block();
                 let text = format!("[{}] ", one_line(&label));
                 let cols = width(&text);
-                let mark = Some(Span::styled(text, theme.style(Role::Link)));
+                let mark = Some(Span::styled(text, note_style(self.look)));
                 self.containers.push(Container::Item { mark, cols });
             }
             Tag::Table(alignments) => {
@@ -456,6 +456,11 @@ impl<'a> Writer<'a> {
         narrow(&mut rest, most);
         (first, rest)
     }
+}
+
+/// The number of a note: a link's colour, but nothing that says it could be opened.
+fn note_style(look: &Look<'_>) -> Style {
+    look.theme.style(Role::Link).remove_modifier(Modifier::UNDERLINED)
 }
 
 /// Takes from a prefix until it fits: indents first, then the outer marks, then the end of the last one.

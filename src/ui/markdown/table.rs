@@ -12,8 +12,14 @@ use crate::ui::theme::Role;
 /// A column is never narrower than this (or its widest cell).
 const COLUMN_MIN_COLS: usize = 6;
 
-/// Columns are this wide when not all of them fit, if they need it.
+/// Words of up to so many columns are kept whole, as long as a table can be moved sideways instead.
+const COLUMN_WHOLE_COLS: usize = 12;
+
+/// Columns are this wide when not all of them fit, if they need it,
 const COLUMN_GOOD_COLS: usize = 20;
+
+/// or as wide as their longest word, up to this.
+const COLUMN_WORD_COLS: usize = 40;
 
 /// The text of a cell, with styles.
 pub(super) type Cell = Vec<Span<'static>>;
@@ -55,14 +61,29 @@ impl Table {
             }
         }
         let room = usize::from(cols).saturating_sub(3 * (count - 1));
-        let least: usize = widths.iter().map(|cols| (*cols).min(COLUMN_MIN_COLS)).sum();
-        if least <= room {
-            narrow(&mut widths, room);
+        let words: Vec<usize> = (0..count)
+            .map(|column| {
+                all().filter_map(|row| row.get(column)).map(|cell| word_cols(cell)).max().unwrap_or(0)
+            })
+            .collect();
+        // Where the rest can be moved into view, words are not broken for the sake of fitting.
+        let most = if look.sideways.is_some() { COLUMN_WHOLE_COLS } else { COLUMN_MIN_COLS };
+        let floors: Vec<usize> = words
+            .iter()
+            .zip(&widths)
+            .map(|(word, cols)| (*word).min(most).max(COLUMN_MIN_COLS).min(*cols))
+            .collect();
+        if floors.iter().sum::<usize>() <= room {
+            narrow(&mut widths, &floors, room);
             let shown: Vec<(usize, usize)> = widths.into_iter().enumerate().collect();
             return (self.draw_columns(&shown, look), 0);
         }
-        let shown =
-            look.sideways.and_then(|left_out| window(&widths, usize::from(left_out), usize::from(cols)));
+        let shown = look.sideways.and_then(|left_out| {
+            for (cols, word) in widths.iter_mut().zip(&words) {
+                *cols = (*cols).min(COLUMN_GOOD_COLS.max((*word).min(COLUMN_WORD_COLS)));
+            }
+            window(&widths, usize::from(left_out), usize::from(cols))
+        });
         let Some(shown) = shown else { return (self.draw_fields(look, cols), 0) };
         let mut out = self.draw_columns(&shown, look);
         let first = shown.get(1).map_or(1, |(column, _)| *column);
@@ -158,9 +179,10 @@ impl Table {
 }
 
 /// The columns that are shown when not all of them fit: the first one, which says what a row is about, and as many as
-/// there is room for behind those that are left out; each with its width. `None`: not even two fit.
+/// there is room for behind those that are left out, each as wide as would be good, or a little less. `None`: not even
+/// two fit.
 fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, usize)>> {
-    let good = |column: usize| widths.get(column).map_or(1, |cols| (*cols).min(COLUMN_GOOD_COLS));
+    let good = |column: usize| widths.get(column).copied().unwrap_or(1);
     let least = |column: usize| good(column).min(COLUMN_MIN_COLS);
     let fits = |from: usize, count: usize, each: &dyn Fn(usize) -> usize| {
         let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
@@ -181,7 +203,8 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
     }
     let mut shown: Vec<usize> = std::iter::once(0).chain(from..from + count).collect();
     let mut wide: Vec<usize> = shown.iter().map(|column| good(*column)).collect();
-    narrow(&mut wide, cols - 3 * count);
+    let floors: Vec<usize> = shown.iter().map(|column| least(*column)).collect();
+    narrow(&mut wide, &floors, cols - 3 * count);
     Some(shown.drain(..).zip(wide).collect())
 }
 
@@ -201,33 +224,42 @@ fn cell_cols(cell: &[Span<'_>]) -> usize {
     cell.iter().map(|span| width(&span.content)).sum()
 }
 
+/// Columns of the longest word of a cell.
+fn word_cols(cell: &[Span<'_>]) -> usize {
+    let text: String = cell.iter().map(|span| span.content.as_ref()).collect();
+    text.split_whitespace().map(width).max().unwrap_or(0)
+}
+
 fn push_blank(spans: &mut Cell, cols: usize) {
     if cols > 0 {
         spans.push(Mark::APART.span(" ".repeat(cols), Style::default()));
     }
 }
 
-/// Takes room from the widest columns until all fit.
-fn narrow(widths: &mut [usize], room: usize) {
-    loop {
-        let total: usize = widths.iter().sum();
-        if total <= room {
-            return;
-        }
-        let widest = widths.iter().copied().max().unwrap_or(0);
-        let next = widths.iter().copied().filter(|cols| *cols < widest).max().unwrap_or(0);
-        let several = widths.iter().filter(|cols| **cols == widest).count();
-        let excess = total - room;
-        let step = (widest - next.max(1)).min(excess.div_ceil(several)).max(1);
-        let mut left = excess;
-        for cols in widths.iter_mut().filter(|cols| **cols == widest) {
-            let take = step.min(left).min(cols.saturating_sub(1));
-            *cols -= take;
-            left -= take;
-        }
-        if left == excess {
-            return;
-        }
+/// Takes room from the widest columns until all fit, but from none more than down to its floor.
+fn narrow(widths: &mut [usize], floors: &[usize], room: usize) {
+    let at = |level: usize, index: usize, cols: usize| {
+        let floor = floors.get(index).copied().unwrap_or(1).min(cols);
+        cols.min(level).max(floor)
+    };
+    let total = |level: usize| -> usize {
+        widths.iter().enumerate().map(|(index, cols)| at(level, index, *cols)).sum()
+    };
+    let (mut low, mut high) = (1, widths.iter().copied().max().unwrap_or(1));
+    if total(high) <= room {
+        return;
+    }
+    // The highest level that fits is at `low` or above it, and below `high`.
+    while low + 1 < high {
+        let middle = usize::midpoint(low, high);
+        if total(middle) <= room { low = middle } else { high = middle }
+    }
+    let mut spare = room.saturating_sub(total(low));
+    for (index, cols) in widths.iter_mut().enumerate().rev() {
+        let given = at(low, index, *cols);
+        let more = usize::from(spare > 0 && given == low && *cols > low);
+        spare -= more;
+        *cols = given + more;
     }
 }
 

@@ -27,6 +27,7 @@ fn look(theme: &Theme) -> Look<'_> {
         shows_thoughts: false,
         folder: Path::new("/home/ada"),
         sideways: Some(0),
+        numbers_code: false,
     }
 }
 
@@ -153,6 +154,64 @@ fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
             assert!(draw(Some(left_out), cols).0.iter().all(|line| width(line) <= usize::from(cols)));
         }
     }
+}
+
+#[test]
+fn columns_that_are_moved_keep_their_words_whole() {
+    let cells = |text: &str| (0..9).map(|n| format!("| {text}{n} ")).collect::<String>();
+    let table =
+        format!("{}|\n{}|\n{}|\n", cells("head"), "|---".repeat(9), cells("an_identifier_of_some_length_"));
+    let theme = Theme::plain();
+    let look = Look { sideways: Some(0), ..look(&theme) };
+    let lines = Markdown::of(&table).draw(0, &table, &look, 80);
+    let row = lines[2].to_string();
+    assert_eq!(row.matches("an_identifier_of_some_length_").count(), 2, "{row}");
+    // Nor are they broken where all columns would fit with that.
+    let small = table.replace("an_identifier_of_some_length_", "fits_here_");
+    let lines = Markdown::of(&small).draw(0, &small, &look, 80);
+    assert!(lines[2].to_string().starts_with("fits_here_0 │ fits_here_1 │"), "{lines:?}");
+    // A word that is too long for any column is broken.
+    let table = table.replace("an_identifier", &"x".repeat(50));
+    let lines = Markdown::of(&table).draw(0, &table, &look, 80);
+    assert!(lines.iter().all(|line| width(&line.to_string()) <= 80) && lines.len() > 4);
+}
+
+#[test]
+fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
+    let code = format!("{}let long = \"{}\";\n", "let x = 1;\n".repeat(69), "y".repeat(60));
+    let source = format!("```rust\n{code}```\n\n- in a list\n\n  ```\n  one\n  two\n  ```\n");
+    let theme = Theme::plain();
+    let look = Look { numbers_code: true, ..look(&theme) };
+    let draw = |markdown: &mut Markdown, source: &str, cols: u16| {
+        let blocks = 0..markdown.blocks().len();
+        blocks.flat_map(|index| markdown.draw(index, source, &look, cols)).collect::<Vec<_>>()
+    };
+    let lines = draw(&mut Markdown::of(&source), &source, 60);
+    let row = |at: usize| lines[at].to_string().trim_end().to_owned();
+    assert_eq!(
+        (row(1).as_str(), row(64).as_str(), row(65).as_str()),
+        ("   1 let x = 1;", "  64 let x = 1;", "  65 let x = 1;")
+    );
+    assert!(
+        row(70).starts_with("  70 let long") && row(71).starts_with("     yyy"),
+        "{} {}",
+        row(70),
+        row(71)
+    );
+    assert!(lines.iter().any(|line| line.to_string().trim_end() == "     2 two"), "{lines:?}");
+    assert!(lines.iter().all(|line| width(&line.to_string()) <= 60));
+    let copied = crate::ui::text::mark::text_of(&lines);
+    assert!(copied.starts_with(&code) && copied.contains("one\n"), "{copied}");
+    // Line by line as at once.
+    let mut growing = Markdown::default();
+    for end in source.match_indices('\n').map(|(at, _)| at + 1) {
+        growing.update(&source[..end], false);
+        draw(&mut growing, &source[..end], 60);
+    }
+    growing.update(&source, true);
+    assert_eq!(draw(&mut growing, &source, 60), lines);
+    let narrow = draw(&mut Markdown::of(&source), &source, 20);
+    assert_eq!(narrow[1].to_string().trim_end(), " let x = 1;", "no room for numbers");
 }
 
 #[test]

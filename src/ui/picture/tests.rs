@@ -18,6 +18,7 @@ fn told(data: &Arc<str>, cols: u16) -> Vec<String> {
         shows_thoughts: false,
         folder: Path::new("/"),
         sideways: None,
+        numbers_code: false,
     };
     lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
 }

@@ -74,6 +74,7 @@ fn look(theme: &Theme) -> Look<'_> {
         shows_thoughts: false,
         folder: Path::new("/home/ada/shop"),
         sideways: Some(0),
+        numbers_code: false,
     }
 }
 
