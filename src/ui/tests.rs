@@ -42,6 +42,31 @@ fn a_permission_with_a_diff() {
 }
 
 #[test]
+fn a_request_names_the_files_that_it_changes() {
+    let named = |names: &[&str]| {
+        let mut stage = permission();
+        stage.session(|session| {
+            let id = session.transcript.items().last().unwrap().id;
+            session.transcript.edit(id, |item| {
+                let ItemBody::Tool(tool) = &mut item.body else { unreachable!() };
+                (tool.title, tool.input.path) = ("Edit files".into(), None);
+                let change = || DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
+                let diffs = names.iter().map(|name| FileDiff {
+                    path: format!("/home/ada/code/shop/{name}").into(),
+                    change: change(),
+                });
+                tool.content = diffs.map(ToolContent::Diff).collect();
+            });
+        });
+        text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)))
+    };
+    assert!(named(&["src/a.rs"]).contains("wants to change src/a.rs"));
+    assert!(named(&["src/a.rs", "b.rs"]).contains("wants to change src/a.rs, b.rs"));
+    let many = named(&["1.rs", "2.rs", "3.rs", "4.rs", "5.rs", "6.rs"]);
+    assert!(many.contains("wants to change 1.rs, 2.rs, 3.rs, 4.rs and 2 more"), "{many}");
+}
+
+#[test]
 fn a_request_is_laid_out_once_and_not_in_each_frame() {
     let stage = permission();
     let mut view = stage.view();
@@ -401,6 +426,9 @@ fn a_long_name_is_not_cut_in_a_request() {
             if let ItemBody::Tool(tool) = &mut item.body {
                 tool.input.path = Some(path.into());
                 tool.title = format!("Edit {path}");
+                if let Some(ToolContent::Diff(diff)) = tool.content.first_mut() {
+                    diff.path = path.into();
+                }
             }
         });
     });

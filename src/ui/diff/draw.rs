@@ -277,7 +277,7 @@ impl Pen<'_> {
         let is_old = row.kind == RowKind::Minus;
         let (old, new) = if is_old { (text, other.as_str()) } else { (other.as_str(), text) };
         let words = TextDiff::from_unicode_words(old, new);
-        if words.ratio() < ALIKE_RATIO {
+        if words.ratio() < ALIKE_RATIO && !only_adds_or_removes(&words) {
             return Vec::new();
         }
         let wanted = if is_old { ChangeTag::Delete } else { ChangeTag::Insert };
@@ -297,6 +297,15 @@ impl Pen<'_> {
         }
         marks
     }
+}
+
+/// Whether one line is the other with more in it, however much that is.
+fn only_adds_or_removes(words: &TextDiff<'_, '_, str>) -> bool {
+    let has = |tag: ChangeTag| words.iter_all_changes().any(|change| change.tag() == tag);
+    let keeps = |change: similar::Change<&str>| {
+        change.tag() == ChangeTag::Equal && change.value().contains(char::is_alphanumeric)
+    };
+    !(has(ChangeTag::Delete) && has(ChangeTag::Insert)) && words.iter_all_changes().any(keeps)
 }
 
 const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };

@@ -212,6 +212,16 @@ fn changed_words_are_marked() {
     };
     assert_eq!(marked(&lines[0], Role::DiffMinusWord), "old_name");
     assert_eq!(marked(&lines[1], Role::DiffPlusWord), "new_name, b");
+    // What only came is marked however much it is; lines that share little are not.
+    let diff =
+        &Diff::of(&change(Some("  self.expires"), "  self.expires + SKEW // with the skew of clocks"), None)
+            [0];
+    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    assert_eq!(marked(&lines[0], Role::DiffMinusWord), "");
+    assert_eq!(marked(&lines[1], Role::DiffPlusWord).trim(), "+ SKEW // with the skew of clocks");
+    let diff = &Diff::of(&change(Some("one two three"), "a line that says another thing"), None)[0];
+    let lines = diff.draw(0..2, Layout::Unified, &look, 60);
+    assert_eq!(marked(&lines[1], Role::DiffPlusWord), "");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::app::user::inspect_url;
 use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
-use crate::ui::cells::{ToolBody, diffs_of};
+use crate::ui::cells::{ToolBody, changes_of, diffs_of};
 use crate::ui::diff::{Diff, Fate};
 use crate::ui::scene::{Scene, counted};
 use crate::ui::text;
@@ -30,6 +30,9 @@ const COLS: u16 = 84;
 
 /// Columns inside that a diff side by side needs.
 const WIDE_COLS: u16 = 140;
+
+/// So many files are named above a change; more than that are counted.
+const NAMED_FILES: usize = 4;
 
 /// A screen with fewer rows has room for little more than the answers.
 const LOW_ROWS: u16 = 16;
@@ -312,12 +315,28 @@ fn says_the_same(title: &str, what: &str) -> bool {
     !object.is_empty() && (what == object || what.ends_with(&format!("/{object}")))
 }
 
+/// The files that a call changes, by name as far as that is one line: whoever agrees must know to what.
+fn changed_files(tool: &ToolCall, shown: impl Fn(&Path) -> String) -> Option<String> {
+    if tool.kind != ToolKind::Edit {
+        return None;
+    }
+    let mut paths: Vec<String> = changes_of(tool).into_iter().map(|change| shown(&change.path)).collect();
+    paths.dedup();
+    paths.retain(|path| !path.is_empty());
+    let more = paths.len().saturating_sub(NAMED_FILES);
+    paths.truncate(NAMED_FILES);
+    let names = paths.join(", ");
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| names + &tail)
+}
+
 /// What the agent wants to do, and to what.
 pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
-    let path =
-        tool.input.path.as_deref().or_else(|| tool.locations.first().map(|place| place.path.as_path()));
-    let path = path.map(|path| text::show_path(path, scene.look.folder));
+    let shown = |path: &Path| text::show_path(path, scene.look.folder);
+    let told =
+        || tool.input.path.as_deref().or_else(|| tool.locations.first().map(|place| place.path.as_path()));
+    let path = changed_files(tool, shown).or_else(|| told().map(shown));
     let title = text::one_line(&tool.title);
     let name = || path.clone().unwrap_or_else(|| title.clone());
     match tool.kind {
