@@ -96,3 +96,27 @@ fn code_is_copied_by_key_and_the_mouse_can_be_left_to_the_terminal() {
     screen.wait_gone("As plain text");
     quit(&mut screen);
 }
+
+#[test]
+fn two_clicks_take_a_word_and_three_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder, 44);
+    let prompt = "/nothing one two-three four five six seven eight nine ten eleven twelve";
+    screen.send(prompt);
+    screen.send("\r");
+    screen.wait_for("▌ /nothing one");
+    screen.wait_for("ready");
+    let click = |screen: &mut Screen, at: (usize, usize)| {
+        mouse(screen, 0, at, 'M');
+        mouse(screen, 0, at, 'm');
+    };
+    let at = place_of(&screen, "four");
+    (0..2).for_each(|_| click(&mut screen, at));
+    wait_for_copy(&mut screen, "four");
+    screen.send("\u{1b}");
+    // The line is that of the prompt, over the end of the row.
+    let at = place_of(&screen, "one");
+    (0..3).for_each(|_| click(&mut screen, at));
+    wait_for_copy(&mut screen, prompt);
+    quit(&mut screen);
+}

@@ -123,6 +123,32 @@ fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_storm_of_resizes_while_an_answer_comes_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut screen = demo(&folder);
+    prompt(&mut screen, "/long 120");
+    screen.wait_for("▌ /long 120");
+    for round in 0..60_u16 {
+        screen.resize(10 + round * 7 % 40, 30 + round * 13 % 120);
+        if round % 6 == 5 {
+            // Up and down again: what is read moves, too.
+            screen.send(if round % 12 == 5 { "\u{1b}[5~" } else { "\u{1b}[6~" });
+        }
+    }
+    screen.resize(24, 80);
+    screen.send("\u{1b}[1;5F");
+    screen.wait_for("ready");
+    screen.wait_quiet();
+    let after = screen.text();
+    assert!(!after.trim().is_empty());
+    // A screen that is drawn from nothing says the same.
+    screen.send("\u{c}");
+    screen.wait_quiet();
+    assert_eq!(screen.text(), after);
+    quit(&mut screen);
+}
+
+#[test]
 fn a_wrong_configuration_is_told_and_parlor_starts_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("wrong.toml");

@@ -185,6 +185,74 @@ fn edits() {
 }
 
 #[test]
+fn patches() {
+    let mut session = session();
+    let moved = "diff --git a/old.txt b/new.txt\nsimilarity index 90%\nrename from old.txt\nrename to new.txt\n\
+                 --- a/old.txt\n+++ b/new.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    let gone = "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\n--- a/gone.txt\n+++ /dev/null\n\
+                @@ -1 +0,0 @@\n-bye\n";
+    let calls: [&[(&str, &str)]; 4] = [
+        &[(
+            "src/a.rs",
+            "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -7,2 +7,2 @@ fn a() {\n     one();\n-    two();\n+    three();\n",
+        )],
+        &[("new.txt", moved)],
+        &[
+            ("run.sh", "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"),
+            ("logo.png", "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"),
+        ],
+        &[("gone.txt", gone)],
+    ];
+    for files in calls {
+        let mut call = tool(ToolKind::Edit, ToolStatus::Completed, "Apply a patch");
+        let diff = |(path, patch): &(&str, &str)| FileDiff {
+            path: format!("/home/ada/shop/{path}").into(),
+            change: DiffChange::Patch(Arc::from(*patch)),
+        };
+        call.input.diffs = files.iter().map(diff).collect();
+        push_tool(&mut session, call);
+    }
+    snap("patches", &session);
+}
+
+#[test]
+fn other_calls() {
+    let mut session = session();
+    let place = |path: &str| Location { path: format!("/home/ada/shop/{path}").into(), line: None };
+    let mut delete = tool(ToolKind::Delete, ToolStatus::Completed, "Delete old.rs");
+    delete.locations = vec![place("src/old.rs")];
+    push_tool(&mut session, delete);
+    push_tool(&mut session, tool(ToolKind::Move, ToolStatus::Completed, "Move a.rs to b.rs"));
+    let mut think = tool(ToolKind::Think, ToolStatus::Completed, "Weigh both ways");
+    think.content =
+        vec![ToolContent::Block(ContentBlock::Text("The first is shorter.\nThe second is safer.".into()))];
+    push_tool(&mut session, think);
+    push_tool(&mut session, tool(ToolKind::SwitchMode, ToolStatus::Completed, "Plan first"));
+    let mut task = tool(ToolKind::Other, ToolStatus::InProgress, "Find all callers");
+    task.id = "task".into();
+    push_tool(&mut session, task);
+    for (name, status) in
+        [("a", ToolStatus::Completed), ("b", ToolStatus::Completed), ("c", ToolStatus::Failed)]
+    {
+        let mut child = tool(ToolKind::Read, status, "Read a file");
+        (child.id, child.parent) = (name.into(), Some("task".into()));
+        child.locations = vec![place(&format!("src/{name}.rs"))];
+        if status == ToolStatus::Failed {
+            child.content = vec![ToolContent::Block(ContentBlock::Text("There is no such file.".into()))];
+        }
+        push_tool(&mut session, child);
+    }
+    // A bar of progress that overwrote itself is one line.
+    let mut pull = tool(ToolKind::Execute, ToolStatus::Completed, "Fetch");
+    pull.input.command = Some("make fetch".into());
+    let bars: String = (0..=10).map(|n| format!("\r\x1b[K[{:10}] {n}0%", "#".repeat(n))).collect();
+    pull.content =
+        vec![ToolContent::Block(ContentBlock::Text(format!("begin\n{bars}\n\x1b[32mdone\x1b[0m\n")))];
+    push_tool(&mut session, pull);
+    snap("other_calls", &session);
+}
+
+#[test]
 fn commands() {
     let mut session = session();
     let view = TerminalView {
