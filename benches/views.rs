@@ -1,0 +1,348 @@
+//! What else is looked at: tool calls, all changes, output, pictures, lists, search, selection, themes, lines.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use parlor::app::search::Search;
+use parlor::app::{
+    ChangesDialog, DiffLayout, ItemBody, LineInput, Message, MessagePart, Modal, Session, Setup, State,
+    TerminalView, ToolCall, ViewCommand,
+};
+use parlor::config::keymap::Keymap;
+use parlor::model::{
+    ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+};
+use parlor::ui::linear::Linear;
+use parlor::ui::look::{Glyphs, Look};
+use parlor::ui::picture::{self, Drawn, Facts, Grid};
+use parlor::ui::terminal::{self, Screen};
+use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
+use parlor::ui::transcript::{self, TranscriptView};
+use parlor::ui::{self, Rows, ViewState};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+
+/// Wide enough for changes side by side.
+const AREA: Rect = Rect { x: 0, y: 0, width: 160, height: 40 };
+
+fn message(text: &str) -> ItemBody {
+    ItemBody::Message(Message {
+        role: Role::Agent,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: Instant::now(),
+        took: None,
+        is_local: false,
+    })
+}
+
+fn session() -> Session {
+    Session::new(SessionKey(1), SessionPlace { cwd: "/".into(), ..SessionPlace::default() })
+}
+
+fn call(id: usize, kind: ToolKind) -> ToolCall {
+    let mut tool = ToolCall::new(format!("call-{id}").as_str().into(), Instant::now());
+    (tool.kind, tool.status, tool.title) = (kind, ToolStatus::Completed, format!("src/file_{id}.rs"));
+    tool
+}
+
+fn edit(id: usize, lines: usize) -> ToolCall {
+    let text = |word: &str| {
+        (0..lines).fold(String::new(), |mut all, line| {
+            let word = if line % 20 == 7 { word } else { "same" };
+            let _ = writeln!(all, "    let {word}_{line} = compute({line});");
+            all
+        })
+    };
+    let change = DiffChange::Texts { old: Some(text("old").into()), new: text("new").into() };
+    let mut tool = call(id, ToolKind::Edit);
+    tool.content = vec![ToolContent::Diff(FileDiff { path: format!("src/file_{id}.rs").into(), change })];
+    tool
+}
+
+fn look(theme: &Theme) -> Look<'_> {
+    Look {
+        theme,
+        glyphs: Glyphs::rich(),
+        now: Instant::now(),
+        spinner: 0,
+        diff_layout: DiffLayout::Auto,
+        shows_thoughts: false,
+        folder: Path::new("/"),
+        sideways: Some(0),
+        numbers_code: false,
+    }
+}
+
+struct Rig {
+    theme: Theme,
+    view: TranscriptView,
+    buf: Buffer,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(AREA) }
+    }
+
+    fn frame(&mut self, session: &Session) {
+        let look = look(&self.theme);
+        self.buf.reset();
+        transcript::draw(session, &mut self.view, &look, AREA, &mut self.buf, &mut Rows::default());
+        black_box(&self.buf);
+    }
+
+    fn page_up(&mut self, session: &Session) {
+        self.view.scroll_pages(-1);
+        self.frame(session);
+        if self.view.visible().is_some_and(|(first, _)| first.0 == 0) {
+            self.view.scroll_end();
+        }
+    }
+}
+
+/// A whole screen with this session in front.
+fn stage(session: Session) -> (State, ViewState) {
+    let now = Instant::now();
+    let (mut state, _) = State::new(Setup::default(), now);
+    state.modals.clear();
+    if let Some(front) = state.sessions.get_mut(&state.active) {
+        front.transcript = session.transcript;
+    }
+    (state, ViewState::new(&Keymap::defaults(), now))
+}
+
+fn tool_calls(c: &mut Criterion) {
+    let mut group = c.benchmark_group("page up over 2,000 tool calls");
+    for (name, is_open) in [("folded", Some(false)), ("by rule", None), ("open", Some(true))] {
+        let mut session = session();
+        for n in 0..2000 {
+            let tool = match n % 4 {
+                0 => edit(n, 60),
+                1 => {
+                    let mut run = call(n, ToolKind::Execute);
+                    run.input.command = Some("cargo test".into());
+                    let output = "test case ... \u{1b}[32mok\u{1b}[0m\n".repeat(40);
+                    run.content = vec![ToolContent::Block(ContentBlock::Text(output))];
+                    run
+                }
+                _ => call(n, ToolKind::Read),
+            };
+            let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+            session.transcript.edit(id, |item| item.is_open = is_open);
+        }
+        let mut rig = Rig::new();
+        rig.frame(&session);
+        group.bench_function(name, |b| b.iter(|| rig.page_up(&session)));
+    }
+    group.finish();
+}
+
+fn side_by_side(c: &mut Criterion) {
+    let mut session = session();
+    let id = session.transcript.push(1, ItemBody::Tool(Box::new(edit(0, 10_000))));
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    let mut rig = Rig::new();
+    rig.frame(&session);
+    c.bench_function("page up in a diff of 10,000 lines, side by side", |b| {
+        b.iter(|| {
+            rig.view.scroll_pages(-1);
+            rig.frame(&session);
+        });
+    });
+}
+
+fn all_changes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("all changes");
+    for files in [10, 500] {
+        let mut session = session();
+        for n in 0..files {
+            session.transcript.push(1, ItemBody::Tool(Box::new(edit(n, 60))));
+        }
+        let (mut state, mut view) = stage(session);
+        state.modals.push(Modal::Changes(ChangesDialog::default()));
+        let (theme, mut buf, mut at) = (Theme::plain(), Buffer::empty(AREA), 0);
+        group.bench_function(format!("the next of {files} files"), |b| {
+            b.iter(|| {
+                at = (at + 1) % files;
+                if let Some(Modal::Changes(dialog)) = state.modals.last_mut() {
+                    dialog.selected = at;
+                }
+                buf.reset();
+                black_box(ui::draw_into(&state, &mut view, &theme, &mut buf, false));
+            });
+        });
+        group.bench_function(format!("scroll, {files} files"), |b| {
+            b.iter(|| {
+                view.apply(ViewCommand::ScrollDialog(1));
+                buf.reset();
+                black_box(ui::draw_into(&state, &mut view, &theme, &mut buf, false));
+            });
+        });
+    }
+    group.finish();
+}
+
+fn output(c: &mut Criterion) {
+    let mut group = c.benchmark_group("terminal output");
+    for kilobytes in [10, 1000] {
+        let text = "\u{1b}[32mok\u{1b}[0m a line of what a command says\r\n".repeat(kilobytes * 20);
+        let mut view = TerminalView {
+            command: None,
+            cwd: None,
+            output: text.into_bytes(),
+            dropped_bytes: 0,
+            exit: None,
+            is_ours: true,
+            began: Instant::now(),
+            took: None,
+        };
+        let mut screen = Screen::default();
+        screen.update(&view);
+        group.bench_function(format!("a line more after {kilobytes} kB"), |b| {
+            b.iter(|| {
+                view.output.extend_from_slice(b"\rprogress 10%\rprogress 20%\r\n");
+                screen.update(&view);
+                black_box(screen.tail(8));
+            });
+        });
+        group.bench_function(format!("the end of {kilobytes} kB"), |b| {
+            b.iter(|| black_box(terminal::tail_of(&view.output, true, 8)));
+        });
+    }
+    group.finish();
+}
+
+fn pictures(c: &mut Criterion) {
+    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    let mut session = session();
+    let data: Arc<str> = "AAAA".repeat(300_000).into();
+    for _ in 0..20 {
+        let ItemBody::Message(mut with_picture) = message("Look:") else { return };
+        let image = ContentBlock::Image { data: Arc::clone(&data), mime_type: "image/png".into(), uri: None };
+        with_picture.parts.push(MessagePart::Block(image));
+        session.transcript.push(1, ItemBody::Message(with_picture));
+    }
+    let mut rig = Rig::new();
+    rig.frame(&session);
+    while let Some(wanted) = picture::take_wanted() {
+        let facts = Facts { points: (160, 80), format: "png", bytes: 900_000 };
+        let rows = picture::Rows::Text(vec![Line::raw("▀".repeat(80)); 20]);
+        picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 1600 }));
+        rig.frame(&session);
+    }
+    c.bench_function("page up over 20 pictures of 900 kB", |b| b.iter(|| rig.page_up(&session)));
+    picture::show(None);
+}
+
+/// A long transcript of prose.
+fn talk(items: usize) -> Session {
+    let mut session = session();
+    for n in 0..items {
+        let needle = if n % 100 == 0 { "needle" } else { "straw" };
+        session.transcript.push(1, message(&format!("Answer {n} with **{needle}** in it, and some words.")));
+    }
+    session
+}
+
+fn search(c: &mut Criterion) {
+    let session = talk(100_000);
+    let mut group = c.benchmark_group("search in 100,000 items");
+    for (name, query, is_regex) in [("words", "needle", false), ("regex", "nee(dle|d)\\b", true)] {
+        group.bench_function(format!("all of it, {name}"), |b| {
+            b.iter(|| {
+                let mut search = Search::new(None);
+                (search.input, search.is_regex) = (LineInput::new(query), is_regex);
+                search.restart(None);
+                while search.is_pending() {
+                    search.step(&session);
+                }
+                assert_eq!(search.total(), 1000);
+            });
+        });
+    }
+    let mut session = talk(100_000);
+    let mut search = Search::new(None);
+    search.input = LineInput::new("a");
+    search.restart(None);
+    while search.is_pending() {
+        search.step(&session);
+    }
+    session.search = Some(Box::new(search));
+    let mut rig = Rig::new();
+    rig.frame(&session);
+    group.bench_function("a frame full of hits", |b| b.iter(|| rig.page_up(&session)));
+    group.finish();
+}
+
+fn selection(c: &mut Criterion) {
+    let session = talk(10_000);
+    let mut rig = Rig::new();
+    rig.frame(&session);
+    let mut now = Instant::now();
+    c.bench_function("select a screen and take its text", |b| {
+        b.iter(|| {
+            now += Duration::from_secs(2);
+            rig.view.press(Position::new(4, 1), now);
+            rig.view.drag(Position::new(100, 38), now);
+            rig.view.release();
+            rig.frame(&session);
+            let text = transcript::selected_text(&session, &mut rig.view, &look(&rig.theme));
+            assert!(text.is_some());
+        });
+    });
+}
+
+fn themes(c: &mut Criterion) {
+    let set = ThemeSet::built_in();
+    let mut group = c.benchmark_group("theme");
+    for name in ["dark", "colour-blind-light"] {
+        group.bench_function(name, |b| b.iter(|| black_box(set.load(name, ColorSupport::TrueColor))));
+    }
+    group.finish();
+}
+
+fn lines(c: &mut Criterion) {
+    let mut group = c.benchmark_group("linear, a line more");
+    for items in [100, 10_000] {
+        let (mut state, _) = stage(talk(items));
+        let mut linear = Linear::new(Glyphs::plain());
+        linear.advance(&state, Instant::now());
+        let id = state.sessions.get_mut(&state.active).map(|front| front.transcript.push(1, message("")));
+        group.bench_function(format!("after {items} items"), |b| {
+            b.iter(|| {
+                if let (Some(id), Some(front)) = (id, state.sessions.get_mut(&state.active)) {
+                    front.transcript.edit(id, |item| {
+                        if let ItemBody::Message(message) = &mut item.body
+                            && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+                        {
+                            text.push_str("one more line of it\n");
+                        }
+                    });
+                }
+                black_box(linear.advance(&state, Instant::now()));
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(
+    benches,
+    tool_calls,
+    side_by_side,
+    all_changes,
+    output,
+    pictures,
+    search,
+    selection,
+    themes,
+    lines
+);
+criterion_main!(benches);
