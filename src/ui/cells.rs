@@ -16,6 +16,7 @@ use super::text::{sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
 mod body;
+mod fate;
 pub(crate) mod layout;
 mod message;
 mod other;
@@ -23,7 +24,8 @@ mod output;
 mod tool;
 
 pub(crate) use body::{ToolBody, diffs_of};
-pub(crate) use tool::{comparing, diff_head, is_groupable, title};
+pub(crate) use fate::diff_head;
+pub(crate) use tool::{comparing, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;

@@ -113,9 +113,8 @@ fn two_clicks_take_a_word_and_three_a_line() {
     let at = place_of(&screen, "four");
     (0..2).for_each(|_| click(&mut screen, at));
     wait_for_copy(&mut screen, "four");
-    screen.send("\u{1b}");
     // The line is that of the prompt, over the end of the row.
-    let at = place_of(&screen, "one");
+    let at = place_of(&screen, "two-three");
     (0..3).for_each(|_| click(&mut screen, at));
     wait_for_copy(&mut screen, prompt);
     quit(&mut screen);

@@ -17,7 +17,7 @@ use crate::ui::look::Look;
 use crate::ui::text::{show_path, wrap_line};
 use crate::ui::theme::Role;
 
-use super::{block_lines, changes_of, output, placed, plain_lines, raw_lines, tool};
+use super::{block_lines, changes_of, fate, output, placed, plain_lines, raw_lines, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
@@ -118,8 +118,8 @@ impl ToolBody {
         };
         let columns = DiffColumns::choose(look.diff_layout, cols);
         for (index, diff) in diffs.iter().enumerate() {
-            if diffs.len() > 1 || (tool::needs_head(diff) && !is_told_above(diff)) {
-                self.push(vec![tool::diff_head(diff, look, cols)]);
+            if diffs.len() > 1 || (fate::needs_head(diff) && !is_told_above(diff)) {
+                self.push(vec![fate::diff_head(diff, look, cols)]);
             }
             if !diff.is_empty() {
                 let pages = Pages::of(diff, columns, cols);

@@ -11,8 +11,8 @@ use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
 use crate::model::{
     ContentBlock, Fold, FoldRules, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
+use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
-use crate::ui::diff::{Diff, Fate, Layout as DiffColumns};
 use crate::ui::look::{Look, duration, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
@@ -21,6 +21,7 @@ use crate::ui::text::mark::Mark;
 use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
+use super::fate::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, Piece, Source, TextPart};
 use super::{changes_of, kind_word, output, placed, plain_lines, raw_lines};
 
@@ -346,7 +347,11 @@ impl Body<'_, '_> {
         for index in 0..count {
             let Some(diff) = self.layout.diffs.get(index) else { break };
             let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
-            let head = needs_head.then(|| diff_head(diff, look, self.cols));
+            // The head of an edit names its only file already.
+            let is_named = count == 1 && self.tool.kind == ToolKind::Edit;
+            let head = needs_head.then(|| {
+                if is_named { fate_line(diff, look, self.cols) } else { diff_head(diff, look, self.cols) }
+            });
             let shown = if self.fold == Fold::Open { rows } else { rows.min(left) };
             // Cutting off a row or two would save nothing.
             let shown = if rows <= shown + 2 { rows } else { shown };
@@ -525,31 +530,6 @@ impl Body<'_, '_> {
 pub(crate) fn comparing(look: &Look<'_>) -> Line<'static> {
     let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
-}
-
-/// Whether a change needs a line that names the file although it is the only one.
-pub(super) fn needs_head(diff: &Diff) -> bool {
-    diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
-}
-
-/// A line that names the file of a change.
-pub(crate) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
-    let fate = match diff.fate {
-        Fate::New => "  new file",
-        Fate::Deleted => "  deleted",
-        Fate::Binary => "  binary file",
-        Fate::Changed => "",
-    };
-    let moved = diff.moved_from.as_ref().map(|from| format!("  moved from {}", show_path(from, look.folder)));
-    let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {
-        ("100644", "100755") => "  made executable".to_owned(),
-        ("100755", "100644") => "  no longer executable".to_owned(),
-        _ => format!("  mode {old} to {new}"),
-    });
-    let tail = format!("{fate}{}{}", moved.unwrap_or_default(), modes.unwrap_or_default());
-    let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
-    let text = format!("{}{tail}", truncate_path(&show_path(&diff.path, look.folder), room));
-    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
 /// A command line in whole.

@@ -21,8 +21,8 @@ const RESTART_PARTS: u32 = 4;
 /// Most states that are kept.
 const STATES_MAX: usize = 128;
 
-/// Columns of the numbers of lines, with the blank behind them: blocks of up to 999 lines stay in line.
-const NUMBER_COLS: u16 = 4;
+/// Columns of the numbers of lines, with the blanks behind them: blocks of up to 999 lines stay in line.
+const NUMBER_COLS: u16 = 5;
 /// Narrower code is not numbered.
 const LEAST_NUMBERED_COLS: u16 = 24;
 
@@ -216,15 +216,15 @@ fn draw_line(
     let room = cols.saturating_sub(2 + numbers).max(2);
     for (index, mut row) in hard_wrap(&line, room).into_iter().enumerate() {
         if numbers > 0 {
-            let digits = usize::from(numbers) - 1;
-            let text = if index == 0 { format!("{number:>digits$} ") } else { " ".repeat(digits + 1) };
+            let digits = usize::from(numbers) - 2;
+            let text = if index == 0 { format!("{number:>digits$}  ") } else { " ".repeat(digits + 2) };
             row.spans.insert(0, Mark::APART.span(text, base.patch(look.theme.style(Role::DiffGutter))));
         }
         out.push(padded(row, base, cols));
     }
 }
 
-/// Columns for the numbers of lines and the blank behind them; none where the code would not have the most of the
+/// Columns for the numbers of lines and the blanks behind them; none where the code would not have the most of the
 /// room. The same for all lines of a block, whose end may not have come yet.
 fn number_cols(look: &Look<'_>, cols: u16) -> u16 {
     if look.numbers_code && cols >= LEAST_NUMBERED_COLS { NUMBER_COLS } else { 0 }

@@ -190,15 +190,15 @@ fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
     let row = |at: usize| lines[at].to_string().trim_end().to_owned();
     assert_eq!(
         (row(1).as_str(), row(64).as_str(), row(65).as_str()),
-        ("   1 let x = 1;", "  64 let x = 1;", "  65 let x = 1;")
+        ("   1  let x = 1;", "  64  let x = 1;", "  65  let x = 1;")
     );
     assert!(
-        row(70).starts_with("  70 let long") && row(71).starts_with("     yyy"),
+        row(70).starts_with("  70  let long") && row(71).starts_with("      yyy"),
         "{} {}",
         row(70),
         row(71)
     );
-    assert!(lines.iter().any(|line| line.to_string().trim_end() == "     2 two"), "{lines:?}");
+    assert!(lines.iter().any(|line| line.to_string().trim_end() == "     2  two"), "{lines:?}");
     assert!(lines.iter().all(|line| width(&line.to_string()) <= 60));
     let copied = crate::ui::text::mark::text_of(&lines);
     assert!(copied.starts_with(&code) && copied.contains("one\n"), "{copied}");
