@@ -32,6 +32,8 @@ title = \"My own agent\"
 command = \"my-agent\"
 ";
 const PALETTE: &str = "\u{10}";
+const ALL_CHANGES: &str = "\u{1b}d";
+const PLAN: &str = "\u{1b}p";
 const F1: &str = "\u{1b}OP";
 
 /// A program in a home of its own, in `~/code/shop` on the branch main.
@@ -151,6 +153,24 @@ fn permission() {
     ask(&mut screen, PROMPT);
     screen.wait_for("Allow this edit?");
     check("permission", "parlor: an edit is shown before it is allowed", &mut screen);
+}
+
+#[test]
+fn side_by_side() {
+    let stage = Stage::new();
+    let mut screen = fixed(&stage, (20, 164));
+    screen.send(ALL_CHANGES);
+    screen.wait_for("s one column");
+    check("side-by-side", "parlor: all changes of a session, old and new beside each other", &mut screen);
+}
+
+#[test]
+fn plan() {
+    let stage = Stage::new();
+    let mut screen = fixed(&stage, (36, 100));
+    screen.send(PLAN);
+    screen.wait_for("✓ Multiply");
+    check("plan", "parlor: the plan, and the calls that worked it off", &mut screen);
 }
 
 #[test]
