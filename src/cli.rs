@@ -206,7 +206,7 @@ pub struct Session {
     /// The session to go on with.
     pub wish: resume::Wish,
     /// Whether the folder's last session is worth a word.
-    pub tells_last: bool,
+    pub offers_last: bool,
     /// More folders to work in.
     pub more_folders: Vec<PathBuf>,
     /// Known agents that are on this machine, with their names for people, callbacks decided.
@@ -304,7 +304,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
                 agent,
                 is_agent_named: cli.names_agent(),
                 wish: cli.wish(),
-                tells_last: !cli.new,
+                offers_last: !cli.new,
                 found,
                 demo,
                 log_file,

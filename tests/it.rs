@@ -10,6 +10,7 @@ mod it {
     mod habits;
     mod proxy;
     mod remote;
+    mod replays;
     pub mod rig;
     mod sdk;
     mod second;

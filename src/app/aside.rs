@@ -2,8 +2,8 @@
 //!
 //! Duty: plays it aside, so that nothing flickers, and then says what it means for what is shown: mostly nothing,
 //! sometimes turns that were had elsewhere, seldom another history. Some agents answer first and replay then, or answer
-//! in the middle of it, and some replay on a resume too: so its end is seen by its quiet, and what the user sends waits
-//! for that.
+//! in the middle of it, and some replay on a resume too: so it is over once it has told the last of what is shown and is
+//! quiet then; one that breaks off before that is waited for longer. What the user sends waits for its end.
 //! Not its duty: replays into an empty view (`updates`).
 //! Ids of messages tell histories apart where there are any, else the texts of prompts: many agents give no ids, or
 //! new ones, and some join all of a message.
@@ -27,6 +27,16 @@ const AGREEING_PROMPTS: usize = 2;
 /// A replay is over once nothing of it came for so long, and the agent has answered.
 pub(super) const QUIET: Duration = Duration::from_millis(400);
 
+/// How often it is looked at in vain before a replay that has not told the last of what is shown is given up: an agent
+/// that reads its history from a slow disk pauses, and a prompt in such a pause would be mixed with the rest.
+const PAUSES: u8 = 6;
+
+/// The same for one that was asked for and has not begun when the agent has answered.
+const LATE_PAUSES: u8 = 3;
+
+/// How much of a message's end tells it again.
+const TAIL_CHARS: usize = 32;
+
 /// A message of the user that comes so long after the answer was said elsewhere, and begins no replay.
 const LATEST_BEGIN: Duration = Duration::from_secs(5);
 
@@ -41,6 +51,10 @@ pub struct Aside {
     holds_prompts: bool,
     /// How far it was when it was last looked at.
     seen: u64,
+    /// How often it was looked at since then.
+    quiet_looks: u8,
+    /// How the agent's last message ends that the replay is to tell; what it says of itself meanwhile is none.
+    end: Option<String>,
     /// When the agent had answered.
     answered_at: Option<Instant>,
 }
@@ -68,6 +82,8 @@ pub(super) fn begin(session: &Session, is_expected: bool) -> Replay {
         is_expected,
         holds_prompts: is_expected,
         seen: 0,
+        quiet_looks: 0,
+        end: tails(session, session.turn_count).pop(),
         answered_at: None,
     }))
 }
@@ -134,10 +150,24 @@ pub(super) fn on_timer(state: &mut State, key: crate::model::SessionKey, now: In
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Replay::Aside(aside) = &mut session.ledger.replay else { return };
     let so_far = aside.shadow.transcript.revision();
-    if std::mem::replace(&mut aside.seen, so_far) != so_far {
+    let is_news = std::mem::replace(&mut aside.seen, so_far) != so_far;
+    aside.quiet_looks = if is_news { 0 } else { aside.quiet_looks.saturating_add(1) };
+    let (looks, has_begun) = (aside.quiet_looks, !aside.shadow.transcript.items().is_empty());
+    let is_expected = aside.is_expected;
+    let enough = match &session.ledger.replay {
+        Replay::Aside(aside)
+            if has_begun && !has_told_the_end(session, &aside.shadow, aside.end.as_deref()) =>
+        {
+            PAUSES
+        }
+        _ if !has_begun && is_expected => LATE_PAUSES,
+        _ => 1,
+    };
+    if looks < enough {
         fx.push(Effect::Timer(TimerId::History(key), QUIET));
         return;
     }
+    let Replay::Aside(aside) = &mut session.ledger.replay else { return };
     if aside.shadow.transcript.items().is_empty() {
         // It may still begin, but nothing waits for it any more.
         aside.holds_prompts = false;
@@ -198,6 +228,33 @@ fn relation(shown: &Session, told: &Session) -> Relation {
         return Relation::Other;
     }
     if place + 1 < theirs.len() { Relation::Longer(their_turn) } else { Relation::Same }
+}
+
+/// Whether a replay has told the last turn that is shown, up to the end of what the agent said in it.
+fn has_told_the_end(shown: &Session, told: &Session, end: Option<&str>) -> bool {
+    let (ours, theirs) = (prompts(shown), prompts(told));
+    let Some(last) = ours.len().checked_sub(1) else { return true };
+    let mut places = (0..theirs.len()).rev().filter(|place| agree(&ours, last, &theirs, *place));
+    let Some(their_turn) = places.next().and_then(|place| theirs.get(place)).map(|prompt| prompt.turn) else {
+        return false;
+    };
+    let Some(end) = end else { return true };
+    tails(told, their_turn).iter().any(|tail| tail.ends_with(end) || end.ends_with(tail.as_str()))
+}
+
+/// How the agent's messages of a turn end, without white space.
+fn tails(session: &Session, turn: u32) -> Vec<String> {
+    let of_turn = session.transcript.items().iter().filter(|item| item.turn == turn);
+    let messages = of_turn.filter_map(|item| match &item.body {
+        ItemBody::Message(message) if message.role == Role::Agent => Some(message),
+        _ => None,
+    });
+    let tail = |message: &Message| {
+        let text = texts(message).collect::<String>();
+        let signs = text.chars().rev().filter(|sign| !sign.is_whitespace()).take(TAIL_CHARS);
+        signs.collect::<Vec<char>>().into_iter().rev().collect::<String>()
+    };
+    messages.map(tail).filter(|tail| !tail.is_empty()).collect()
 }
 
 /// A prompt with what tells its turn again.

@@ -14,7 +14,9 @@ pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::extras::{archive_session, has_stoppable, stop_part};
 pub use super::handover::{hand_over, tell_agent};
 pub use super::host::sign_in_to_host;
-pub use super::kept::{go_on_in, list_kept, load_earlier, load_later, open_kept, start_reading};
+pub use super::kept::{
+    continue_last, go_on_in, last_session, list_kept, load_earlier, load_later, open_kept, start_reading,
+};
 pub use super::open::{fork_session, list_sessions, new_session, open_session};
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};

@@ -6,6 +6,7 @@
 //! this parlor alone.
 //! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
 
+mod offer;
 mod pages;
 
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
     State, call, close, conn, keep, open, restore, tabs, turn, user,
 };
+
+pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
+pub use offer::{continue_last, last_session};
 
 /// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
@@ -195,6 +199,9 @@ fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
 /// What the store answered.
 pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
     match news {
+        StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
+        StoreNews::FolderSession(row) => offer::on_session(state, *row),
+        StoreNews::Unsaved(why) => state.unsaved = why,
         StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
             on_dialog_news(state, news, now);
         }
@@ -413,16 +420,19 @@ fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
     })
 }
 
+/// Whether nothing was said in a session, and nothing is read in it.
+fn is_fresh(session: &Session) -> bool {
+    session.parent.is_none() && session.turn_count == 0 && session.ledger.reading.is_none()
+}
+
 /// A session in which nothing was said gives way to the one that was opened from it.
 pub(super) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_unused = state.sessions.get(&former).is_some_and(|session| {
         session.key != state.active
-            && session.parent.is_none()
-            && session.turn_count == 0
+            && is_fresh(session)
             && session.draft.trim().is_empty()
             && session.queue.is_empty()
             && session.asks.is_empty()
-            && session.ledger.reading.is_none()
             && session.ledger.keeping.kept_as.is_none()
     });
     if is_unused {

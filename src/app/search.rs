@@ -25,6 +25,9 @@ pub use texts::{Text, texts, title};
 /// How much text a step looks at.
 pub const STEP_BYTES: usize = 1 << 20;
 
+/// How many pages of what is kept, but not shown, are read for a search before the user is asked: each stays in memory.
+pub const MOST_PAGES: u8 = 4;
+
 /// What an item costs beside its text, in bytes of text.
 const ITEM_COST: usize = 64;
 
@@ -43,6 +46,8 @@ pub struct Search {
     pub opened: Option<(ItemId, Option<bool>)>,
     /// Whether a timer is set for the next step.
     pub is_timed: bool,
+    /// How many pages of what is kept, but not shown, may still be read for it.
+    pub pages_left: u8,
     pattern: Option<Pattern>,
     /// Hits by item; none is 0.
     counts: BTreeMap<usize, usize>,
@@ -92,7 +97,7 @@ struct Look {
 impl Search {
     /// A search that begins at the item that the reader sees.
     pub fn new(reading: Option<ItemId>) -> Self {
-        Self { is_typing: true, from: reading.map_or(0, index), ..Self::default() }
+        Self { is_typing: true, from: reading.map_or(0, index), pages_left: MOST_PAGES, ..Self::default() }
     }
 
     /// Reads the query anew and begins again. The current hit is looked for from where it was.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, Callbacks, CloseReason, ConnId,
-    FoldRules, FolderOffer, FolderServers, KeptSession, McpServer, Provider, SessionId, SessionInfo,
+    FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer, Provider, SessionId, SessionInfo,
     SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
 };
 
@@ -32,10 +32,14 @@ pub struct State {
     pub ask_view: AskView,
     /// A short message in the status line.
     pub flash: Option<String>,
+    /// Why what happens cannot be saved now, in a few words.
+    pub unsaved: Option<String>,
     /// How many anomalies there were on all connections.
     pub anomaly_count: u64,
     /// Sessions that the agent listed, for the picker.
     pub listed: Vec<SessionInfo>,
+    /// The last session of the folder that parlor was started in, for as long as it can be offered.
+    pub last_kept: Option<Box<KeptRow>>,
     /// What is known of the MCP servers that folders name.
     pub folder_servers: BTreeMap<PathBuf, FolderWish>,
     /// How diffs are laid out.
@@ -64,7 +68,7 @@ impl State {
     /// The first state: one session in the folder of the setup, its agent starting or about to be picked.
     pub fn new(mut setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
         let start_with = setup.start_with.clone();
-        let (reopen, hint) = (setup.reopen.take(), setup.hint.take());
+        let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
         let mut state = Self {
             mouse: setup.mouse,
             setup,
@@ -74,8 +78,10 @@ impl State {
             modals: Vec::new(),
             ask_view: AskView::default(),
             flash: None,
+            unsaved,
             anomaly_count: 0,
             listed: Vec::new(),
+            last_kept: None,
             folder_servers: BTreeMap::new(),
             diff_layout: DiffLayout::Auto,
             shows_thoughts: false,
@@ -92,12 +98,11 @@ impl State {
         state.active = key;
         if let Some(kept) = reopen {
             state.reopen(key, *kept, now, &mut fx);
-        } else if let Some(hint) = hint {
-            call::flash(&mut state, hint, &mut fx);
         }
         state.tell_problems(key);
         state.take_known_servers(key);
         let folder = state.setup.folder.clone();
+        kept::ask_of_folder(&state, &mut fx);
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
         let offers = std::mem::take(&mut state.setup.folder_offers);
@@ -202,9 +207,11 @@ pub struct Setup {
     pub callbacks: Callbacks,
     /// How much of a conversation is handed over at the most, in bytes.
     pub handover_bytes: usize,
-    /// A word for the status line at the beginning.
-    pub hint: Option<String>,
-    /// The agent that this folder used last.
+    /// Whether the last session of the folder is to be offered.
+    pub offers_last: bool,
+    /// Why nothing can be kept, if so; taken out by [`State::new`].
+    pub unsaved: Option<String>,
+    /// The agent that this folder used last. It is not known before the store has answered.
     pub last_agent: Option<String>,
     /// MCP servers to pass on.
     pub mcp_servers: Vec<McpServer>,

@@ -15,6 +15,7 @@ mod keep;
 mod kept;
 mod life;
 mod messages;
+mod offer;
 mod once;
 mod servers;
 mod sessions;

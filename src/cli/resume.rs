@@ -11,8 +11,8 @@ use anyhow::{Context as _, bail};
 use super::sessions;
 use crate::app::AgentChoice;
 use crate::model::{AgentSpec, Callbacks, FolderOffer, KeptSession, Nearness};
-use crate::services::store::{ListFilter, SessionRow, Store};
-use crate::services::whereabouts::{self, FolderMark, Kin};
+use crate::services::store::{ListFilter, Store};
+use crate::services::whereabouts::Kin;
 
 /// How many sessions are offered at once.
 const MAX_OFFERED: u32 = 20;
@@ -67,13 +67,8 @@ pub fn find(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Option<
 fn no_session(store: &Store, folder: &Path) -> String {
     let mut kin = Kin::new(folder);
     let rows = store.list_page(None, MAX_RELATIVES).map(|(rows, _)| rows).unwrap_or_default();
-    let mark = whereabouts::mark(folder);
-    let is_this = |row: &SessionRow| {
-        let identity = |mark: &FolderMark| (mark.device, mark.inode);
-        row.folder_mark.as_ref().map(identity) == mark.as_ref().map(identity) && mark.is_some()
-    };
     let shown = folder.display();
-    if let Some(row) = rows.iter().find(|row| !row.folder.is_dir() && is_this(row)) {
+    if let Some(row) = store.moved_here(folder) {
         return format!(
             "no session of {shown} was kept, but one of {}, which is the same folder under its old name; go on with \
              it by `parlor --resume {}`",

@@ -9,8 +9,7 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
-use crate::config::keymap::Context;
-use crate::model::{Action, FolderServers};
+use crate::model::FolderServers;
 use crate::runtime::{self, Calls, Launch, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
@@ -23,10 +22,12 @@ use super::{Session, servers, sessions};
 /// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
 pub fn run(session: Session) -> anyhow::Result<()> {
     let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
+    let mut unsaved = None;
     let store = match Store::open(&session.paths.data_dir) {
         Ok(store) => Some(store),
         Err(error) => {
             problems.push(format!("Nothing will be kept: {error}"));
+            unsaved = Some("the data folder cannot be used".to_owned());
             None
         }
     };
@@ -41,21 +42,14 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let hint = store.as_ref().filter(|_| found.is_none() && session.tells_last).and_then(|store| {
-        let last = store.last_of(&session.folder).ok()??;
-        let when = sessions::ago(last.updated_ms);
-        let keys = session.config.keymap.keys_for(Context::Main, Action::OpenSessions);
-        let listed = keys.first().map(|key| format!(" {key} lists it,")).unwrap_or_default();
-        Some(format!("This folder has a session, {when}.{listed} `parlor --continue` goes on with it."))
-    });
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
-    let last_agent = store.as_ref().and_then(|store| store.agent_for(&session.folder));
     problems.extend(store.iter().flat_map(Store::take_troubles));
     let agents = agent_choices(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
-    let Session { mut folder, more_folders, mut agent, is_agent_named, paths, config, .. } = session;
+    let Session { mut folder, more_folders, mut agent, is_agent_named, offers_last, paths, config, .. } =
+        session;
     let mut reopen = None;
     let mut folder_offers = Vec::new();
     if let Some(found) = found {
@@ -68,6 +62,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     }
     // A terminal that cannot place its cursor can show lines only.
     let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    // Where nobody types, an offer is only noise.
+    let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let theme = theme_name(&config.theme, colors).to_owned();
     problems.extend(themes.load(&theme, colors).1);
@@ -75,7 +71,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let setup = Setup {
         agents,
         start_with: agent,
-        last_agent,
+        last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
         additional_directories: more_folders,
@@ -90,7 +86,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder_offers,
         callbacks: config.callbacks,
         handover_bytes: config.handover_bytes,
-        hint,
+        offers_last,
+        unsaved,
         folder,
     };
     let launch = Launch {

@@ -139,6 +139,8 @@ pub enum Action {
     OpenAgents,
     /// The sessions: those open here, those that parlor kept, and those that the agent lists.
     OpenSessions,
+    /// Go on with the last session of the folder, which was offered at the start.
+    ContinueLast,
     /// Searches everything that was said and done in kept sessions; in the list: between names and that.
     SearchSessions,
     /// The modes.

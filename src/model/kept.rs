@@ -57,6 +57,14 @@ pub struct KeptRow {
     pub is_folder_gone: bool,
 }
 
+impl KeptRow {
+    /// Its title, else its first prompt.
+    pub fn name(&self) -> &str {
+        let names = [self.title.as_str(), self.first_prompt.as_str()];
+        names.into_iter().map(str::trim).find(|name| !name.is_empty()).unwrap_or("No prompt yet")
+    }
+}
+
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
@@ -135,6 +143,13 @@ pub enum FolderReason {
 /// What the app asks of the store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreJob {
+    /// What a folder was last used with; asked once, by a parlor that starts in it.
+    Folder {
+        /// The user's folder.
+        folder: PathBuf,
+        /// Whether its last session is wanted too.
+        wants_session: bool,
+    },
     /// All sessions, latest first, in pages; nearness is to this folder.
     List {
         /// Comes back with each page.
@@ -225,6 +240,12 @@ pub enum StoreJob {
 /// What the store answers. Errors are whole sentences with what to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreNews {
+    /// The agent that the folder was last used with.
+    FolderAgent(String),
+    /// The last session of the folder that can be gone on with.
+    FolderSession(Box<KeptRow>),
+    /// Why what happens cannot be saved now, in a few words; `None`: it can be again, and all that waited is written.
+    Unsaved(Option<String>),
     /// A page of the list.
     Listed {
         /// Whose.

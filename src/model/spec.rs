@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{FarPlace, ProviderWish, Remote, Ssh};
 
+/// The variable that tells an agent, and all that it starts, the process id of its parlor.
+pub const PARLOR_PID: &str = "PARLOR_PID";
+
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSpec {

@@ -146,8 +146,30 @@ pub(super) fn session_members(session: Pid) -> Vec<Pid> {
         .collect()
 }
 
+/// The living processes of a group; none where there is no `/proc`.
+pub(super) fn group_members(group: Pid) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter_map(process_id)
+        .filter(|process| read_stat(*process).is_some_and(|stat| stat.is_alive && stat.group == Some(group)))
+        .collect()
+}
+
+/// Whether a process was started with this `NAME=VALUE` in its environment; `false` where that cannot be known.
+pub(super) fn has_variable(process: Pid, variable: &str) -> bool {
+    let environment =
+        std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+}
+
+/// Signals a process; that it is gone is no error.
+pub(super) fn signal_process(process: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process(process, signal);
+}
+
 /// What Linux tells of a process.
 struct Stat {
+    group: Option<Pid>,
     /// `None`: its leader lives outside this container, where Linux writes 0.
     session: Option<Pid>,
     is_alive: bool,
@@ -160,8 +182,9 @@ fn read_stat(process: Pid) -> Option<Stat> {
     let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
     let mut fields = rest.split_ascii_whitespace();
     let is_alive = !matches!(fields.next()?, "Z" | "X");
-    let session = process_id(fields.nth(2)?.parse().ok()?);
-    Some(Stat { session, is_alive })
+    let group = process_id(fields.nth(1)?.parse().ok()?);
+    let session = process_id(fields.next()?.parse().ok()?);
+    Some(Stat { group, session, is_alive })
 }
 
 /// The same where there is no `/proc`.

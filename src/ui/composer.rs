@@ -15,10 +15,10 @@ use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::app::SessionPhase;
 use crate::app::user::{Completion, completions, selected_completion};
+use crate::app::{SessionPhase, flow};
 use crate::config::keymap::Context;
-use crate::model::Action;
+use crate::model::{Action, KeptRow};
 
 use super::scene::{Scene, line_width};
 use super::status;
@@ -331,6 +331,15 @@ fn placeholder(scene: &Scene) -> String {
             }
         }
         SessionPhase::Ready if scene.session.turn.is_running() => "Add a prompt to the queue".to_owned(),
+        SessionPhase::Ready if flow::last_session(scene.state).is_some() => {
+            let last = flow::last_session(scene.state).map(KeptRow::name).unwrap_or_default();
+            match scene.key(Context::Main, Action::ContinueLast) {
+                Some(key) => {
+                    format!("Ask {agent} to do something; {key} goes on with “{}”", text::one_line(last))
+                }
+                None => format!("Ask {agent} to do something"),
+            }
+        }
         SessionPhase::Ready if scene.session.commands.is_empty() => format!("Ask {agent} to do something"),
         SessionPhase::Ready => format!("Ask {agent} to do something, or type / for commands"),
     }

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
+use crate::app::{
+    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, flow,
+};
 use crate::model::{PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, Screens};
@@ -30,6 +32,8 @@ pub struct Linear {
     active: Option<SessionKey>,
     question: Option<String>,
     flash: Option<String>,
+    /// Whether the last session of the folder was told of.
+    has_offered: bool,
     /// What else is to be said.
     notes: Vec<String>,
     /// A prompt stands in the last line, and the user is about to type behind it.
@@ -72,6 +76,7 @@ impl Linear {
             active: None,
             question: None,
             flash: None,
+            has_offered: false,
             notes: Vec::new(),
             is_prompting: false,
             typed: None,
@@ -103,6 +108,14 @@ impl Linear {
             if let Some(flash) = &state.flash {
                 let _ = writeln!(out, "({})", one_line(flash));
             }
+        }
+        if !self.has_offered
+            && let Some(row) = flow::last_session(state)
+        {
+            self.has_offered = true;
+            let (name, when) = (one_line(row.name()), &row.when);
+            let _ =
+                writeln!(out, "(This folder has a session, {when}: {name}. :continue-last goes on with it.)");
         }
         for note in self.notes.drain(..) {
             let _ = writeln!(out, "{note}");

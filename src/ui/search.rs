@@ -12,7 +12,7 @@ use crate::app::user;
 use crate::config::keymap::Context;
 use crate::model::Action;
 
-use super::scene::{Scene, line_width};
+use super::scene::{Scene, line_width, short_count};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -71,6 +71,14 @@ fn count(scene: &Scene, search: &Search) -> Line<'static> {
     if search.pattern().is_none() {
         return Line::default();
     }
+    let earlier = scene.session.ledger.earlier.as_ref().filter(|_| search.is_without_hits());
+    if let Some(earlier) = earlier {
+        if user::looks_no_further(search) {
+            let left = short_count(earlier.count);
+            return scene.span(Role::Warning, format!("no hit yet, {left} earlier events left")).into();
+        }
+        return scene.span(Role::TextDim, format!("looking{}", scene.look.glyphs.ellipsis)).into();
+    }
     let more = if search.is_complete() { "" } else { scene.look.glyphs.ellipsis };
     match (search.ordinal(), search.total()) {
         (Some(ordinal), total) => scene.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
@@ -84,8 +92,10 @@ fn hints(scene: &Scene, search: &Search) -> Vec<(String, String)> {
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
     let does = if search.is_typing && scene.state.user.is_browsing { "walks the hits" } else { "next" };
     let has_hits = search.total() > 0;
+    let can_look_back = user::looks_no_further(search) && scene.session.ledger.earlier.is_some();
     let hints = [
         scene.hint(context, next, does).filter(|_| has_hits),
+        scene.hint(context, next, "looks there").filter(|_| can_look_back),
         scene.hint(context, Action::PreviousHit, "before").filter(|_| has_hits),
         scene.hint(context, Action::Escape, "closes"),
         scene.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),

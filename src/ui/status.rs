@@ -27,6 +27,9 @@ const METER_CELLS: u64 = 8;
 /// From this width on the meter is drawn; below, the numbers say enough.
 const METER_COLS: u16 = 96;
 
+/// From this width on the line says why nothing can be saved.
+const WHY_COLS: u16 = 72;
+
 /// How long nothing may come in a turn before the line says so, in seconds.
 const QUIET_SECONDS: u64 = 30;
 
@@ -42,7 +45,9 @@ struct Piece {
 /// Draws the line.
 pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
-    let state = state(scene, area.width);
+    // That nothing is saved is not pushed out by a hint at the left.
+    let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
+    let state = state(scene, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
     let left = match &scene.state.flash {
         Some(flash) => {
             let mark = state.spans.first().cloned().filter(|_| scene.session.turn.is_running());
@@ -256,6 +261,9 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
 fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
     let session = scene.session;
     let mut pieces: Vec<Piece> = Vec::new();
+    if let Some(line) = unsaved(scene, width) {
+        pieces.push(Piece { line, action: None, rank: 7 });
+    }
     let root = scene.state.sessions.get(&tabs::front(scene.state)).unwrap_or(session);
     let anomalies = usize::try_from(root.anomaly_count).unwrap_or(usize::MAX);
     if anomalies > 0 {
@@ -291,6 +299,13 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
         pieces.push(Piece { line, action: Some(Action::OpenHelp), rank: 5 });
     }
     pieces
+}
+
+/// That what happens cannot be saved now, and why.
+fn unsaved(scene: &Scene, width: u16) -> Option<Line<'static>> {
+    let why = scene.state.unsaved.as_ref()?;
+    let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
+    Some(scene.span(Role::Warning, format!("{} not saved{why}", scene.look.glyphs.warn)).into())
 }
 
 /// What waits in other tabs: what nothing goes on without, else what only wants a look.

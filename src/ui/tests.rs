@@ -9,7 +9,7 @@ use fixture::*;
 use crate::app::{
     ItemBody, Modal, OpenAskKind, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn,
 };
-use crate::model::{DiffChange, FileDiff, ToolContent};
+use crate::model::{DiffChange, FileDiff, KeptRow, ToolContent};
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -551,4 +551,32 @@ fn a_reader_away_from_the_end_is_told_what_is_below() {
     view.apply(crate::app::ViewCommand::ScrollEnd);
     let shown = text(&stage.draw(&mut view, &theme("dark"), (40, 12)));
     assert!(!shown.contains("more ↓"), "{shown}");
+}
+
+#[test]
+fn the_last_session_of_the_folder_is_offered_on_the_empty_screen() {
+    let mut stage = ready();
+    stage.state.last_kept = Some(Box::new(KeptRow {
+        uid: "k1".to_owned(),
+        agent: "gemini".to_owned(),
+        title: "Mend the fence of the garden".to_owned(),
+        when: "5 min ago".to_owned(),
+        was_cut: true,
+        ..KeptRow::default()
+    }));
+    check("offer", &stage, |_| {});
+    stage.session(|session| session.turn_count = 1);
+    let (mut view, theme) = (stage.view(), theme("dark"));
+    let shown = text(&stage.draw(&mut view, &theme, (80, 24)));
+    assert!(!shown.contains("go on with"), "{shown}");
+}
+
+#[test]
+fn that_nothing_is_saved_is_never_pushed_out_of_the_status_line() {
+    let mut stage = streaming();
+    stage.state.unsaved = Some("the disk is full".to_owned());
+    for (size, words) in [((40, 12), "! not saved"), ((80, 24), "! not saved: the disk is full")] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        assert!(shown.lines().last().unwrap().contains(words), "{shown}");
+    }
 }

@@ -6,9 +6,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::SessionPhase;
+use crate::app::{SessionPhase, flow};
 use crate::config::keymap::Context;
-use crate::model::{Action, CallError};
+use crate::model::{Action, CallError, KeptRow};
 
 use super::scene::{Scene, line_width};
 use super::text;
@@ -19,6 +19,12 @@ const MEASURE: u16 = 72;
 
 /// Widest that names of commands stand in one row.
 const NAMES_COLS: u16 = 36;
+
+/// What is left for the key beside an offer.
+const KEY_COLS: usize = 16;
+
+/// The name of an offered session is shown in at least so many columns, or alone.
+const MIN_NAME_COLS: usize = 12;
 
 /// Draws it.
 pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer) {
@@ -94,6 +100,11 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
     if let (SessionPhase::Ready, Some(names)) = (&scene.session.phase, commands(scene, cols)) {
         keyed.insert(keyed.len().min(1), ("/".to_owned(), names));
     }
+    if let Some(row) = flow::last_session(scene.state)
+        && let Some(key) = scene.key(Context::Main, Action::ContinueLast)
+    {
+        keyed.insert(0, (key, last_words(row, cols)));
+    }
     let widest = keyed.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
     for (key, does) in keyed {
         let pad = " ".repeat(widest - text::width(&key) + 3);
@@ -122,6 +133,19 @@ fn commands(scene: &Scene, cols: u16) -> Option<String> {
         names.push_str(&text::truncate(&name, room));
     }
     (!names.is_empty()).then_some(names)
+}
+
+/// What is offered of the folder's last session, as far as it fits beside its key.
+fn last_words(row: &KeptRow, cols: u16) -> String {
+    let name = text::one_line(row.name());
+    let cut = if row.was_cut { ", cut" } else { "" };
+    let about = format!("({}, {}{cut})", text::one_line(&row.agent), row.when);
+    let room = usize::from(cols).saturating_sub(KEY_COLS);
+    let rest = room.saturating_sub(text::width(&about) + text::width("go on with “” "));
+    if rest < MIN_NAME_COLS {
+        return text::truncate(&format!("go on with “{name}”"), room);
+    }
+    format!("go on with “{}” {about}", text::truncate(&name, rest))
 }
 
 /// Why a call brought nothing, in one or two sentences.

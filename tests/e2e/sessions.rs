@@ -8,6 +8,7 @@ const ESC: &str = "\u{1b}";
 const F2: &str = "\u{1b}OQ";
 const F6: &str = "\u{1b}[17~";
 const ALT_ENTER: &str = "\u{1b}\r";
+const ALT_SHIFT_N: &str = "\u{1b}N";
 const ALT_R: &str = "\u{1b}r";
 const ALT_X: &str = "\u{1b}x";
 const CTRL_D: &str = "\u{4}";
@@ -209,5 +210,36 @@ fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
     screen.wait_gone("The folder of this session is gone");
     screen.wait_for("ready");
     screen.wait_for("after");
+    quit(&mut screen);
+}
+
+#[test]
+fn the_last_session_of_a_folder_is_offered_at_the_start() {
+    let machine = Machine::new();
+    machine.talk("paint the blue door");
+    let mut screen = machine.start(&["demo"]);
+    screen.wait_for("Alt+Shift+N goes on with “paint the blue door”");
+    screen.wait_for("ready");
+    screen.send(ALT_SHIFT_N);
+    screen.wait_gone("goes on with “");
+    screen.wait_for("paint the blue door");
+    screen.wait_for("ready");
+    quit(&mut screen);
+
+    // Without an agent it stands in the list of them.
+    let mut screen = machine.start(&[]);
+    screen.wait_for("Go on with “paint the blue door”");
+    screen.send("blue door");
+    screen.wait_gone("a tour, no account needed");
+    screen.send("\r");
+    screen.wait_gone("Choose an agent");
+    screen.wait_for("ready");
+    screen.wait_for("paint the blue door");
+    quit(&mut screen);
+
+    let mut screen = machine.start(&["--new", "demo"]);
+    screen.wait_for("ready");
+    screen.wait_quiet();
+    assert!(!screen.text().contains("goes on with"), "{}", screen.text());
     quit(&mut screen);
 }

@@ -8,10 +8,13 @@ use parlor::app::{
     ConnPhase, Effect, Event, ItemBody, MessagePart, Modal, Session, Setup, State, TurnEnd, ViewCommand,
     update,
 };
-use parlor::model::{Action, AgentSpec, Callbacks, ContentBlock, Role, ServiceEvent, ToolContent};
+use parlor::model::{
+    Action, AgentSpec, Callbacks, ContentBlock, KeptSession, Role, ServiceEvent, ToolContent,
+};
 use parlor::runtime::agents::Agents;
 use parlor::runtime::clock::{self, Clock};
 use parlor::runtime::effects::Doer;
+use parlor::services::store::Store;
 use parlor::ui::theme::Theme;
 use tokio::sync::mpsc;
 
@@ -27,6 +30,8 @@ pub struct Rig {
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     clock: Clock,
     runtime: Option<tokio::runtime::Runtime>,
+    /// What the shown transcript was, each time that it changed.
+    pub seen: Vec<String>,
     /// How far the user's time is ahead: between two wishes there is always a pause.
     ahead: Duration,
     _logs: tempfile::TempDir,
@@ -46,18 +51,28 @@ pub fn agent(command: impl Into<PathBuf>, args: &[&str]) -> AgentSpec {
 impl Rig {
     /// Starts an agent for a folder.
     pub fn start(folder: &Path, spec: AgentSpec) -> Self {
+        Self::begin(folder, spec, None, None)
+    }
+
+    /// Starts an agent whose sessions are kept, to go on with one of them if so.
+    pub fn start_kept(folder: &Path, spec: AgentSpec, store: &Store, uid: Option<&str>) -> Self {
+        let reopen = uid.map(|uid| Box::new(store.reopen(uid).unwrap()));
+        Self::begin(folder, spec, Some(store.clone()), reopen)
+    }
+
+    fn begin(folder: &Path, spec: AgentSpec, store: Option<Store>, reopen: Option<Box<KeptSession>>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let now = Instant::now();
-        let setup =
-            Setup { folder: folder.canonicalize().unwrap(), start_with: Some(spec), ..Setup::default() };
+        let folder = folder.canonicalize().unwrap();
+        let setup = Setup { folder, start_with: Some(spec), reopen, ..Setup::default() };
         let (state, effects) = State::new(setup, now);
         let (sender, services) = mpsc::unbounded_channel();
         let logs = tempfile::tempdir().unwrap();
         let tap = Tap::default();
         let doer = {
             let _inside = runtime.enter();
-            Doer::new(sender, None, tap.clone(), logs.path().to_owned(), Box::new(|_| Theme::plain()))
+            Doer::new(sender, store, tap.clone(), logs.path().to_owned(), Box::new(|_| Theme::plain()))
         };
         let mut rig = Self {
             state,
@@ -67,6 +82,7 @@ impl Rig {
             services,
             clock: Clock::new(now),
             runtime: Some(runtime),
+            seen: Vec::new(),
             ahead: Duration::ZERO,
             _logs: logs,
         };
@@ -97,7 +113,17 @@ impl Rig {
     /// Applies an event and carries out what follows.
     pub fn apply(&mut self, event: Event) {
         let effects = update(&mut self.state, event, Instant::now() + self.ahead);
+        let text = self.text();
+        if self.seen.last() != Some(&text) {
+            self.seen.push(text);
+        }
         self.carry_out(effects);
+    }
+
+    /// Leaves, waits for the agents' ends, and writes what is to be kept.
+    pub fn quit_and_keep(&mut self) {
+        self.quit();
+        assert_eq!(self.doer.shut_down(), None);
     }
 
     /// Carries out effects that a test made itself.

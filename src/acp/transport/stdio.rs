@@ -29,7 +29,7 @@ use super::ssh::Line;
 use super::stderr::StderrTail;
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
-use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
+use crate::model::{AgentSpec, CloseReason, ExitInfo, PARLOR_PID, Ssh};
 
 /// From stdout's end to the exit, or the other way round.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -75,6 +75,8 @@ impl Stdio {
         }
         let mut command = Command::new(find_program(&self.spec, &self.cwd)?);
         command.args(&self.spec.args).envs(self.spec.env.iter().map(|(name, value)| (name, value)));
+        // What is left of it after the worst end of this process is known by that.
+        command.env(PARLOR_PID, std::process::id().to_string());
         command.current_dir(&self.cwd);
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         command.kill_on_drop(true);

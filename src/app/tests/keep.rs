@@ -213,7 +213,15 @@ fn third() -> Vec<SessionUpdate> {
 }
 
 fn opened(desk: &mut Desk) -> &mut Desk {
-    answered(desk).play(Event::Timer(TimerId::History(KEY)))
+    quiet(answered(desk))
+}
+
+/// Nothing comes for as long as anything is waited for.
+fn quiet(desk: &mut Desk) -> &mut Desk {
+    for _ in 0..8 {
+        desk.play(Event::Timer(TimerId::History(KEY)));
+    }
+    desk
 }
 
 fn answered(desk: &mut Desk) -> &mut Desk {
@@ -265,14 +273,46 @@ fn a_replay_behind_the_answer_changes_nothing_either_and_a_prompt_waits_for_it()
 }
 
 #[test]
+fn a_replay_that_pauses_before_its_end_is_waited_for() {
+    let mut desk = loading();
+    answered(&mut desk).submit("on").fx.clear();
+    let over = Event::Timer(TimerId::History(KEY));
+    let rest = [text(Role::User, "go"), says("sec"), says("ond")];
+    desk.updates(first());
+    for told in rest {
+        // The first of them sees what has come, the others that nothing more does.
+        desk.play(over.clone()).play(over.clone()).play(over.clone());
+        desk.expect(&format!("ready · idle · queue [\"on\"]{BOTH}"));
+        desk.update(told);
+    }
+    desk.play(over.clone());
+    assert!(!desk.session().turn.is_running());
+    desk.play(over).expect(&format!("ready · running{BOTH}\nuser* \"on\""));
+}
+
+#[test]
+fn a_replay_that_never_comes_to_its_end_holds_no_prompt_for_long() {
+    let mut desk = loading();
+    desk.updates(first());
+    answered(&mut desk).submit("on");
+    quiet(&mut desk);
+    assert!(desk.session().turn.is_running());
+    let mut desk = loading();
+    answered(&mut desk).submit("on");
+    desk.play(Event::Timer(TimerId::History(KEY)));
+    assert!(!desk.session().turn.is_running(), "it may still begin");
+    quiet(&mut desk);
+    assert!(desk.session().turn.is_running());
+}
+
+#[test]
 fn a_replay_that_goes_on_behind_the_answer_changes_nothing() {
     let context = text(Role::User, "<session_context>\nToday is Monday.\n</session_context>");
     for told in [vec![context], first()] {
         let mut desk = loading();
         desk.updates(told.clone());
         answered(&mut desk).updates(if told.len() == 1 { first() } else { Vec::new() }).updates(second());
-        let over = Event::Timer(TimerId::History(KEY));
-        desk.play(over.clone()).play(over).expect(&format!("ready · idle{BOTH}"));
+        quiet(&mut desk).expect(&format!("ready · idle{BOTH}"));
         assert!(!desk.session().has_background_news);
     }
 }
@@ -291,8 +331,7 @@ fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
         } else {
             answered(&mut desk).updates(first());
         }
-        let over = Event::Timer(TimerId::History(KEY));
-        desk.play(over.clone()).play(over);
+        quiet(&mut desk);
         let shown = "ready · idle\nuser* \"write the first thing\"\nagent \"first\"";
         desk.expect(shown);
         desk.wait(60).updates(second());
@@ -413,8 +452,7 @@ fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
         let mut desk = short_one(None);
         answered(&mut desk);
         desk.updates(told);
-        let over = Event::Timer(TimerId::History(KEY));
-        desk.submit("on").play(over.clone()).play(over).update(says("more"));
+        quiet(desk.submit("on")).update(says("more"));
         desk.expect("ready · running\nuser* \"hi\"\nagent \"hello\"\nuser* \"on\"\nagent \"more\" …");
     }
 }

@@ -365,3 +365,43 @@ fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
     assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: This is a copy of: one"]);
     assert_eq!(shown(&desk).turn_count, 1);
 }
+
+#[test]
+fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() {
+    let mut desk = Desk::ready();
+    let mut long = kept("k1");
+    (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
+    let opening = KeptOpening { kept: Ok(long), ..opening(false) };
+    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
+    let key = desk.state.active;
+    jobs(&mut desk);
+    let mut before = 10_006;
+    // Serves what is wished until nothing is, and gives how many pages that were.
+    let mut serve = |desk: &mut Desk| {
+        let mut count = 0;
+        loop {
+            desk.play(Event::Timer(TimerId::Search(key)));
+            let wanted = jobs(desk);
+            if wanted.is_empty() {
+                return count;
+            }
+            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before }]);
+            before -= 100;
+            count += 1;
+            let page = EarlierPage {
+                events: vec![prompt("page", 2), said("of it", 2)],
+                first_seq: before,
+                left_out_count: u64::try_from(before).unwrap(),
+            };
+            tell(desk, StoreNews::Earlier { key, page: Ok(page) });
+        }
+    };
+    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
+    assert_eq!(serve(&mut desk), 4);
+    assert!(user::looks_no_further(user::search_of(&desk.state).unwrap()));
+    // More letters do not make it look further, a wish does.
+    desk.play(Event::Line(LineEdit::Insert("at all".into())));
+    assert_eq!(serve(&mut desk), 0);
+    desk.play(Event::Act(Action::Accept));
+    assert_eq!(serve(&mut desk), 4);
+}

@@ -25,6 +25,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
             | Action::OpenConnection
             | Action::OpenAgents
             | Action::OpenSessions
+            | Action::ContinueLast
             | Action::SearchSessions
             | Action::OpenModes
             | Action::OpenModels
@@ -59,6 +60,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
         Action::RenameSession => {
             unless(is_named || session.ledger.reading.is_some(), "There is no session to be named yet.")
+        }
+        Action::ContinueLast => {
+            unless(flow::last_session(state).is_some(), "No session of this folder waits to be gone on with.")
         }
         Action::HandOver | Action::ExportSession => {
             unless(session.turn_count > 0, "Nothing was said in this session yet.")
@@ -192,6 +196,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenAttention => attention::open(state, now, fx),
         Action::OpenAgents => picker::open_agents(state),
         Action::OpenSessions => sessions::open(state, false, now, fx),
+        Action::ContinueLast => flow::continue_last(state, now, fx),
         Action::SearchSessions => sessions::open(state, true, now, fx),
         Action::ExportSession => sessions::export_shown(state, fx),
         Action::HandOver if state.active_session().is_some_and(|session| session.ledger.has_forgotten) => {

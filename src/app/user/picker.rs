@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use crate::app::kept::offered_row;
 use crate::app::tabs::open_dialog;
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, flow};
 use crate::model::{
@@ -26,6 +27,11 @@ pub fn open_agents(state: &mut State) {
         |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
     if let Some(place) = picker.rows.iter().position(is_last) {
         picker.selected = place;
+    }
+    if let Some(last) = flow::last_session(state) {
+        picker.rows.insert(0, offered_row(last));
+        picker.matches = (0..picker.rows.len()).collect();
+        picker.selected += 1;
     }
     if picker.rows.is_empty() {
         picker.note =

@@ -55,6 +55,7 @@ fn palette_rank(action: Action) -> u8 {
         | Action::OpenOptions
         | Action::OpenAgents
         | Action::OpenSessions
+        | Action::ContinueLast
         | Action::NewSession
         | Action::OpenSignIn
         | Action::OpenQueue

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::app::search::{Hit, Search, hits, texts};
+use crate::app::search::{Hit, MOST_PAGES, Search, hits, texts};
 use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand, flow};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
@@ -96,8 +96,11 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());
     // What is searched for may stand in what is kept, but not shown.
-    if search.is_without_hits() && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading)
+    if search.is_without_hits()
+        && search.pages_left > 0
+        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading)
     {
+        search.pages_left -= 1;
         let key = session.key;
         flow::load_earlier(state, key, fx);
         return;
@@ -107,6 +110,11 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
         let after = if search.is_complete() { CHANGED_AFTER } else { Duration::ZERO };
         fx.push(Effect::Timer(TimerId::Search(session.key), after));
     }
+}
+
+/// Whether nothing was found in what is shown, and the user is to say whether to look further back.
+pub fn looks_no_further(search: &Search) -> bool {
+    search.is_without_hits() && search.pages_left == 0
 }
 
 fn stop_typing(state: &mut State) {
@@ -146,6 +154,11 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
         say(state, "Search for something first.", fx);
         return;
     };
+    if looks_no_further(search) && session.ledger.earlier.is_some() {
+        // It goes on by `settle`.
+        search.pages_left = MOST_PAGES;
+        return;
+    }
     let was_at_first = search.is_at_first();
     step(search);
     // Before the first hit there may be more in what is not shown yet.

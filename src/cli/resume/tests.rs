@@ -1,5 +1,7 @@
 use super::*;
 use crate::model::{FolderReason, KeptEvent, Record};
+use crate::services::store::SessionRow;
+use crate::services::whereabouts;
 
 /// A store with one session of this folder.
 fn kept_in(root: &Path, folder: &Path) -> Store {

@@ -109,6 +109,7 @@ actions! {
     OpenOptions, "open-options", true, "Change the agent's options";
     OpenAgents, "open-agents", true, "Choose an agent";
     OpenSessions, "open-sessions", true, "Show, open, name, close or delete a session";
+    ContinueLast, "continue-last", true, "Go on with the last session of this folder";
     SearchSessions, "search-sessions", true, "Search all that was said and done in all sessions";
     NewSession, "new-session", true, "Start a new session with this agent, in a tab";
     ForkSession, "fork-session", true, "Fork this session";

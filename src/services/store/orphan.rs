@@ -1,29 +1,61 @@
 //! Ends agents that outlived their parlor.
 //!
-//! Invariant: only a process that is for certain the one that was started is ended: its id and the time of its
-//! start must be what was kept. Where the system does not tell that time, nothing is ended.
+//! Duty: ends the process that was kept, with its group; and what is left of the group where that process itself has
+//! ended (most agents end with their pipe, but not all that they started).
+//! Invariants: only a process that is for certain one of those is ended. The agent's own is told by its id and the time
+//! of its start, the others by their group and by the number of their parlor in their environment. Where the system
+//! tells none of this, nothing is ended.
 
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
+use crate::model::PARLOR_PID;
 use crate::services::unix;
 
 /// How long an agent may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Ends a process and its group, in the background.
-pub(super) fn end(pid: u32, born: u64) {
+/// What a dead parlor may have left behind.
+#[derive(Debug, Clone, Copy)]
+struct Orphan {
+    leader: Pid,
+    pid: u32,
+    born: u64,
+    /// The dead parlor.
+    parlor: Option<u32>,
+}
+
+/// Ends an agent of a dead parlor and its group. What does not end when it is asked to is killed, in the background.
+pub(super) fn end(pid: u32, born: u64, parlor: Option<u32>) {
     let Some(leader) = unix::process_id(pid) else { return };
-    if unix::birth(pid) != Some(born) {
+    let orphan = Orphan { leader, pid, born, parlor };
+    if !orphan.signal(Signal::TERM) {
         return;
     }
-    unix::signal_group(leader, Signal::TERM);
     let _ = thread::Builder::new().name("orphan".to_owned()).spawn(move || {
         thread::sleep(GRACE);
-        if unix::birth(pid) == Some(born) {
-            unix::signal_group(leader, Signal::KILL);
-        }
+        orphan.signal(Signal::KILL);
     });
+}
+
+impl Orphan {
+    /// Signals what is left. Returns whether there is something.
+    fn signal(&self, signal: Signal) -> bool {
+        if unix::birth(self.pid) == Some(self.born) {
+            unix::signal_group(self.leader, signal);
+            return true;
+        }
+        // The number of a group is no process's as long as the group lives, but it may have died meanwhile and be
+        // another one now: each process is asked who began it.
+        let Some(parlor) = self.parlor else { return false };
+        let mark = format!("{PARLOR_PID}={parlor}");
+        let left = unix::group_members(self.leader);
+        let left: Vec<Pid> = left.into_iter().filter(|process| unix::has_variable(*process, &mark)).collect();
+        for process in &left {
+            unix::signal_process(*process, signal);
+        }
+        !left.is_empty()
+    }
 }

@@ -185,7 +185,7 @@ pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault>
 /// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to.
 fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()> {
     if let (Some(pid), Some(born)) = (row.agent_pid, row.agent_born) {
-        orphan::end(pid, born);
+        orphan::end(pid, born, row.owner.as_deref().and_then(owner::pid));
     }
     row.owner = None;
     row.agent_pid = None;

@@ -191,7 +191,7 @@ impl Writer {
     /// Waits for notes, and then until they are worth a write. What failed before is tried again after a while.
     fn wait(&self) -> (Vec<Taken>, bool) {
         let mut inbox = locked(&self.shared.inbox);
-        let retry_at = (!self.batch.is_empty()).then(|| Instant::now() + RETRY);
+        let retry_at = self.is_failing.then(|| Instant::now() + RETRY);
         let mut write_at: Option<Instant> = None;
         loop {
             if !inbox.notes.is_empty() && write_at.is_none() {
@@ -300,15 +300,22 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() && !self.is_failing {
             return;
         }
         let batch = std::mem::take(&mut self.batch);
-        let result = self.on_conn(|_, conn| write::write(conn, &batch).map_err(|error| db::fault(&error)));
+        let does_recover = self.is_failing;
+        let result = self.on_conn(|store, conn| {
+            if does_recover {
+                read::recover(store, conn)?;
+            }
+            write::write(conn, &batch).map_err(|error| db::fault(&error))
+        });
         match result {
             Ok(()) if self.is_failing => {
                 self.is_failing = false;
                 self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
+                self.tell_saving(None);
             }
             Ok(()) => {}
             Err(fault) => {
@@ -355,6 +362,11 @@ impl Writer {
         self.tell(format!(
             "Not saved: {why}. The session goes on in memory and is written when that works again."
         ));
+        self.tell_saving(Some(why));
+    }
+
+    fn tell_saving(&self, fault: Option<String>) {
+        let _ = self.services.send(ServiceEvent::Store(Box::new(StoreNews::Unsaved(fault))));
     }
 
     fn tell(&self, words: String) {

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use super::rows::{SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
 use crate::model::{ExportForm, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews};
-use crate::services::when;
 use crate::services::whereabouts::{self, Kin};
+use crate::services::{unix, when};
 
 /// Writes a session to a new file in a folder, and gives its path. What a file looks like is not the store's.
 pub type Export = fn(&Store, &str, ExportForm, &Path) -> Result<PathBuf, String>;
@@ -18,6 +18,9 @@ pub type Export = fn(&Store, &str, ExportForm, &Path) -> Result<PathBuf, String>
 /// Rows of the first page, which is to be on the screen at once, and of the others.
 const FIRST_PAGE: u32 = 100;
 const PAGE: u32 = 500;
+
+/// How many of a folder's last sessions are looked at for one that no other parlor has open.
+const MAX_LAST: u32 = 20;
 
 /// How many places a search gives.
 const MAX_HITS: u32 = 200;
@@ -31,6 +34,7 @@ impl Store {
     /// Serves a job. `tell` gets the answer.
     pub fn serve(&self, job: StoreJob, export: Export, tell: &mut dyn FnMut(StoreNews)) {
         match job {
+            StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, tell),
             StoreJob::List { serial, folder } => self.serve_list(serial, &folder, tell),
             StoreJob::Preview { uid } => {
                 let kept = self.glance(&uid).map(Box::new).map_err(words);
@@ -72,6 +76,34 @@ impl Store {
                 tell(StoreNews::Found { serial, hits });
             }
         }
+    }
+
+    /// The agent first: it is read in any case, while what dead parlors left may have to wait for a lock.
+    fn serve_folder(&self, folder: &Path, wants_session: bool, tell: &mut dyn FnMut(StoreNews)) {
+        if let Some(agent) = self.agent_for(folder) {
+            tell(StoreNews::FolderAgent(agent));
+        }
+        let of_folder =
+            ListFilter { folder: Some(folder.to_owned()), limit: Some(MAX_LAST), ..ListFilter::default() };
+        if !wants_session {
+            return;
+        }
+        let Some(rows) = self.told(self.list(&of_folder)) else { return };
+        let last = rows.into_iter().find(|row| self.open_in(row).is_none());
+        if let Some(row) = last.or_else(|| self.moved_here(folder)) {
+            let row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
+            tell(StoreNews::FolderSession(Box::new(row)));
+        }
+    }
+
+    /// The last session of this very folder under another name that it had before.
+    pub fn moved_here(&self, folder: &Path) -> Option<SessionRow> {
+        let here = unix::identity(folder)?;
+        let (rows, _) = self.list_page(None, PAGE).ok()?;
+        rows.into_iter().find(|row| {
+            let mark = row.folder_mark.as_ref();
+            mark.is_some_and(|mark| (mark.device, mark.inode) == here) && !row.folder.is_dir()
+        })
     }
 
     fn serve_list(&self, serial: u64, folder: &Path, tell: &mut dyn FnMut(StoreNews)) {

@@ -380,6 +380,7 @@ fn is_offered(action: Action) -> bool {
         action,
         A::OpenAgents
             | A::OpenSessions
+            | A::ContinueLast
             | A::SearchSessions
             | A::ReadSession
             | A::NextScope

@@ -20,6 +20,18 @@ fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -
     }
 }
 
+/// What was told of saving since it was last asked: why it does not work, or that it does.
+fn savings(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
+    let news = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+        ServiceEvent::Store(news) => match *news {
+            StoreNews::Unsaved(why) => Some(why),
+            _ => None,
+        },
+        _ => None,
+    });
+    news.collect()
+}
+
 fn has_no_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> bool {
     std::iter::from_fn(|| told.try_recv().ok()).all(|event| matches!(event, ServiceEvent::Store(_)))
 }
@@ -49,6 +61,23 @@ fn a_locked_file_is_told_and_written_later() {
 }
 
 #[test]
+fn that_the_file_is_locked_is_over_when_it_is_also_with_nothing_to_write() {
+    let (dir, store) = store();
+    record(&store, vec![head("s1"), prompt(1, "one")]);
+    // A dead parlor's session is to be closed at the start, which another program holds up.
+    outside(&dir).execute_batch("UPDATE sessions SET owner = '1-dead', state = 'turn'").unwrap();
+    let holder = outside(&dir);
+    holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let (mut recorder, mut told) = recorder(&store);
+    recorder.start();
+    assert!(next_trouble(&mut told).contains("locked"));
+    holder.execute_batch("COMMIT").unwrap();
+    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    wait_for(|| savings(&mut told) == [None]);
+    assert_eq!(store.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
+}
+
+#[test]
 fn a_full_disk_loses_no_part_of_the_session() {
     let (_dir, store) = store();
     let (mut writer, mut told) = recorder::tests::writer(&store);
@@ -59,11 +88,12 @@ fn a_full_disk_loses_no_part_of_the_session() {
     assert!(trouble.contains("the disk is full"), "{trouble}");
     writer.keep_now(vec![ended(1)]);
     assert_eq!(store.count().unwrap(), 0);
-    // Told once, not with every batch.
-    assert!(has_no_trouble(&mut told));
+    // Told once, not with every batch; but it stands until it is over.
+    assert_eq!(savings(&mut told), [Some("the disk is full".to_owned())]);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 1 << 20));
     writer.keep_now(vec![Note::Draft("after".to_owned())]);
     assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert_eq!(savings(&mut told), [None]);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!((store.events(&row.uid).unwrap().0.len(), row.draft.as_str()), (3, "after"));
 }
@@ -268,4 +298,36 @@ fn an_agent_that_outlived_its_parlor_is_ended() {
         agent.kill().unwrap();
         agent.wait().unwrap();
     }
+}
+
+#[test]
+fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
+    if unix::birth(std::process::id()).is_none() {
+        return;
+    }
+    let (dir, store) = store();
+    // Two processes in the agent's group: one that it started, and one that somebody else did.
+    let script = format!("sleep 600 & echo $!; {PARLOR_PID}=1 sleep 600 & echo $!; read line");
+    let mut agent = Command::new("sh");
+    agent.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    agent.env(PARLOR_PID, std::process::id().to_string());
+    unix::own_group(&mut agent);
+    let mut agent = agent.spawn().unwrap();
+    let lines = BufReader::new(agent.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let left: Vec<u32> = lines.take(2).map(|line| line.parse().unwrap()).collect();
+    let Note::Head(mut head) = head("s1") else { unreachable!() };
+    head.agent_pid = Some(agent.id());
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
+    let other = another(&dir);
+    wait_for(|| other.count().unwrap() == 1);
+    // The agent ends with its pipe; what it started does not.
+    drop(agent.stdin.take());
+    agent.wait().unwrap();
+    let token = store.owner().unwrap().token.clone();
+    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    other.list(&ListFilter::default()).unwrap();
+    wait_for(|| unix::birth(left[0]).is_none());
+    assert!(unix::birth(left[1]).is_some(), "what is not its own is left alone");
+    unix::signal_process(unix::process_id(left[1]).unwrap(), rustix::process::Signal::KILL);
 }

@@ -263,3 +263,47 @@ fn a_session_that_another_parlor_has_can_be_read_but_not_renamed() {
     assert!(matches!(other.rename(&uid, "x").unwrap_err().fault(), Fault::InUse(_)));
     assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "its own is no other");
 }
+
+fn told_of(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>, Option<String>) {
+    let (mut agent, mut session) = (None, None);
+    let job = StoreJob::Folder { folder: folder.to_owned(), wants_session };
+    store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| match news {
+        StoreNews::FolderAgent(name) => agent = Some(name),
+        StoreNews::FolderSession(row) => session = Some(row.uid),
+        other => panic!("{other:?}"),
+    });
+    (agent, session)
+}
+
+#[test]
+fn a_folder_is_told_its_last_agent_and_its_last_session_that_is_free() {
+    let (dir, store) = store();
+    let folder = Path::new("/code/shop");
+    assert_eq!(told_of(&store, folder, true), (None, None));
+    let first = record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let second = record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
+    store.save_agent(folder, "fake").unwrap();
+    let agent = || Some("fake".to_owned());
+    assert_eq!(told_of(&store, folder, true), (agent(), Some(second.clone())));
+    assert_eq!(told_of(&store, folder, false), (agent(), None));
+    let other = another(&dir);
+    other.reopen(&second).unwrap();
+    assert_eq!(told_of(&store, folder, true), (agent(), Some(first)));
+    assert_eq!(told_of(&store, Path::new("/code"), true), (None, None));
+}
+
+#[test]
+fn a_folder_that_was_renamed_is_told_its_session_of_before() {
+    let (dir, store) = store();
+    let root = dir.path().canonicalize().unwrap();
+    let (before, after) = (root.join("before"), root.join("after"));
+    fs::create_dir(&before).unwrap();
+    let Note::Head(mut head) = head("s1") else { unreachable!() };
+    head.place.cwd.clone_from(&before);
+    let uid = record(&store, vec![Note::Head(head), prompt(1, "one"), ended(1)]);
+    fs::create_dir(root.join("sibling")).unwrap();
+    fs::rename(&before, &after).unwrap();
+    assert_eq!(told_of(&store, &after, true).1, Some(uid));
+    assert_eq!(told_of(&store, &root.join("sibling"), true).1, None);
+}

@@ -1,0 +1,154 @@
+//! What a folder was last used with, offered at the start.
+
+use super::support::Desk;
+use crate::app::*;
+use crate::model::*;
+
+fn row(uid: &str) -> KeptRow {
+    KeptRow {
+        uid: uid.to_owned(),
+        agent: "fake".to_owned(),
+        title: "Mend the fence".to_owned(),
+        folder: "/code/shop".into(),
+        when: "5 min ago".to_owned(),
+        nearness: Nearness::Here,
+        ..KeptRow::default()
+    }
+}
+
+fn told(desk: &mut Desk, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+fn setup(keeps_sessions: bool, offers_last: bool) -> Setup {
+    let agent = |name: &str| AgentChoice {
+        spec: AgentSpec { name: name.to_owned(), command: name.to_owned(), ..AgentSpec::default() },
+        title: name.to_owned(),
+        source: "configured".to_owned(),
+    };
+    Setup {
+        folder: "/code/shop".into(),
+        agents: ["one", "two", "three"].map(agent).into(),
+        keeps_sessions,
+        offers_last,
+        ..Setup::default()
+    }
+}
+
+fn asked(fx: &[Effect]) -> Option<bool> {
+    fx.iter().find_map(|effect| match effect {
+        Effect::Store(StoreJob::Folder { wants_session, .. }) => Some(*wants_session),
+        _ => None,
+    })
+}
+
+fn agents(state: &State) -> (Vec<&str>, &str) {
+    let Some(Modal::Picker(picker)) = state.modals.last() else { panic!("{:?}", state.modals) };
+    let labels: Vec<&str> = picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect();
+    let marked = labels[picker.selected];
+    (labels, marked)
+}
+
+#[test]
+fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
+    let now = std::time::Instant::now();
+    for (keeps, offers, expected) in
+        [(true, true, Some(true)), (true, false, Some(false)), (false, true, None)]
+    {
+        let (_, fx) = State::new(setup(keeps, offers), now);
+        assert_eq!(asked(&fx), expected, "keeps {keeps}, offers {offers}");
+    }
+}
+
+#[test]
+fn the_last_session_is_offered_until_something_was_said() {
+    let mut desk = Desk::ready();
+    assert!(flow::last_session(&desk.state).is_none());
+    told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
+    assert_eq!(flow::last_session(&desk.state).map(KeptRow::name), Some("Mend the fence"));
+    desk.submit("something else");
+    assert!(flow::last_session(&desk.state).is_none());
+    assert!(user::obstacle(&desk.state, Action::ContinueLast).is_some());
+}
+
+#[test]
+fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
+    let mut desk = Desk::ready();
+    told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
+    let fx = update(&mut desk.state, Event::Act(Action::ContinueLast), desk.now);
+    let job = fx.iter().find_map(|effect| match effect {
+        Effect::Store(job @ StoreJob::Open { .. }) => Some(job.clone()),
+        _ => None,
+    });
+    let folder = desk.state.setup.folder.clone();
+    assert_eq!(job, Some(StoreJob::Open { uid: "k1".to_owned(), takes: true, at: None, folder }));
+    let kept = KeptSession {
+        head: SessionHead { kept_as: Some("k1".to_owned()), ..SessionHead::default() },
+        ..KeptSession::default()
+    };
+    let opening = KeptOpening { uid: "k1".to_owned(), takes: true, at: None, kept: Ok(kept), offers: None };
+    let former = desk.state.active;
+    told(&mut desk, StoreNews::Opened(Box::new(opening)));
+    assert!(desk.state.active != former && !desk.state.sessions.contains_key(&former));
+    assert!(flow::last_session(&desk.state).is_none(), "it is open");
+}
+
+#[test]
+fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
+    let now = std::time::Instant::now();
+    let (mut state, _) = State::new(setup(true, true), now);
+    assert_eq!(agents(&state), (vec!["one", "two", "three"], "one"));
+    let tell = |state: &mut State, news| {
+        update(state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
+    };
+    tell(&mut state, StoreNews::FolderAgent("two".to_owned()));
+    assert_eq!(agents(&state).1, "two");
+    tell(&mut state, StoreNews::FolderSession(Box::new(row("k1"))));
+    let offer = "Go on with “Mend the fence”";
+    assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
+    // The same when it is opened later.
+    state.modals.clear();
+    user::open_agents(&mut state);
+    assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
+    update(&mut state, Event::Input, now);
+    for action in [Action::Up, Action::Up] {
+        update(&mut state, Event::Act(action), now);
+    }
+    let fx = update(&mut state, Event::Act(Action::Accept), now + std::time::Duration::from_secs(2));
+    assert!(fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::Open { takes: true, .. }))));
+    assert!(state.modals.is_empty());
+}
+
+#[test]
+fn what_the_user_marked_or_typed_in_the_picker_is_left_alone() {
+    let now = std::time::Instant::now();
+    let (mut state, _) = State::new(setup(true, true), now);
+    update(&mut state, Event::Act(Action::Down), now);
+    update(&mut state, Event::Act(Action::Down), now);
+    for news in [StoreNews::FolderAgent("two".to_owned()), StoreNews::FolderSession(Box::new(row("k1")))] {
+        update(&mut state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
+    }
+    assert_eq!(agents(&state).1, "three");
+    let (mut state, _) = State::new(setup(true, true), now);
+    update(&mut state, Event::Line(LineEdit::Insert("t".to_owned())), now);
+    update(
+        &mut state,
+        Event::Service(ServiceEvent::Store(Box::new(StoreNews::FolderSession(Box::new(row("k1")))))),
+        now,
+    );
+    let (labels, _) = agents(&state);
+    assert!(!labels.iter().any(|label| label.starts_with("Go on")), "{labels:?}");
+}
+
+#[test]
+fn that_nothing_can_be_saved_stands_until_it_can() {
+    let mut desk = Desk::ready();
+    told(&mut desk, StoreNews::Unsaved(Some("the disk is full".to_owned())));
+    desk.submit("go").wait(100);
+    assert_eq!(desk.state.unsaved.as_deref(), Some("the disk is full"));
+    told(&mut desk, StoreNews::Unsaved(None));
+    assert_eq!(desk.state.unsaved, None);
+    let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };
+    let (state, _) = State::new(given, desk.now);
+    assert!(state.unsaved.is_some());
+}

@@ -1,0 +1,284 @@
+//! Replays as real agents make them, over a real pipe, against a session that was kept when it was live: whatever
+//! its form, what is shown and kept is the live transcript, at each moment, and the next prompt goes on below it.
+//!
+//! The forms were seen with real agents; the words are made up.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use parlor::app::{Replay, Session, restore};
+use parlor::model::{SessionKey, SessionPlace};
+use parlor::services::store::{ListFilter, Store};
+
+use super::habits::scripted_agent;
+use super::rig::{Rig, agent, digest};
+
+const ANSWER: &str = "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";
+const END: &str = "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}}\n";
+const PROMPT: &str = "> \"session/prompt\"\n";
+
+/// Which calls open the session again.
+#[derive(Clone, Copy, PartialEq)]
+enum Offers {
+    Load,
+    Resume,
+}
+
+fn initialize(offers: Offers) -> String {
+    let capabilities = match offers {
+        Offers::Load => r#"{"loadSession":true}"#,
+        Offers::Resume => r#"{"loadSession":true,"sessionCapabilities":{"resume":{}}}"#,
+    };
+    format!(
+        "> \"initialize\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"protocolVersion\":1,\
+         \"agentCapabilities\":{capabilities}}}}}\n"
+    )
+}
+
+fn update(body: &str) -> String {
+    format!(
+        "< {{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{body}}}}}\n"
+    )
+}
+
+/// A chunk of a message: whose, its id (none if empty), the words.
+fn chunk(kind: &str, id: &str, words: &str) -> String {
+    let id = if id.is_empty() { String::new() } else { format!("\"messageId\":\"{id}\",") };
+    update(&format!(
+        "{{\"sessionUpdate\":\"{kind}_chunk\",{id}\"content\":{{\"type\":\"text\",\"text\":\"{words}\"}}}}"
+    ))
+}
+
+fn user(id: &str, words: &str) -> String {
+    chunk("user_message", id, words)
+}
+
+fn says(id: &str, words: &str) -> String {
+    chunk("agent_message", id, words)
+}
+
+fn thinks(id: &str, words: &str) -> String {
+    chunk("agent_thought", id, words)
+}
+
+fn call(update_kind: &str, status: &str, title: &str) -> String {
+    update(&format!(
+        "{{\"sessionUpdate\":\"{update_kind}\",\"toolCallId\":\"t-1\",\"title\":\"{title}\",\"kind\":\"execute\",\
+         \"status\":\"{status}\",\"content\":[{{\"type\":\"content\",\"content\":{{\"type\":\"text\",\
+         \"text\":\"three lines\"}}}}]}}"
+    ))
+}
+
+/// Two turns as they come live, in small pieces; with ids of messages or without.
+fn live(has_ids: bool, offers: Offers) -> String {
+    let id = |name: &'static str| if has_ids { name } else { "" };
+    [
+        initialize(offers),
+        "> \"session/new\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"sessionId\":\"s\"}}\n".to_owned(),
+        PROMPT.to_owned(),
+        thinks(id("a0"), "The lines are "),
+        thinks(id("a0"), "to be counted."),
+        says(id("a1"), "I count "),
+        says(id("a1"), "the lines "),
+        says(id("a1"), "of the file."),
+        call("tool_call", "pending", "Terminal"),
+        call("tool_call_update", "in_progress", "wc notes.txt"),
+        call("tool_call_update", "completed", "wc notes.txt"),
+        says(id("a2"), "There are "),
+        says(id("a2"), "**three** of them."),
+        END.to_owned(),
+        PROMPT.to_owned(),
+        says(id("a3"), "They say:\\n\\n"),
+        says(id("a3"), "- one\\n- two\\n"),
+        says(id("a3"), "- three, and that is all"),
+        END.to_owned(),
+    ]
+    .concat()
+}
+
+const FIRST: &str = "count the lines of notes.txt";
+const SECOND: &str = "and what do they say";
+
+/// The same two turns as one chunk for each message.
+fn whole(has_ids: bool) -> [String; 2] {
+    let id = |name: &'static str| if has_ids { name } else { "" };
+    [
+        [
+            user(id("u1"), FIRST),
+            thinks(id("a0"), "The lines are to be counted."),
+            says(id("a1"), "I count the lines of the file."),
+            call("tool_call", "pending", "wc notes.txt"),
+            call("tool_call_update", "completed", "wc notes.txt"),
+            says(id("a2"), "There are **three** of them."),
+        ]
+        .concat(),
+        [user(id("u2"), SECOND), says(id("a3"), "They say:\\n\\n- one\\n- two\\n- three, and that is all")]
+            .concat(),
+    ]
+}
+
+/// Takes the session up again: what comes before the answer to the call, and behind it.
+fn again(offers: Offers, before: &str, behind: &str) -> String {
+    let call = if offers == Offers::Load { "session/load" } else { "session/resume" };
+    let third = [PROMPT, &says("a9", "I still know all of it."), END].concat();
+    format!("{}> \"{call}\"\n{before}{ANSWER}{behind}{third}", initialize(offers))
+}
+
+struct Case {
+    _folder: tempfile::TempDir,
+    work: tempfile::TempDir,
+    store: Store,
+    script: std::path::PathBuf,
+}
+
+impl Case {
+    fn new() -> Self {
+        let (folder, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(folder.path().join("data")).unwrap();
+        let script = folder.path().join("script");
+        Self { _folder: folder, work, store, script }
+    }
+
+    fn start(&self, script: &str, uid: Option<&str>) -> Rig {
+        fs::write(&self.script, script).unwrap();
+        let spec = agent(scripted_agent(), &[self.script.to_str().unwrap()]);
+        Rig::start_kept(self.work.path(), spec, &self.store, uid)
+    }
+
+    /// Has the two turns live, and gives the session's id in the store with what was shown.
+    fn live(&self, script: &str) -> (String, String) {
+        let mut rig = self.start(script, None);
+        rig.wait_ready();
+        rig.ask(FIRST);
+        rig.ask(SECOND);
+        let shown = rig.text();
+        rig.quit_and_keep();
+        let rows = self.store.list(&ListFilter::default()).unwrap();
+        assert_eq!(rows.len(), 1);
+        (rows[0].uid.clone(), shown)
+    }
+
+    fn kept(&self, uid: &str) -> String {
+        let (_, kept) = self.store.peek(uid, None).unwrap();
+        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        restore(&mut session, kept, Instant::now());
+        digest(&session)
+    }
+}
+
+fn is_over(rig: &mut Rig) {
+    rig.wait("the end of the replay", |state| {
+        let session = &state.sessions[&state.active];
+        session.ledger.replay == Replay::None
+    });
+}
+
+/// Plays a replay of a form, and asks on.
+fn check(live: &str, again: &str) {
+    let case = Case::new();
+    let (uid, shown) = case.live(live);
+    assert_eq!(case.kept(&uid), shown, "what is kept is what was shown");
+    let mut rig = case.start(again, Some(&uid));
+    assert_eq!(rig.text(), shown, "it stands there before the agent has started");
+    rig.wait_ready();
+    is_over(&mut rig);
+    assert_eq!(rig.seen, [shown.as_str()], "nothing came, went or was there twice");
+    rig.ask("do you still know it");
+    let longer = format!("{shown}\nuser: do you still know it\nagent: I still know all of it.");
+    assert_eq!(rig.text(), longer);
+    rig.quit_and_keep();
+    assert_eq!(case.kept(&uid), longer);
+    assert_eq!(case.store.count().unwrap(), 1);
+}
+
+#[test]
+fn whole_messages_with_the_ids_of_the_live_ones() {
+    let told = whole(true).concat();
+    check(&live(true, Offers::Load), &again(Offers::Load, &told, ""));
+}
+
+#[test]
+fn whole_messages_without_ids() {
+    let told = whole(false).concat();
+    check(&live(false, Offers::Load), &again(Offers::Load, &told, ""));
+}
+
+/// Ids are made anew for a replay, calls are named by their tool and told as done at once.
+#[test]
+fn whole_messages_with_ids_of_their_own() {
+    let told = [
+        user("r1", FIRST),
+        thinks("r2", "The lines are to be counted."),
+        says("r3", "I count the lines of the file."),
+        call("tool_call", "completed", "exec"),
+        call("tool_call_update", "completed", "exec"),
+        says("r4", "There are **three** of them."),
+        user("r5", SECOND),
+        says("r6", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
+    ];
+    check(&live(true, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+}
+
+/// One message for all that was said in a turn; thoughts and calls are left out.
+#[test]
+fn all_of_a_turn_merged_into_one_message() {
+    let told = [
+        user("", FIRST),
+        says("", "I count the lines of the file.\\n\\nThere are **three** of them."),
+        user("", SECOND),
+        says("", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
+    ];
+    check(&live(false, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+}
+
+/// What the agent told itself comes first, then the answer, then the history with its thoughts in pieces.
+#[test]
+fn a_replay_that_goes_on_behind_the_answer() {
+    let context = user("", "<session_context>\\nThe folder is small. Today is Monday.\\n</session_context>");
+    let [_, second] = whole(false);
+    let first = [
+        user("", FIRST),
+        thinks("", "****\\nThe lines "),
+        thinks("", "****\\nare to be counted."),
+        says("", "I count the lines of the file."),
+        call("tool_call", "completed", "wc notes.txt"),
+        says("", "There are **three** of them."),
+    ];
+    let behind = format!("{}{second}", first.concat());
+    check(&live(false, Offers::Load), &again(Offers::Load, &context, &behind));
+}
+
+#[test]
+fn a_replay_on_resume() {
+    let told = whole(false).concat();
+    check(&live(false, Offers::Resume), &again(Offers::Resume, &told, ""));
+}
+
+/// Words that the agent says of itself in each life are in no replay.
+#[test]
+fn a_warning_that_only_the_live_session_had() {
+    let warning = says("", "Warning: the model is not known.");
+    let live = live(false, Offers::Load).replacen(PROMPT, &format!("{PROMPT}{warning}"), 1);
+    let told = whole(false).concat();
+    check(&live, &again(Offers::Load, &told, ""));
+}
+
+/// The rest of the history comes only after a while, when the user has sent a prompt already.
+#[test]
+fn a_prompt_that_is_sent_into_a_replay_waits_for_its_end() {
+    let case = Case::new();
+    let (uid, shown) = case.live(&live(false, Offers::Load));
+    let [first, second] = whole(false);
+    let mut rig = case.start(&again(Offers::Load, &first, &format!("@ go\n{second}")), Some(&uid));
+    rig.wait_ready();
+    rig.prompt("do you still know it");
+    assert_eq!(rig.session().queue.len(), 1, "it waits");
+    fs::write(Path::new(&case.script).with_file_name("go"), "").unwrap();
+    rig.wait_text("agent: I still know all of it.");
+    rig.wait_idle();
+    let longer = format!("{shown}\nuser: do you still know it\nagent: I still know all of it.");
+    assert_eq!(rig.text(), longer);
+    rig.quit_and_keep();
+    assert_eq!(case.kept(&uid), longer);
+}
