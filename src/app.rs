@@ -35,6 +35,7 @@ pub mod modal;
 mod open;
 pub mod outline;
 pub mod places;
+mod providers;
 pub mod repeats;
 mod replies;
 mod restore;

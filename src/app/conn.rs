@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, RpcError,
-    SessionKey, Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, SessionKey,
+    Severity, TerminalJob,
 };
 
 use super::{
@@ -266,25 +266,13 @@ pub(super) fn on_initialize_failed(
     if !is_starting || *error == CallError::Lost {
         return;
     }
-    let is_first_version = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol < 2);
+    let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
+    let next = words::next_for_agent(error, knows_draft);
+    let lines: Vec<String> = [Some(words::error_text(error)), next].into_iter().flatten().collect();
+    let title = words::start_fault("The agent could not be set up.", error);
     retire(state, conn, false, now, fx);
     for key in call::sessions_of(state, conn, false) {
-        // An agent's own words say what is wrong. One that does not know the first call may be none.
-        let advice = match error {
-            CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && is_first_version => {
-                format!(
-                    "\nThe agent may know only version 2 of the protocol, a draft. {}",
-                    words::SPEAK_DRAFT
-                )
-            }
-            CallError::Agent(error) if error.code != RpcError::METHOD_NOT_FOUND => String::new(),
-            CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
-                String::new()
-            }
-            _ => format!("\n{}", words::NOT_AN_AGENT),
-        };
-        let detail = format!("{}{advice}", words::error_text(error));
-        call::notice(state, key, Severity::Error, "The agent could not be set up.", Some(detail));
+        call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
         }

@@ -63,6 +63,8 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     });
     let key = add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -76,6 +78,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
 pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
     session.id = Some(info.id);
     session.title = info.title;
+    session.is_archived = info.is_archived;
     session.ledger.wants_history = true;
     session.ledger.goes_on = true;
     // ACP v1 session-setup: a session that is loaded is to have all its folders again.
@@ -188,6 +191,27 @@ pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &
     }
 }
 
+/// Asks the agent whether it has a listed session in memory, if it tells that; one question at a time.
+pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, state.active);
+    let is_asking = |conn: &super::Conn| {
+        conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SessionStatus(_)))
+    };
+    let conn = state.conn_of(root).filter(|conn| conn.capabilities().tells_status && !is_asking(conn));
+    if let Some(conn) = conn.map(|conn| conn.id) {
+        call::call(state, conn, Purpose::SessionStatus(id.clone()), Call::SessionStatus(id), fx);
+    }
+}
+
+/// What the agent does not say is taken for no. Source: `session/status` (unstable).
+pub(super) fn on_status(state: &mut State, id: &SessionId, result: &Result<Reply, CallError>) {
+    let is_live = matches!(result, Ok(Reply::SessionStatus { is_live: true }));
+    for info in state.listed.iter_mut().filter(|info| info.id == *id) {
+        info.is_live = Some(is_live);
+    }
+    user::on_sessions_listed(state);
+}
+
 /// A new session with a living connection, on the screen.
 fn add_beside(
     state: &mut State,
@@ -247,12 +271,29 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     let is_reopening = session.ledger.is_reopening;
     let keeps_view = is_reopening && !session.ledger.wants_history;
     match &session.id {
+        Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, id)) => {
+            take_back(state, key, now, fx);
+        }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
         Some(_) if caps.can_load => load(state, key, now, fx),
         Some(_) => begin_anew(state, key, "It can neither resume nor load a session.", now, fx),
         None if is_reopening => begin_anew(state, key, "It has no name for this session.", now, fx),
         None => create(state, key, now, fx),
     }
+}
+
+fn is_listed_away(state: &State, id: &SessionId) -> bool {
+    state.listed.iter().any(|info| info.is_archived && info.id == *id)
+}
+
+/// A session is taken out of the archive before it goes on. Source: `session/unarchive` (unstable).
+fn take_back(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.is_archived = true;
+    }
+    call_open(state, key, false, now, fx, |session| {
+        Some((Purpose::Archive(key), Call::Archive(session.id.clone()?, false)))
+    });
 }
 
 fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -492,8 +533,8 @@ fn on_open_failed(
                 state,
                 key,
                 Severity::Error,
-                "The session could not be opened.",
-                Some(format!("{text}\nRestart the agent, or begin a new session.")),
+                words::start_fault("The session could not be opened.", &error),
+                Some(format!("{text}\n{}", words::next_for_session(&error))),
             );
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.phase = SessionPhase::Failed(error);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
-use super::{Effect, State, auth, call, choices, close, extras, open, turn, words};
+use super::{Effect, State, auth, call, choices, close, extras, open, providers, turn, words};
 
 /// A call came back.
 pub(super) fn on_replied(
@@ -44,6 +44,8 @@ pub(super) fn on_replied(
         Purpose::StopPart(_) => extras::on_stopped(state, result, fx),
         Purpose::Archive(key) => extras::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => extras::on_told(state, conn, result),
+        Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
+        Purpose::SessionStatus(id) => open::on_status(state, id, &result),
         Purpose::SetProvider(id) => extras::on_provider_set(state, conn, id, result, now, fx),
         Purpose::DeleteSession(id) => close::on_deleted(state, id, result, fx),
         Purpose::CloseSession(_) => {
