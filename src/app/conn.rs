@@ -115,6 +115,12 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         user::open_agents(state);
         return;
     };
+    // The agent lives; only the session is put away.
+    let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
+    if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        extras::archive_session(state, root, fx);
+        return;
+    }
     reconnect(state, conn, spec, now, fx);
 }
 
@@ -338,7 +344,7 @@ pub(super) fn on_closed(
                 }
             }
             _ if !is_worth_a_try => {}
-            Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
+            Some(delay) => connect(state, &keys, spec.clone(), delay, crashes, now, fx),
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
         }
         for key in keys {
@@ -349,7 +355,9 @@ pub(super) fn on_closed(
             });
             if let Some(cause) = cause {
                 tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
-                tabs::announce(state, key, "the agent has ended.", fx);
+                let what =
+                    if spec.remote.is_some() { "the connection was lost." } else { "the agent has ended." };
+                tabs::announce(state, key, what, fx);
             }
         }
     }

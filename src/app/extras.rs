@@ -148,7 +148,7 @@ pub(super) fn on_archived(
         match result {
             Ok(_) => {
                 session.is_archived = true;
-                let cause = "This session is archived. Take it back to go on with it.".to_owned();
+                let cause = "This session is archived.".to_owned();
                 session.phase = SessionPhase::Ended { cause: cause.clone() };
                 call::flash(state, cause, fx);
             }

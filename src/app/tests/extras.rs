@@ -96,7 +96,8 @@ fn an_archived_session_is_taken_back_and_opened_again() {
     desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s true");
     desk.reply(Ok(Reply::Done));
     assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
-    desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s false");
+    // The key that starts an ended agent again takes it back too, and lets the agent live.
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).expect_sent("call archive s false");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
     let mut desk = Desk::ready();
     desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("");
