@@ -11,7 +11,7 @@ use super::{Effect, State, call, words};
 
 /// Has the agent take its models from there, or switch the provider off.
 pub fn change(state: &mut State, conn: ConnId, wish: ProviderWish, fx: &mut Vec<Effect>) {
-    let purpose = Purpose::ChangeProvider(wish.clone());
+    let purpose = Purpose::ChangeProvider(Box::new(wish.clone()));
     if call::call(state, conn, purpose, Call::SetProvider(wish), fx).is_none() {
         call::flash(state, "The agent is not ready. Try again when it is.", fx);
     }

@@ -73,7 +73,7 @@ pub enum Purpose {
     /// A place that models are to come from, by its id.
     SetProvider(String),
     /// The same, changed by the user while the agent runs.
-    ChangeProvider(ProviderWish),
+    ChangeProvider(Box<ProviderWish>),
     /// Whether the agent has a session in memory.
     SessionStatus(SessionId),
 }

@@ -9,25 +9,25 @@ fn modes(current: &str) -> Modes {
     Modes { current: current.into(), available: vec![mode("full"), mode("read-only"), mode("plan")] }
 }
 
-fn told(current: &str) -> Result<Reply, CallError> {
+fn told(current: &str) -> Reply {
     let id = Some(SessionId::from(ID));
-    Ok(Reply::Session(SessionReply { id, modes: Some(modes(current)), ..SessionReply::default() }))
+    Reply::Session(SessionReply { id, modes: Some(modes(current)), ..SessionReply::default() })
 }
 
 /// A session in a mode that the user chose.
 fn read_only() -> Desk {
     let mut desk = Desk::started();
-    desk.handshake(all_capabilities()).reply(told("full"));
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
     desk.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
     desk.fx.clear();
     desk
 }
 
-fn again(desk: &mut Desk, reply: Result<Reply, CallError>) {
+fn again(desk: &mut Desk, reply: Reply) {
     desk.crash().handshake(all_capabilities());
     desk.fx.clear();
-    desk.reply(reply);
+    desk.reply(Ok(reply));
 }
 
 fn current(desk: &Desk) -> String {
@@ -36,7 +36,7 @@ fn current(desk: &Desk) -> String {
 
 #[test]
 fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
-    for reply in [Ok(Reply::Done), told("full")] {
+    for reply in [Reply::Done, told("full")] {
         let mut desk = read_only();
         again(&mut desk, reply);
         desk.submit("go on").expect_sent("call mode read-only");
@@ -52,14 +52,14 @@ fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
 #[test]
 fn what_nobody_chose_is_left_to_the_agent_and_what_it_changed_itself_holds_too() {
     let mut desk = Desk::started();
-    desk.handshake(all_capabilities()).reply(told("full"));
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.submit("look").end_turn(StopReason::EndTurn);
     again(&mut desk, told("plan"));
     desk.expect_sent("");
     assert_eq!(current(&desk), "plan");
     let mut desk = read_only();
     desk.update(SessionUpdate::Mode("plan".into()));
-    again(&mut desk, Ok(Reply::Done));
+    again(&mut desk, Reply::Done);
     desk.expect_sent("call mode plan");
 }
 
@@ -81,14 +81,14 @@ fn a_session_that_begins_anew_gets_the_choices_of_the_one_before() {
     let mut desk = read_only();
     desk.crash().handshake(AgentCapabilities::default());
     desk.fx.clear();
-    desk.reply(told("full")).expect_sent("call mode read-only");
+    desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
     // Another agent has its own.
     let mut desk = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));
     desk.handshake(all_capabilities());
     desk.fx.clear();
-    desk.reply(told("full")).expect_sent("");
+    desk.reply(Ok(told("full"))).expect_sent("");
 }
 
 #[test]
@@ -112,10 +112,10 @@ fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() 
     };
     let session = |current| {
         let id = Some(SessionId::from(ID));
-        Ok(Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() }))
+        Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() })
     };
     let mut desk = Desk::started();
-    desk.handshake(all_capabilities()).reply(session("low"));
+    desk.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
     desk.flow(|state, now, fx| flow::set_option(state, KEY, "effort".into(), high, now, fx));
     desk.reply(Ok(Reply::Options(vec![option("most")])));
