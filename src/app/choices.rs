@@ -10,7 +10,7 @@ use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
 };
 
-use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, kept, words};
+use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, kept, words};
 
 /// Sets the mode.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
@@ -107,7 +107,8 @@ fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option
     found
 }
 
-fn ask(
+/// Asks the agent to set a value. Gives the number of the call.
+pub(super) fn ask(
     state: &mut State,
     conn: ConnId,
     key: SessionKey,
@@ -115,12 +116,12 @@ fn ask(
     request: Call,
     wanted: Wanted,
     fx: &mut Vec<Effect>,
-) {
-    if let Some(number) = call::call(state, conn, purpose, request, fx)
-        && let Some(session) = state.sessions.get_mut(&key)
-    {
+) -> Option<u64> {
+    let number = call::call(state, conn, purpose, request, fx)?;
+    if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.wanted.insert(number, wanted);
     }
+    Some(number)
 }
 
 /// The agent answered; what it says of the values is the truth.
@@ -129,6 +130,7 @@ pub(super) fn on_set(
     key: SessionKey,
     number: u64,
     result: Result<Reply, CallError>,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else {
@@ -137,23 +139,33 @@ pub(super) fn on_set(
     let Some(wanted) = session.ledger.wanted.remove(&number) else {
         return;
     };
-    let error = match (result, wanted) {
-        (Ok(Reply::Options(options)), _) => {
+    let problem = match result {
+        Ok(Reply::Options(options)) => {
+            chosen::note(session, &wanted);
             session.options = options;
             agree(session);
-            return;
+            chosen::follow_options(session);
+            None
         }
-        (Ok(Reply::Title(title)), _) => {
+        Ok(Reply::Title(title)) => {
             session.title = Some(title);
-            return;
+            None
         }
-        (Ok(Reply::Done), wanted) => {
+        Ok(Reply::Done) => {
+            chosen::note(session, &wanted);
             take(session, wanted);
-            return;
+            None
         }
-        (Ok(_), _) => CallError::Malformed { error: "it does not fit what was asked to be set".to_owned() },
-        (Err(error), _) => error,
+        Ok(_) => {
+            let error = "it does not fit what was asked to be set".to_owned();
+            Some(CallError::Malformed { error })
+        }
+        Err(error) => Some(error),
     };
+    if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
+        return;
+    }
+    let Some(error) = problem else { return };
     call::flash(state, format!("Not changed: {}", words::error_text(&error)), fx);
 }
 

@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, RpcError,
-    SessionKey, Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, SessionKey,
+    Severity, TerminalJob,
 };
 
 use super::{
@@ -101,6 +101,8 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
     session.git = session.git.take().filter(|_| session.place.far.is_none());
     session.phase = SessionPhase::Starting { since: now };
     let ledger = &mut session.ledger;
+    ledger.setting_again = None;
+    ledger.to_set_again.clear();
     ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);
 }
 
@@ -115,6 +117,12 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         user::open_agents(state);
         return;
     };
+    // The agent lives; only the session is put away.
+    let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
+    if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        extras::archive_session(state, root, fx);
+        return;
+    }
     reconnect(state, conn, spec, now, fx);
 }
 
@@ -266,25 +274,13 @@ pub(super) fn on_initialize_failed(
     if !is_starting || *error == CallError::Lost {
         return;
     }
-    let is_first_version = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol < 2);
+    let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
+    let next = words::next_for_agent(error, knows_draft);
+    let lines: Vec<String> = [Some(words::error_text(error)), next].into_iter().flatten().collect();
+    let title = words::start_fault("The agent could not be set up.", error);
     retire(state, conn, false, now, fx);
     for key in call::sessions_of(state, conn, false) {
-        // An agent's own words say what is wrong. One that does not know the first call may be none.
-        let advice = match error {
-            CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && is_first_version => {
-                format!(
-                    "\nThe agent may know only version 2 of the protocol, a draft. {}",
-                    words::SPEAK_DRAFT
-                )
-            }
-            CallError::Agent(error) if error.code != RpcError::METHOD_NOT_FOUND => String::new(),
-            CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
-                String::new()
-            }
-            _ => format!("\n{}", words::NOT_AN_AGENT),
-        };
-        let detail = format!("{}{advice}", words::error_text(error));
-        call::notice(state, key, Severity::Error, "The agent could not be set up.", Some(detail));
+        call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
         }
@@ -350,7 +346,7 @@ pub(super) fn on_closed(
                 }
             }
             _ if !is_worth_a_try => {}
-            Some(delay) => connect(state, &keys, spec, delay, crashes, now, fx),
+            Some(delay) => connect(state, &keys, spec.clone(), delay, crashes, now, fx),
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
         }
         for key in keys {
@@ -361,7 +357,9 @@ pub(super) fn on_closed(
             });
             if let Some(cause) = cause {
                 tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
-                tabs::announce(state, key, "the agent has ended.", fx);
+                let what =
+                    if spec.remote.is_some() { "the connection was lost." } else { "the agent has ended." };
+                tabs::announce(state, key, what, fx);
             }
         }
     }

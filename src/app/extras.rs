@@ -144,20 +144,34 @@ pub(super) fn on_archived(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    match result {
-        Ok(_) if session.is_archived => {
-            session.is_archived = false;
-            session.ledger.is_reopening = true;
-            open::open(state, key, now, fx);
+    if !session.is_archived {
+        match result {
+            Ok(_) => {
+                session.is_archived = true;
+                let cause = "This session is archived.".to_owned();
+                session.phase = SessionPhase::Ended { cause: cause.clone() };
+                call::flash(state, cause, fx);
+            }
+            Err(error) => call::flash(state, format!("Not archived: {}", words::error_text(&error)), fx),
         }
-        Ok(_) => {
-            session.is_archived = true;
-            let cause = "This session is archived. Take it back to go on with it.".to_owned();
-            session.phase = SessionPhase::Ended { cause: cause.clone() };
-            call::flash(state, cause, fx);
-        }
-        Err(error) => call::flash(state, format!("Not archived: {}", words::error_text(&error)), fx),
+        return;
     }
+    let is_opening = matches!(session.phase, SessionPhase::Opening { .. });
+    if let Err(error) = &result {
+        let text = format!("Not taken out of the archive: {}", words::error_text(error));
+        call::flash(state, text, fx);
+        // Whether it can go on in spite of that, the call that opens it says.
+        if !is_opening {
+            return;
+        }
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.is_archived = false;
+    session.ledger.is_reopening |= !session.ledger.wants_history;
+    for info in state.listed.iter_mut().filter(|info| Some(&info.id) == session.id.as_ref()) {
+        info.is_archived = false;
+    }
+    open::open(state, key, now, fx);
 }
 
 /// The agent is ready: what the user wishes for it is set, and what it tells of itself is asked for.

@@ -17,7 +17,9 @@ pub use super::host::sign_in_to_host;
 pub use super::kept::{
     continue_last, go_on_in, last_session, list_kept, load_earlier, load_later, open_kept, start_reading,
 };
-pub use super::open::{fork_session, list_sessions, new_session, open_session};
+pub use super::listing::{ask_status, list_sessions};
+pub use super::open::{fork_session, new_session, open_session};
+pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};
 pub use super::turn::{cancel_turn, send_again, send_held, submit};

@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::attention::WaitingFor;
 use super::outline::Only;
 use crate::model::{
-    Action, AskId, AuthVar, ConnId, ExportForm, ItemId, Location, SessionId, SessionKey, Target,
+    Action, AskId, AuthVar, ConnId, ExportForm, ItemId, Location, ProviderWish, SessionId, SessionKey, Target,
 };
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -121,6 +121,10 @@ pub enum PickerKind {
     Theme,
     /// An agent that a conversation is handed over to.
     HandOver,
+    /// A place that models come from.
+    Provider,
+    /// An API that this provider is to speak; empty: it is to be off.
+    ProviderApi(String),
     /// A way to sign in.
     SignIn,
     /// Something that can be copied.
@@ -292,6 +296,22 @@ pub enum LinePurpose {
         given: Vec<(String, String)>,
         /// Asked for now, then the rest.
         missing: Vec<AuthVar>,
+    },
+    /// The address of a provider.
+    ProviderUrl {
+        /// For this connection.
+        conn: ConnId,
+        /// The provider.
+        id: String,
+        /// The API that it is to speak.
+        api: String,
+    },
+    /// A header for a provider; those before it are in the wish already.
+    ProviderHeader {
+        /// For this connection.
+        conn: ConnId,
+        /// What is wished so far.
+        wish: ProviderWish,
     },
     /// A queued prompt. The queue may move on meanwhile, so the text from before tells where it is now.
     QueuedPrompt {

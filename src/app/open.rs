@@ -1,7 +1,7 @@
-//! Opening sessions: new, load, resume, fork, and the list.
+//! Opening sessions: new, load, resume, fork.
 //!
 //! Duty: which call opens a session, what its answer brings, and what to try next when it fails.
-//! Not its duty: processes (`conn`), sign-ins (`auth`).
+//! Not its duty: processes (`conn`), sign-ins (`auth`), the agent's list (`listing`).
 //! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
 //! has begun; that an agent has forgotten a conversation is always said.
 
@@ -12,13 +12,12 @@ use crate::model::{
     Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo, SessionKey, SessionReply, Severity,
 };
 
+use super::chosen::Told;
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, turn, updates, user, words,
+    chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, turn, updates, user,
+    words,
 };
-
-/// Most rows that are kept of an agent's list.
-const MOST_LISTED: usize = 5_000;
 
 /// Opens a fresh session with the same agent and shows it.
 pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
@@ -63,6 +62,8 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     });
     let key = add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -76,6 +77,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
 pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
     session.id = Some(info.id);
     session.title = info.title;
+    session.is_archived = info.is_archived;
     session.ledger.wants_history = true;
     session.ledger.goes_on = true;
     // ACP v1 session-setup: a session that is loaded is to have all its folders again.
@@ -142,52 +144,6 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
 
-/// Asks the agent for its sessions; the picker is filled when they come.
-pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
-    state.listed.clear();
-    user::on_sessions_listed(state);
-    ask_for_page(state, None, fx);
-}
-
-fn ask_for_page(state: &mut State, cursor: Option<String>, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
-    let Some(conn) = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
-        return;
-    };
-    let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    if !can_list {
-        call::flash(state, "This agent does not list its sessions.", fx);
-        return;
-    }
-    let cwd = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
-    call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
-}
-
-/// A page of the list. A page that brings nothing new ends it, so that a cursor that turns in a circle does.
-pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
-    match result {
-        Ok(Reply::Sessions { sessions, next_cursor }) => {
-            let before = state.listed.len();
-            for info in sessions {
-                if !state.listed.iter().any(|known| known.id == info.id) {
-                    state.listed.push(info);
-                }
-            }
-            user::on_sessions_listed(state);
-            let has_more = state.listed.len() > before && state.listed.len() < MOST_LISTED;
-            if next_cursor.is_some() && has_more {
-                ask_for_page(state, next_cursor, fx);
-            }
-        }
-        Ok(_) => call::flash(state, "The agent's list could not be read. The log shows it.", fx),
-        Err(error) => {
-            let text = format!("No list of sessions: {}", words::error_text(&error));
-            call::flash(state, text, fx);
-        }
-    }
-}
-
 /// A new session with a living connection, on the screen.
 fn add_beside(
     state: &mut State,
@@ -247,12 +203,29 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     let is_reopening = session.ledger.is_reopening;
     let keeps_view = is_reopening && !session.ledger.wants_history;
     match &session.id {
+        Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, id)) => {
+            take_back(state, key, now, fx);
+        }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
         Some(_) if caps.can_load => load(state, key, now, fx),
         Some(_) => begin_anew(state, key, "It can neither resume nor load a session.", now, fx),
         None if is_reopening => begin_anew(state, key, "It has no name for this session.", now, fx),
         None => create(state, key, now, fx),
     }
+}
+
+fn is_listed_away(state: &State, id: &SessionId) -> bool {
+    state.listed.iter().any(|info| info.is_archived && info.id == *id)
+}
+
+/// A session is taken out of the archive before it goes on. Source: `session/unarchive` (unstable).
+fn take_back(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.is_archived = true;
+    }
+    call_open(state, key, false, now, fx, |session| {
+        Some((Purpose::Archive(key), Call::Archive(session.id.clone()?, false)))
+    });
 }
 
 fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -319,11 +292,14 @@ pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Ins
             Some(detail),
         );
     }
-    let unsent = state.sessions.get_mut(&key).and_then(|session| session.ledger.unsent.take());
+    let kept = state.sessions.get_mut(&key).map(|session| &mut session.ledger);
+    let (unsent, chosen) =
+        kept.map(|ledger| (ledger.unsent.take(), std::mem::take(&mut ledger.chosen))).unwrap_or_default();
     forget_agent(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.has_forgotten = has_talked;
         session.ledger.unsent = unsent;
+        session.ledger.chosen = chosen;
     }
     create(state, key, now, fx);
 }
@@ -343,6 +319,7 @@ pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
         session.ledger.wants_history = false;
         session.ledger.doubt = None;
         session.ledger.wanted.clear();
+        session.ledger.chosen.clear();
         session.ledger.subagents.clear();
     }
 }
@@ -412,9 +389,11 @@ fn finish(
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
+    let told = Told::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
+    let is_again = session.ledger.is_reopening;
     if reply.id.is_some() {
         session.id = reply.id;
     }
@@ -449,6 +428,9 @@ fn finish(
         updates::replay_early(state, conn, key, &id, now, fx);
     }
     fx.push(Effect::ReadGit { session: key, folder });
+    if is_again {
+        chosen::set_again(state, key, told, fx);
+    }
     turn::go_on(state, key, now, fx);
 }
 
@@ -492,8 +474,8 @@ fn on_open_failed(
                 state,
                 key,
                 Severity::Error,
-                "The session could not be opened.",
-                Some(format!("{text}\nRestart the agent, or begin a new session.")),
+                words::start_fault("The session could not be opened.", &error),
+                Some(format!("{text}\n{}", words::next_for_session(&error))),
             );
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.phase = SessionPhase::Failed(error);

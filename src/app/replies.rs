@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
-use super::{Effect, State, auth, call, choices, close, extras, open, turn, words};
+use super::{Effect, State, auth, call, choices, close, extras, listing, open, providers, turn, words};
 
 /// A call came back.
 pub(super) fn on_replied(
@@ -35,15 +35,17 @@ pub(super) fn on_replied(
         | Purpose::ForkSession(key) => {
             open::on_opened(state, conn, *key, &tag.purpose, result, now, fx);
         }
-        Purpose::ListSessions => open::on_list(state, result, fx),
+        Purpose::ListSessions => listing::on_list(state, result, fx),
         Purpose::Authenticate => auth::on_authenticated(state, conn, result, now, fx),
         Purpose::LogOut => auth::on_signed_out(state, result, fx),
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
-            choices::on_set(state, *key, tag.number, result, fx);
+            choices::on_set(state, *key, tag.number, result, now, fx);
         }
         Purpose::StopPart(_) => extras::on_stopped(state, result, fx),
         Purpose::Archive(key) => extras::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => extras::on_told(state, conn, result),
+        Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
+        Purpose::SessionStatus(id) => listing::on_status(state, id, &result),
         Purpose::SetProvider(id) => extras::on_provider_set(state, conn, id, result, now, fx),
         Purpose::DeleteSession(id) => close::on_deleted(state, id, result, fx),
         Purpose::CloseSession(_) => {

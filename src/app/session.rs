@@ -221,7 +221,12 @@ impl Session {
         self.phase == SessionPhase::Ready
             && !self.turn.is_running()
             && self.id.is_some()
-            && !aside::holds_prompts(self)
+            && !self.holds_prompts()
+    }
+
+    /// Whether the session is open, but prompts wait until it is again as it was.
+    pub fn holds_prompts(&self) -> bool {
+        aside::holds_prompts(self) || self.ledger.setting_again.is_some()
     }
 }
 
@@ -284,6 +289,12 @@ pub struct Ledger {
     pub has_forgotten: bool,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
+    /// What was chosen, and is to hold when the session is opened again.
+    pub chosen: Vec<Wanted>,
+    /// The call that sets some of it again; prompts wait for it.
+    pub setting_again: Option<u64>,
+    /// What is set again after that.
+    pub to_set_again: VecDeque<Wanted>,
     /// The agent and the MCP servers that were said to be left out for it.
     pub left_out: Option<(String, String)>,
     /// Parts of the work that the agent can stop by themselves.

@@ -5,6 +5,7 @@
 mod asks;
 mod attention;
 mod callbacks;
+mod chosen;
 mod close;
 mod dialects;
 mod diffs;

@@ -83,7 +83,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     if matches!(session.turn, Turn::Cancelling { .. }) {
         session.ledger.queued_since_cancel += 1;
     }
-    if aside::holds_prompts(session) {
+    if session.holds_prompts() {
         session.ledger.sends_when_ready = true;
     }
     if session.phase == SessionPhase::Ready {
@@ -140,7 +140,7 @@ pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
 /// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
 /// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
 pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| !aside::holds_prompts(session)) else {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.holds_prompts()) else {
         return;
     };
     let may_send = std::mem::take(&mut session.ledger.sends_when_ready);

@@ -13,8 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, choices, diffs, extras,
-    keep, messages, terminals, tools, turn, words,
+    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, Wanted, aside, call, choices, chosen,
+    diffs, extras, keep, messages, terminals, tools, turn, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -160,6 +160,7 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
         SessionUpdate::Options(options) => {
             session.options = options;
             choices::agree(session);
+            chosen::follow_options(session);
         }
         // A title of the user's own stays.
         SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
@@ -246,6 +247,7 @@ fn remove_plan(session: &mut Session, id: Option<&PlanId>) {
 }
 
 fn on_mode(session: &mut Session, mode: ModeId) {
+    chosen::follow(session, &Wanted::Mode(mode.clone()));
     choices::set_option_of(session, "mode", mode.as_str());
     if let Some(modes) = &mut session.modes {
         modes.current = mode;
@@ -253,6 +255,7 @@ fn on_mode(session: &mut Session, mode: ModeId) {
 }
 
 fn on_model(session: &mut Session, model: ModelId) {
+    chosen::follow(session, &Wanted::Model(model.clone()));
     choices::set_option_of(session, "model", model.as_str());
     if let Some(models) = &mut session.models {
         models.current = model;

@@ -25,6 +25,7 @@ mod line_dialog;
 mod open;
 mod picker;
 mod places;
+mod providers;
 mod queue;
 mod rows;
 mod search;

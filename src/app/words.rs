@@ -46,6 +46,50 @@ pub fn fault_of(error: &CallError) -> FaultKind {
     }
 }
 
+/// What failed at the start, and in which part. A refusal of ours says by itself that nothing was sent.
+pub fn start_fault(what: &str, error: &CallError) -> String {
+    match fault_of(error) {
+        FaultKind::Unsent => what.to_owned(),
+        fault => format!("{what} {}.", fault.heading()),
+    }
+}
+
+/// What to do next when an agent could not be set up. Most errors of the line say it themselves; `knows_draft`: the
+/// agent was offered the draft of version 2 already.
+pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
+    let next = match error {
+        CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && !knows_draft => {
+            format!("The agent may know only version 2 of the protocol, a draft. {SPEAK_DRAFT}")
+        }
+        CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
+            "Use another version of the agent, or a newer parlor.".to_owned()
+        }
+        // One that does not know the first call may be none.
+        CallError::Agent(error) if error.code == RpcError::METHOD_NOT_FOUND => NOT_AN_AGENT.to_owned(),
+        CallError::Agent(error) if may_pass(error) => {
+            "This may pass. Restart the agent to try again.".to_owned()
+        }
+        // An agent's own words say what is wrong.
+        CallError::Agent(_) => "Mend what it names, then restart the agent.".to_owned(),
+        CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
+            return None;
+        }
+        CallError::Malformed { .. } | CallError::TimedOut(_) | CallError::Lost => NOT_AN_AGENT.to_owned(),
+    };
+    Some(next)
+}
+
+/// The same when a session could not be opened.
+pub fn next_for_session(error: &CallError) -> &'static str {
+    match fault_of(error) {
+        FaultKind::Busy => "This may pass. Restart the agent to try again.",
+        FaultKind::Line => "Restart the agent when it can be reached.",
+        FaultKind::Agent | FaultKind::Protocol | FaultKind::Gone | FaultKind::Unsent => {
+            "Restart the agent, or begin a new session."
+        }
+    }
+}
+
 /// The agent's own words, with the code where there are none.
 pub fn agent_error_text(error: &RpcError) -> String {
     let message = error.message.trim();

@@ -259,6 +259,8 @@ pub enum Action {
     No,
     /// Takes the session off the agent's list, or puts it back there.
     ArchiveSession,
+    /// Opens the list of the places that the agent's models come from.
+    OpenProviders,
     /// Sends the prompt again whose turn failed.
     SendAgain,
     /// Repaints everything.

@@ -65,6 +65,8 @@ pub struct AgentCapabilities {
     pub can_log_out: bool,
     /// `sessionCapabilities.archive` (unstable).
     pub can_archive: bool,
+    /// `sessionCapabilities.status` (unstable).
+    pub tells_status: bool,
     /// `sessionCapabilities.systemPrompt` (unstable): one may be added to the agent's own.
     pub system_prompt: bool,
     /// The same, instead of the agent's own.
@@ -130,7 +132,7 @@ pub struct Provider {
 }
 
 /// What the user wants of a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderWish {
     /// Which.
     pub id: String,
@@ -139,7 +141,7 @@ pub struct ProviderWish {
 }
 
 /// Where a provider is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderTarget {
     /// The API to speak.
     pub api_type: String,

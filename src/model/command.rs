@@ -72,6 +72,10 @@ pub enum Purpose {
     ListProviders,
     /// A place that models are to come from, by its id.
     SetProvider(String),
+    /// The same, changed by the user while the agent runs.
+    ChangeProvider(Box<ProviderWish>),
+    /// Whether the agent has a session in memory.
+    SessionStatus(SessionId),
 }
 
 /// A request to an agent. `acp` builds it from the official types.
@@ -119,6 +123,8 @@ pub enum Call {
     StopTerminal(SessionId, TerminalId),
     /// `session/archive` (unstable), or `session/unarchive`.
     Archive(SessionId, bool),
+    /// `session/status` (unstable).
+    SessionStatus(SessionId),
     /// `auth/status` (unstable).
     AuthStatus,
     /// `providers/list` (unstable).
@@ -170,6 +176,11 @@ pub enum Reply {
     Options(Vec<ConfigOption>),
     /// `set_title`: the title as stored.
     Title(String),
+    /// `session/status`.
+    SessionStatus {
+        /// Whether the agent has it in memory, for whomever.
+        is_live: bool,
+    },
     /// `auth/status`.
     AuthStatus(AuthStatus),
     /// `providers/list`.
@@ -206,6 +217,10 @@ pub struct SessionInfo {
     pub updated_at: Option<String>,
     /// Its more roots.
     pub additional_directories: Vec<PathBuf>,
+    /// Whether the agent keeps it out of its usual list.
+    pub is_archived: bool,
+    /// Whether the agent has it in memory, for whomever; `None`: not asked yet.
+    pub is_live: Option<bool>,
 }
 
 /// Why a turn ended. Source: ACP v1 prompt-turn, `StopReason`.

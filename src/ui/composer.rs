@@ -326,7 +326,11 @@ fn placeholder(scene: &Scene) -> String {
         }
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
             match scene.key(Context::Main, Action::RestartAgent) {
+                Some(key) if scene.session.is_archived => format!("{key} takes this session back"),
+                Some(key) if scene.is_reached() => format!("{key} connects to {agent} again"),
                 Some(key) => format!("{key} starts {agent} again"),
+                None if scene.session.is_archived => "This session is archived".to_owned(),
+                None if scene.is_reached() => format!("{agent} is not connected"),
                 None => format!("{agent} has ended"),
             }
         }

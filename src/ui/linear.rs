@@ -397,6 +397,14 @@ fn say_phase(state: &State, session: &Session, told: &mut Told, out: &mut String
         SessionPhase::Failed(_) => {
             format!("The session could not be opened. :restart-agent tries again, :quit leaves {agent}.")
         }
+        SessionPhase::Ended { .. } if session.is_archived => {
+            "This session is archived. :restart-agent takes it back.".to_owned()
+        }
+        SessionPhase::Ended { cause }
+            if state.conn_of(session.key).is_some_and(|conn| conn.spec.remote.is_some()) =>
+        {
+            format!("{agent} is not connected: {} :restart-agent connects again.", one_line(cause))
+        }
         SessionPhase::Ended { cause } => {
             format!("{agent} has ended: {} :restart-agent starts it again.", one_line(cause))
         }

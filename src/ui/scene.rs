@@ -104,6 +104,11 @@ impl<'a> Scene<'a> {
         text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
     }
 
+    /// Whether the agent is reached, not started: then it is not known whether it has ended.
+    pub fn is_reached(&self) -> bool {
+        self.state.conn_of(self.session.key).is_some_and(|conn| conn.spec.remote.is_some())
+    }
+
     /// The model in force, in the agent's words.
     pub fn model(&self) -> Option<String> {
         let listed = || {

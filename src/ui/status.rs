@@ -236,6 +236,14 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, format!("{agent} could not be started"));
             hinted(line, Context::Main, Action::OpenAgents, "chooses another")
         }
+        SessionPhase::Ended { .. } if scene.session.is_archived => {
+            let line = Line::from(scene.span(Role::Status, "archived"));
+            hinted(line, Context::Main, Action::RestartAgent, "takes it back")
+        }
+        SessionPhase::Ended { .. } if scene.is_reached() => {
+            let line = say(glyphs.cross, Role::Error, format!("{agent} is not connected"));
+            hinted(line, Context::Main, Action::RestartAgent, "connects again")
+        }
         SessionPhase::Ended { .. } => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
             hinted(line, Context::Main, Action::RestartAgent, "starts it again")

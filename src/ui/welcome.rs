@@ -47,7 +47,12 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
             lines.extend(text::wrap_line(&Line::from(line), cols.max(8)));
         }
     };
-    let again = (Context::Main, Action::RestartAgent, "start it again and go on");
+    let how = match () {
+        () if scene.session.is_archived => "take it back",
+        () if scene.is_reached() => "connect again and go on",
+        () => "start it again and go on",
+    };
+    let again = (Context::Main, Action::RestartAgent, how);
     let log = (Context::Main, Action::OpenLog, "see the log");
     let agents = (Context::Main, Action::OpenAgents, "choose an agent");
     let help = (Context::Main, Action::OpenHelp, "all keys");
@@ -82,7 +87,12 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
             vec![again, log, agents]
         }
         SessionPhase::Ended { cause } => {
-            say(Role::Error, &format!("{agent} has ended"));
+            let what = match () {
+                () if scene.session.is_archived => "This session is archived".to_owned(),
+                () if scene.is_reached() => format!("{agent} is not connected"),
+                () => format!("{agent} has ended"),
+            };
+            say(Role::Error, &what);
             say(Role::Text, cause);
             vec![again, log, agents]
         }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use parlor::app::SessionPhase;
+use parlor::app::{Event, SessionPhase};
 use parlor::model::{
-    Action, AgentSpec, AuthState, ProviderTarget, ProviderWish, SystemPrompt, ToolStatus, WireSpec,
+    Action, AgentSpec, AuthState, LineEdit, ProviderTarget, ProviderWish, SystemPrompt, ToolStatus, WireSpec,
 };
 
 use super::habits::scripted_agent;
@@ -112,4 +112,54 @@ fn acp_v2_one_call_is_stopped_and_the_turn_goes_on() {
     rig.wait_idle();
     assert!(rig.text().contains(&format!("{:?}", ToolStatus::Cancelled)), "{}", rig.text());
     assert!(!rig.text().contains("stopped: Cancelled"), "the turn itself was not cancelled: {}", rig.text());
+}
+
+const SHELVED: &str = r#"> "initialize"
+< {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"providers":{},"sessionCapabilities":{"archive":{},"list":{},"status":{}}}}}
+? "providers/list"
+< {"jsonrpc":"2.0","id":$id,"result":{"providers":[{"providerId":"main","supported":["openai"],"required":true,"current":{"apiType":"openai","baseUrl":"https://one.example"}}]}}
+> "session/new"
+< {"jsonrpc":"2.0","id":$id,"result":{"sessionId":"s"}}
+? "archived":"include"
+< {"jsonrpc":"2.0","id":$id,"result":{"sessions":[{"sessionId":"old","cwd":"","title":"Away","archived":true}]}}
+? "session/status","params":{"sessionId":"old"}
+< {"jsonrpc":"2.0","id":$id,"result":{"status":"saved"}}
+? "session/unarchive","params":{"sessionId":"old"}
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+? "session/load"
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"old","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"long ago"}}}}
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+? {"providerId":"main","apiType":"openai","baseUrl":"https://two.example","headers":{"X-Key":"k"}}
+< {"jsonrpc":"2.0","id":$id,"result":{}}
+? "providers/list"
+< {"jsonrpc":"2.0","id":$id,"result":{"providers":[{"providerId":"main","supported":["openai"],"required":true,"current":{"apiType":"openai","baseUrl":"https://two.example"}}]}}
+"#;
+
+#[test]
+fn archived_sessions_are_listed_and_taken_back_and_providers_are_changed_on_the_way() {
+    let mut played = play(SHELVED, WireSpec::default());
+    let rig = &mut played.rig;
+    rig.act(Action::OpenSessions);
+    rig.wait("the list", |state| !state.listed.is_empty());
+    assert!(rig.state.listed[0].is_archived);
+    rig.act(Action::NextScope);
+    rig.act(Action::NextScope);
+    rig.wait("the status", |state| state.listed[0].is_live == Some(false));
+    rig.act(Action::Accept);
+    rig.wait_text("agent: long ago");
+    rig.wait_ready();
+
+    rig.act(Action::OpenProviders);
+    rig.act(Action::Accept);
+    rig.act(Action::Accept);
+    rig.apply(Event::Line(LineEdit::Clear));
+    rig.apply(Event::Line(LineEdit::Insert("https://two.example".to_owned())));
+    rig.act(Action::Accept);
+    rig.apply(Event::Line(LineEdit::Insert("X-Key: k".to_owned())));
+    rig.act(Action::Accept);
+    rig.act(Action::Accept);
+    rig.wait("the provider", |state| {
+        let conn = state.conn_of(state.active);
+        conn.is_some_and(|conn| conn.providers[0].base_url.as_deref() == Some("https://two.example"))
+    });
 }

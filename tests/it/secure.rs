@@ -38,6 +38,17 @@ impl Company {
         Self { folder }
     }
 
+    /// One whose server shows the authority's own certificate, as openssl makes it by default.
+    fn vouching_for_itself() -> Self {
+        let company = Self::new("Itself");
+        let mut own = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        fs::write(company.file("server.der"), own.self_signed(&key).unwrap().der()).unwrap();
+        fs::write(company.file("key.der"), key.serialize_der()).unwrap();
+        company
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -102,5 +113,16 @@ fn another_authority_is_not_enough_and_a_missing_file_is_said() {
         rig.wait_text(expected);
         assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
     }
+    assert_eq!(server.last_words(), "", "nobody was let in");
+}
+
+#[test]
+fn a_server_that_shows_an_authoritys_certificate_is_told_from_one_of_an_unknown_authority() {
+    let company = Company::vouching_for_itself();
+    let server = company.server();
+    let url = format!("https://localhost:{}/acp", server.port);
+    let mut rig = Rig::start(company.folder.path(), trusting(&url, None));
+    rig.wait_text("basicConstraints CA:FALSE");
+    assert!(!rig.text().contains("OtherError"), "{}", rig.text());
     assert_eq!(server.last_words(), "", "nobody was let in");
 }

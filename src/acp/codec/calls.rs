@@ -177,9 +177,11 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
             v2_schema::AGENT_METHOD_NAMES.terminal_cancel,
             json!({"sessionId": id.as_str(), "terminalId": terminal.as_str()}).to_string(),
         ),
-        Call::Archive(..) | Call::AuthStatus | Call::ListProviders | Call::SetProvider(_) => {
-            extras::call(call).unwrap_or(("", String::new()))
-        }
+        Call::Archive(..)
+        | Call::SessionStatus(_)
+        | Call::AuthStatus
+        | Call::ListProviders
+        | Call::SetProvider(_) => extras::call(call).unwrap_or(("", String::new())),
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
         })
     };
     can.can_archive = is_there(session, "archive");
+    can.tells_status = is_there(session, "status");
     can.system_prompt = is_there(session, "systemPrompt");
     can.system_prompt_override = session
         .and_then(|session| session.get("systemPrompt")?.get("mode")?.as_object())
@@ -36,6 +37,7 @@ pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
     Some(match call {
         Call::Archive(id, true) => ("session/archive", json!({"sessionId": id.as_str()}).to_string()),
         Call::Archive(id, false) => ("session/unarchive", json!({"sessionId": id.as_str()}).to_string()),
+        Call::SessionStatus(id) => ("session/status", json!({"sessionId": id.as_str()}).to_string()),
         Call::AuthStatus => ("auth/status", "{}".to_owned()),
         Call::ListProviders => ("providers/list", "{}".to_owned()),
         Call::SetProvider(wish) => match &wish.target {
@@ -56,8 +58,14 @@ pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
     })
 }
 
-/// Adds what belongs to a call beside its own params: the system prompt, where a session is opened.
+/// Adds what belongs to a call beside its own params: the system prompt, where a session is opened, and the wish
+/// for archived sessions, where they are listed.
 pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire: &WireSpec) -> String {
+    if matches!(call, Call::ListSessions { .. }) && can.can_archive {
+        let Some(mut object) = parse_object(&params) else { return params };
+        object.insert("archived".to_owned(), "include".into());
+        return Value::Object(object).to_string();
+    }
     let opens = matches!(
         call,
         Call::NewSession(_) | Call::LoadSession(..) | Call::ResumeSession(..) | Call::ForkSession(..)
@@ -70,6 +78,11 @@ pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire:
     let content = json!([{"type": "text", "text": prompt.text}]);
     object.insert("systemPrompt".to_owned(), json!({"mode": mode, "content": content}));
     Value::Object(object).to_string()
+}
+
+/// Whether the agent has a session in memory. What is not known means that it is only saved.
+pub(super) fn is_live(result: &Object) -> bool {
+    first_text(result, &["status"]).as_deref() == Some("open")
 }
 
 /// How the user is signed in; `None`: it cannot be read.
@@ -127,14 +140,14 @@ mod tests {
     #[test]
     fn what_is_advertised_is_read_and_nothing_else() {
         let all = object(json!({
-            "sessionCapabilities": {"archive": {}, "systemPrompt": {"mode": {"override": {}}}},
+            "sessionCapabilities": {"archive": {}, "status": {}, "systemPrompt": {"mode": {"override": {}}}},
             "auth": {"status": {}},
             "providers": {},
         }));
         let mut can = AgentCapabilities::default();
         capabilities(&all, &mut can);
         assert!(can.can_archive && can.system_prompt && can.system_prompt_override);
-        assert!(can.tells_auth && can.has_providers);
+        assert!(can.tells_auth && can.has_providers && can.tells_status);
         let none =
             object(json!({"sessionCapabilities": {"archive": null, "systemPrompt": false}, "auth": {}}));
         capabilities(&none, &mut can);
@@ -160,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn archived_sessions_are_listed_too_where_there_is_an_archive() {
+        let list = Call::ListSessions { cwd: None, cursor: None };
+        let can = AgentCapabilities { can_archive: true, ..AgentCapabilities::default() };
+        let wire = WireSpec::default();
+        let sent = |can| extend(&list, r#"{"cursor":"c"}"#.to_owned(), can, &wire);
+        assert_eq!(sent(&can), r#"{"cursor":"c","archived":"include"}"#);
+        assert_eq!(sent(&AgentCapabilities::default()), r#"{"cursor":"c"}"#);
+    }
+
+    #[test]
     fn calls_have_the_names_of_the_drafts() {
         let sent = |asked: &Call| call(asked).map(|(method, params)| format!("{method} {params}"));
         let archive = |is_away| Call::Archive("s".into(), is_away);
@@ -179,6 +202,8 @@ mod tests {
         );
         let off = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: None });
         assert_eq!(sent(&off).as_deref(), Some(r#"providers/disable {"providerId":"main"}"#));
+        let status = Call::SessionStatus("s".into());
+        assert_eq!(sent(&status).as_deref(), Some(r#"session/status {"sessionId":"s"}"#));
         assert_eq!(sent(&Call::LogOut), None);
     }
 
@@ -196,6 +221,8 @@ mod tests {
         assert_eq!(state("unauthenticated"), Some(AuthState::SignedOut));
         assert_eq!(state("half"), Some(AuthState::Unknown));
         assert_eq!(decode_auth(&mut Object::new()), None);
+        assert!(is_live(&object(json!({"status": "open"}))));
+        assert!(!is_live(&object(json!({"status": "_suspended"}))) && !is_live(&Object::new()));
         let mut told = object(json!({"providers": [
             {"providerId": "main", "supported": ["openai", 1], "required": true,
              "current": {"apiType": "openai", "baseUrl": "https://x"}}, {"id": "other"}, {}]}));

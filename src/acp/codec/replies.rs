@@ -70,6 +70,7 @@ pub(super) fn decode(
         Call::SetTitle(_, asked) => {
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
+        Call::SessionStatus(_) => Reply::SessionStatus { is_live: extras::is_live(&result) },
         Call::AuthStatus => extras::decode_auth(&mut result)
             .map(Reply::AuthStatus)
             .ok_or_else(|| malformed("it tells no state"))?,
@@ -106,6 +107,8 @@ fn new_session_id(result: &Object) -> Option<String> {
 
 fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     let items = take(result, &["sessions"]).map(list).unwrap_or_default();
+    // The official type here does not hold the mark of the archive.
+    let mut archived = Vec::new();
     let sessions = typed_items::<schema::SessionInfo>(items, "sessions", out, |item| match item {
         Value::Object(mut session) => {
             rename(&mut session, "sessionId", &["session_id", "id"]);
@@ -113,6 +116,9 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
             rename(&mut session, "updatedAt", &["updated_at", "lastModified"]);
             rename(&mut session, "title", &["name"]);
             fill(&mut session, "cwd", || "".into());
+            if session.get("archived") == Some(&Value::Bool(true)) {
+                archived.extend(first_text(&session, &["sessionId"]));
+            }
             Value::Object(session)
         }
         Value::String(id) => json!({"sessionId": id, "cwd": ""}),
@@ -121,6 +127,8 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     let sessions = sessions
         .into_iter()
         .map(|session| SessionInfo {
+            is_archived: archived.iter().any(|id| **id == *session.session_id.0),
+            is_live: None,
             id: SessionId(session.session_id.0),
             cwd: session.cwd,
             title: session.title.filter(|title| !title.is_empty()),

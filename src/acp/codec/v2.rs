@@ -165,7 +165,11 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
             let request = schema::CancelTerminalRequest::new(session(id), terminal.as_str());
             (names.terminal_cancel, to_json(&request))
         }
-        Call::Archive(..) | Call::AuthStatus | Call::ListProviders | Call::SetProvider(_) => {
+        Call::Archive(..)
+        | Call::SessionStatus(_)
+        | Call::AuthStatus
+        | Call::ListProviders
+        | Call::SetProvider(_) => {
             return extras::call(call);
         }
         // Modes and models are config options.

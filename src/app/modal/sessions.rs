@@ -167,6 +167,16 @@ impl SessionEntry {
         kept.or_else(listed).unwrap_or_default()
     }
 
+    /// Whether the agent keeps it in its archive.
+    pub fn is_archived(&self) -> bool {
+        self.listed.as_ref().is_some_and(|info| info.is_archived)
+    }
+
+    /// Whether the agent has it in memory, for whomever.
+    pub fn is_live(&self) -> bool {
+        self.listed.as_ref().is_some_and(|info| info.is_live == Some(true))
+    }
+
     /// Its id in the store.
     pub fn uid(&self) -> Option<&str> {
         self.kept.as_ref().map(|row| row.uid.as_str())
@@ -212,7 +222,9 @@ impl SessionsDialog {
                 Scope::Repository => row.nearness != Nearness::Elsewhere,
                 Scope::All => true,
             };
-            if is_near || row.open.is_some() {
+            // What was archived is out of the way, but not out of reach.
+            let is_wanted = is_near && (self.scope == Scope::All || !row.is_archived());
+            if is_wanted || row.open.is_some() {
                 shown.push(place);
             } else {
                 self.hidden_count += 1;

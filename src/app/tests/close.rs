@@ -11,6 +11,8 @@ fn listed(id: &str) -> SessionInfo {
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     }
 }
 

@@ -96,7 +96,8 @@ fn an_archived_session_is_taken_back_and_opened_again() {
     desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s true");
     desk.reply(Ok(Reply::Done));
     assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
-    desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("call archive s false");
+    // The key that starts an ended agent again takes it back too, and lets the agent live.
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).expect_sent("call archive s false");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
     let mut desk = Desk::ready();
     desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("");
@@ -153,4 +154,93 @@ fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
     assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("hears nothing")));
     desk.submit("go").cancel();
     assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("only when its turn ends")));
+}
+
+fn old(is_archived: bool) -> SessionInfo {
+    SessionInfo {
+        id: "old".into(),
+        cwd: "/code/shop".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+        is_archived,
+        is_live: None,
+    }
+}
+
+#[test]
+fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
+    let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
+    let started = || {
+        let mut desk = Desk::started();
+        desk.handshake(archiving).open(ID);
+        desk.fx.clear();
+        desk.state.listed = vec![old(true)];
+        desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+        desk.expect_sent("call archive old false");
+        desk
+    };
+    let mut desk = started();
+    desk.reply(Ok(Reply::Done)).expect_sent("call load old");
+    desk.reply(Ok(Reply::Done));
+    let opened = &desk.state.sessions[&desk.state.active];
+    assert!(!opened.is_archived && opened.phase == SessionPhase::Ready, "{:?}", opened.phase);
+    // Where that fails, the load tells whether it matters; nothing goes round in a circle.
+    let mut desk = started();
+    desk.fail(-32002, "no such session").expect_sent("call load old");
+    desk.fail(-32002, "no such session").expect_sent("");
+    let told = &desk.state.sessions[&desk.state.active].phase;
+    assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
+    // An agent without an archive is not asked, whatever its list says.
+    let mut desk = Desk::ready();
+    desk.state.listed = vec![old(true)];
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.expect_sent("call load old");
+}
+
+#[test]
+fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
+    desk.fx.clear();
+    desk.state.listed = vec![old(false)];
+    desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).expect_sent("call status old");
+    desk.flow(|state, _, fx| flow::ask_status(state, "other".into(), fx)).expect_sent("");
+    desk.reply(Ok(Reply::SessionStatus { is_live: true }));
+    assert_eq!(desk.state.listed[0].is_live, Some(true));
+    desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
+    assert_eq!(desk.state.listed[0].is_live, Some(false));
+    let mut desk = Desk::ready();
+    desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).expect_sent("");
+}
+
+#[test]
+fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    desk.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
+    desk.open(ID);
+    let target = |base_url: &str| {
+        let (api_type, base_url) = ("openai".to_owned(), base_url.to_owned());
+        Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
+    };
+    let wish = |base_url| ProviderWish { id: "main".to_owned(), target: target(base_url) };
+    let change = |desk: &mut Desk, url| {
+        desk.flow(|state, _, fx| flow::change_provider(state, CONN, wish(url), fx));
+    };
+    change(&mut desk, "https://wrong.example");
+    desk.fail(-32602, "no such place");
+    let told = desk.state.flash.clone().unwrap_or_default();
+    assert!(told.contains("was not changed: no such place"), "{told}");
+    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, []);
+    for url in ["https://one.example", "https://two.example"] {
+        change(&mut desk, url);
+        desk.reply(Ok(Reply::Done));
+        assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains(url)), "{:?}", desk.state.flash);
+    }
+    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
+    desk.fx.clear();
+    desk.crash().handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    let sent = desk.sent();
+    assert!(sent.contains("call provider main"), "{sent}");
 }

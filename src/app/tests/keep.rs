@@ -348,6 +348,8 @@ fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     }];
     let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Record> {
         let fx = update(&mut desk.state, Event::Agent(CONN, event), desk.now);

@@ -319,6 +319,8 @@ fn a_listed_session_goes_on_as_what_is_kept_of_it() {
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     }];
     let fx = {
         let (state, now) = (&mut desk.state, desk.now);

@@ -256,7 +256,7 @@ fn a_handshake_that_fails_is_told_with_the_last_words() {
     desk.expect(
         r"
         failed · idle
-        notice Error: The agent could not be set up.
+        notice Error: The agent could not be set up. The agent reported an error.
         notice Info: The agent's last words.
         ",
     );
@@ -525,7 +525,7 @@ fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
         assert!(text.ends_with("write `protocol = 2` in its section of the configuration."), "{text}");
         assert!(text.contains("version 2"), "{text}");
     }
-    assert_eq!(said(CallError::Agent(refused), 2), "unsupported protocol version");
+    assert!(said(CallError::Agent(refused), 2).ends_with("a newer parlor."));
     let text = said(CallError::OtherVersion { theirs: "3".into() }, 2);
     assert!(text.contains("version 3") && text.ends_with("a newer parlor."), "{text}");
 }
@@ -539,4 +539,35 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
     assert_eq!(desk.state.flash.as_deref(), Some(crate::app::turn::NOT_RUNNING));
     desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
     assert_eq!(desk.state.flash, None);
+}
+
+#[test]
+fn what_fails_at_the_start_is_told_by_its_class_with_what_to_do() {
+    let busy = || CallError::Agent(RpcError::new(-32603, "429 Too Many Requests"));
+    for (error, class, next) in [
+        (CallError::Agent(RpcError::new(1001, "config.toml is broken")), "The agent reported", "Mend what"),
+        (busy(), "The agent reported", "This may pass"),
+        (CallError::Agent(RpcError::new(-32601, "what?")), "The agent reported", "Is it an agent?"),
+        (CallError::Malformed { error: "no id".into() }, "was not understood", "Is it an agent?"),
+        (CallError::OtherVersion { theirs: "9".into() }, "was not understood", "newer parlor"),
+        (CallError::TimedOut(30), "The connection failed", "Is it an agent?"),
+        (CallError::Undelivered { error: "no route".into() }, "The connection failed", "no route"),
+    ] {
+        let mut desk = Desk::started();
+        desk.agent(AgentEvent::InitializeFailed(error.clone()));
+        let told = format!("{:?}", desk.session().transcript.items());
+        assert!(told.contains("could not be set up") && told.contains(class), "{error:?}: {told}");
+        assert!(told.contains(next), "{error:?}: {told}");
+    }
+    for (error, class, next) in [
+        (busy(), "The agent reported", "This may pass"),
+        (CallError::TimedOut(60), "The connection failed", "when it can be reached"),
+        (CallError::Malformed { error: "no id".into() }, "was not understood", "begin a new session"),
+    ] {
+        let mut desk = Desk::started();
+        desk.handshake(all_capabilities()).reply(Err(error.clone()));
+        let told = format!("{:?}", desk.session().transcript.items());
+        assert!(told.contains("could not be opened") && told.contains(class), "{error:?}: {told}");
+        assert!(told.contains(next), "{error:?}: {told}");
+    }
 }

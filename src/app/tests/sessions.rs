@@ -52,12 +52,12 @@ fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
     desk.expect(
         r#"
         failed · idle · queue ["hi"]
-        notice Error: The session could not be opened.
+        notice Error: The session could not be opened. The agent reported an error.
         "#,
     );
     let mut desk = Desk::started();
     desk.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
-    desk.expect("failed · idle\nnotice Error: The session could not be opened.");
+    desk.expect("failed · idle\nnotice Error: The session could not be opened. The agent's answer was not understood.");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_call_that_takes_too_long_is_called_off() {
     let mut desk = Desk::started();
     desk.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
     desk.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
-    desk.expect("failed · idle\nnotice Error: The session could not be opened.");
+    desk.expect("failed · idle\nnotice Error: The session could not be opened. The connection failed.");
 }
 
 #[test]
@@ -76,6 +76,8 @@ fn a_list_is_read_to_its_end() {
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     };
     let page = |ids: &[&str], next: Option<&str>| {
         Ok(Reply::Sessions {
@@ -118,6 +120,8 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
         title: Some("Skew".into()),
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     }];
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.expect_sent("call load old");
@@ -152,6 +156,8 @@ fn each_folder_has_its_own_history_of_prompts() {
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     };
     desk.state.listed = vec![old];
     desk.fx.clear();
@@ -186,7 +192,10 @@ fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).fail(-32603, "broken");
     desk.expect_sent("call load old");
     let session = &desk.state.sessions[&desk.state.active];
-    assert_eq!(digest(session), "failed · idle\nnotice Error: The session could not be opened.");
+    assert_eq!(
+        digest(session),
+        "failed · idle\nnotice Error: The session could not be opened. The agent reported an error."
+    );
 }
 
 #[test]

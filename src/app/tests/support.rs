@@ -402,6 +402,7 @@ fn call_words(call: &Call) -> String {
         Call::StopTool(_, tool) => format!("stop tool {tool}"),
         Call::StopTerminal(_, terminal) => format!("stop terminal {terminal}"),
         Call::Archive(id, is_away) => format!("archive {id} {is_away}"),
+        Call::SessionStatus(id) => format!("status {id}"),
         Call::AuthStatus => "auth status".into(),
         Call::ListProviders => "providers".into(),
         Call::SetProvider(wish) => format!("provider {}", wish.id),

@@ -101,6 +101,8 @@ fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
         title: Some("Skew".into()),
         updated_at: None,
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     };
     let listed =
         || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };

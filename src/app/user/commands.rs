@@ -13,7 +13,8 @@ use crate::app::{
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
 use super::{
-    attention, dialogs, jump, leave, line_dialog, picker, places, queue, rows, say, search, sessions, tabs,
+    attention, dialogs, jump, leave, line_dialog, picker, places, providers, queue, rows, say, search,
+    sessions, tabs,
 };
 
 /// Whether the action only opens a list or another session, so that it may be wished while a request of the
@@ -30,6 +31,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
             | Action::OpenModes
             | Action::OpenModels
             | Action::OpenOptions
+            | Action::OpenProviders
             | Action::OpenThemes
             | Action::OpenQueue
             | Action::NewSession
@@ -101,6 +103,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             "Nothing runs that can be stopped by itself.",
         ),
         Action::ArchiveSession => unless(can.can_archive && is_named, "The agent keeps no archive."),
+        Action::OpenProviders => {
+            unless(can.has_providers, "The agent lets nobody change where its models come from.")
+        }
         Action::TogglePlan => unless(!session.plans.is_empty(), "There is no plan."),
         Action::ToggleFold => unless(session.selected.is_some(), "Mark an item first."),
         Action::OpenCopy
@@ -181,6 +186,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::KillCommand => flow::stop_part(state, key, now, fx),
         Action::ArchiveSession => flow::archive_session(state, key, fx),
+        Action::OpenProviders => providers::open(state),
         Action::OpenPalette => {
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
             picker::push(state, palette);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::app::{Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{composer, queue, say, sessions};
+use super::{composer, providers, queue, say, sessions};
 
 /// Asks for a session's title.
 pub fn open_title(state: &mut State, key: SessionKey) {
@@ -109,6 +109,14 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 keep_edited_prompt(state, text, fx);
             }
         }
+        LinePurpose::ProviderUrl { conn, id, api } => {
+            let taken = providers::take_url(state, conn, id, api, &text, fx);
+            refuse(state, taken);
+        }
+        LinePurpose::ProviderHeader { conn, wish } => {
+            let taken = providers::take_header(state, conn, wish, &text, fx);
+            refuse(state, taken);
+        }
         LinePurpose::AuthVars { conn, method, mut given, mut missing } => {
             if missing.is_empty() {
                 state.modals.pop();
@@ -126,6 +134,13 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             open_auth_vars(state, conn, method, given, missing, now, fx);
         }
+    }
+}
+
+/// Says why the line cannot be taken, if it was not.
+fn refuse(state: &mut State, taken: Result<(), String>) {
+    if let (Err(problem), Some(Modal::Line(dialog))) = (taken, state.modals.last_mut()) {
+        dialog.problem = Some(problem);
     }
 }
 

@@ -13,7 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, rows, say, tabs,
+    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, providers, rows,
+    say, tabs,
 };
 
 /// Rows that a page key moves by.
@@ -231,6 +232,16 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             }
         }
         (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
+        (PickerKind::Provider, PickerValue::Id(id)) => {
+            if let Some(conn) = conn {
+                providers::pick(state, conn, &id);
+            }
+        }
+        (PickerKind::ProviderApi(id), PickerValue::Id(api)) => {
+            if let Some(conn) = conn {
+                providers::pick_api(state, conn, id, api, fx);
+            }
+        }
     }
 }
 

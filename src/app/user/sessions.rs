@@ -184,12 +184,23 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Looks again which session is to be looked at, once rows came.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+    ask_status(state, fx);
     if let Some(Modal::Sessions(dialog)) = state.modals.last()
         && dialog.preview.is_none()
         && dialog.text.is_none()
         && dialog.marked().is_some_and(|row| row.open.is_none() && row.kept.is_some())
     {
         preview(state, fx);
+    }
+}
+
+/// Asks the agent whether it has the marked session in memory, where that was not asked yet.
+fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+    let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
+    let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
+    if let Some(id) = unasked.map(|info| info.id.clone()) {
+        flow::ask_status(state, id, fx);
     }
 }
 

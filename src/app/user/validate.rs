@@ -184,7 +184,8 @@ fn is_email(text: &str) -> bool {
         && host.split('.').all(is_label)
 }
 
-fn is_uri(text: &str) -> bool {
+/// Whether it is an address with a scheme.
+pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));

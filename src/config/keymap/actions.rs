@@ -119,6 +119,7 @@ actions! {
     LoadEarlier, "load-earlier", true, "Show earlier parts of this session";
     LoadLater, "load-later", true, "Show later parts of this session";
     ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
+    OpenProviders, "open-providers", true, "Change where the agent's models come from";
     CloseSession, "close-session", true, "Close this session and its tab";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
     OpenThemes, "open-themes", true, "Choose a theme";

@@ -38,7 +38,7 @@ impl Keymap {
     ) {
         let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
         places.push("edit");
-        for (key, value) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
+        for (key, _) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
             let name = key.get_ref().as_ref();
             if !places.contains(&name) {
                 let text = format!("`{name}` does not say in which part of the screen it counts");

@@ -219,7 +219,9 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
     let (_, problems) = user("[keys]\nmain = 1\n");
     assert!(only(&problems).contains("`keys.main` must be a table"));
     let (_, problems) = user("[keys]\nsubmit = [\"ctrl+s\"]\n");
-    assert!(only(&problems).contains(":2: `submit` does not say in which part of the screen it counts; write"));
+    assert!(
+        only(&problems).contains(":2: `submit` does not say in which part of the screen it counts; write")
+    );
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-wrod\"\n");
     assert!(only(&problems).contains("write `delete-word`"));
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-word\"\n\"Ctrl+x\" = \"delete-all\"\n");

@@ -182,6 +182,7 @@ fn capabilities(can: &AgentCapabilities) -> String {
         (can.mcp_sse, "use MCP over SSE"),
         (can.can_log_out, "sign out"),
         (can.can_archive, "archive sessions"),
+        (can.tells_status, "say which sessions are open"),
         (can.system_prompt, "take a system prompt"),
         (can.has_providers, "change where models come from"),
     ])

@@ -184,11 +184,14 @@ fn row_line(scene: &Scene, row: &SessionEntry, cols: u16) -> Line<'static> {
         (Some(open), _) => open.state.to_owned(),
         (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
         (None, Some(kept)) if kept.is_folder_gone => format!("folder gone, {}", row.when()),
+        (None, _) if row.is_archived() => format!("archived, {}", row.when()),
+        (None, _) if row.is_live() => format!("open at the agent, {}", row.when()),
         (None, Some(kept)) if kept.was_cut => format!("cut, {}", row.when()),
         (None, Some(_)) => row.when(),
-        (None, None) => format!("the agent's, {}", row.when()).trim_end_matches(", ").to_owned(),
+        (None, None) => format!("the agent's, {}", row.when()),
     };
-    let right = text::truncate(&text::one_line(&right), usize::from(cols) / 3);
+    let right = right.trim_end_matches(", ");
+    let right = text::truncate(&text::one_line(right), usize::from(cols) / 3);
     let mut about: Vec<String> = vec![text::one_line(row.agent())];
     if cols >= FOLDER_COLS {
         about.push(scene.path(row.folder()));
@@ -239,6 +242,9 @@ fn preview(
     let Some(session) = session else {
         let words_of = match dialog.marked() {
             Some(SessionEntry { open: Some(_), .. }) => "It is open here.",
+            Some(row) if row.kept.is_none() && row.is_live() => {
+                "Only its agent has this session, and has it open, perhaps for another program."
+            }
             Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Only its agent has this session.",
             _ => "",
         };

@@ -116,15 +116,7 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     script += &tongue.prompt("four");
     script += &tongue.say(&["Here again."]);
     script += &tongue.end("end_turn");
-    if let Some((mode, ..)) = can.modes.get(1) {
-        script += &tongue.mode(mode);
-    }
-    if can.models {
-        script += &tongue.model("big");
-    }
-    if can.options {
-        script += &tongue.option();
-    }
+    script += &choices(tongue);
     if can.lists {
         script += &tongue.list();
     }
@@ -137,7 +129,8 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
         // Nothing told parlor that the agent was started anew.
         script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1") + &tongue.new_session());
     } else {
-        script += &(tongue.initialize() + &tongue.reopen());
+        // The reopened session does not say what is in force: what was chosen is set again, before any prompt.
+        script += &(tongue.initialize() + &tongue.reopen() + &choices(tongue));
     }
     script += &tongue.prompt("six");
     script += &tongue.say(&["After the crash."]);
@@ -150,6 +143,19 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     script += &tongue.shutdown();
     // Headers belong to a pipe.
     if line == Line::Stdio { script } else { script.replace("~\n", "") }
+}
+
+/// What the user chooses: the second of each kind.
+fn choices(tongue: &dyn Tongue) -> String {
+    let can = tongue.can();
+    let mut script = can.modes.get(1).map(|(mode, ..)| tongue.mode(mode)).unwrap_or_default();
+    if can.models {
+        script += &tongue.model("big");
+    }
+    if can.options {
+        script += &tongue.option();
+    }
+    script
 }
 
 /// The turn with two questions. An agent that is deaf meanwhile takes its own silence for a no.

@@ -206,8 +206,16 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
         Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "belongs to another name",
         Bad::Revoked => "was revoked",
+        // What openssl makes by default when a server is to vouch for itself.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            return format!(
+                "The certificate of {host} is one of an authority, and no server may show such a one. Nothing was sent. Have a certificate made for the server, with basicConstraints CA:FALSE; if the server signs it itself, name the file with it: `ca_file` of this agent in the configuration, or --ca-file."
+            );
+        }
         other => {
-            return format!("The certificate of {host} cannot be trusted: {other}. Ask who runs the server.");
+            return format!(
+                "The certificate of {host} cannot be trusted ({other:?}). Nothing was sent. Ask who runs the server."
+            );
         }
     };
     format!("The certificate of {host} {why}. Nothing was sent. Ask who runs the server.")

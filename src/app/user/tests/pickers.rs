@@ -5,7 +5,7 @@ use crate::app::user::{Focus, focus, obstacle, open_agents};
 use crate::app::{Effect, Modal, PickerKind, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
-    ConfigOption, ConfigValue, LineEdit, Mode, Modes, SessionId,
+    ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
 };
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
@@ -336,4 +336,73 @@ fn a_subagents_item_shows_its_session_and_escape_goes_back() {
     assert_eq!(rig.state.active, child);
     rig.act(Action::Escape);
     assert_eq!(rig.state.active, parent);
+}
+
+#[test]
+fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
+    let mut rig = Rig::new();
+    assert_eq!(
+        obstacle(&rig.state, Action::OpenProviders),
+        Some("The agent lets nobody change where its models come from.")
+    );
+    info(&mut rig).capabilities.has_providers = true;
+    let provider = |id: &str, is_required| Provider {
+        id: id.to_owned(),
+        is_required,
+        api_type: Some("openai".to_owned()),
+        base_url: Some("https://old.example".to_owned()),
+        supported: vec!["anthropic".to_owned(), "openai".to_owned()],
+    };
+    let conn = rig.session().conn.expect("a connection");
+    rig.state.conns.get_mut(&conn).expect("it").providers =
+        vec![provider("main", true), provider("spare", false)];
+    rig.act(Action::OpenProviders);
+    assert_eq!(rig.shown(), ["main", "spare"]);
+    rig.act(Action::Accept);
+    assert_eq!((rig.shown(), rig.marked()), (vec!["anthropic", "openai"], "openai"), "it is required");
+    rig.act(Action::Accept);
+    rig.edit_line(LineEdit::Clear);
+    rig.type_line("ftp://new.example");
+    assert!(calls(&rig.act(Action::Accept)).is_empty());
+    let problem = |rig: &Rig| match rig.state.modals.last() {
+        Some(Modal::Line(dialog)) => dialog.problem.clone().unwrap_or_default(),
+        other => panic!("a line is asked for, not {other:?}"),
+    };
+    assert!(problem(&rig).contains("https://"), "{}", problem(&rig));
+    rig.edit_line(LineEdit::Clear);
+    rig.type_line("https://new.example/v1");
+    assert!(calls(&rig.act(Action::Accept)).is_empty(), "the headers are still to come");
+    rig.type_line("no colon");
+    rig.act(Action::Accept);
+    assert!(problem(&rig).contains("a colon"), "{}", problem(&rig));
+    rig.edit_line(LineEdit::Clear);
+    rig.type_line("X-Key: secret: 1");
+    rig.act(Action::Accept);
+    let fx = rig.act(Action::Accept);
+    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    let target = wish.target.clone().expect("a target");
+    assert_eq!((wish.id.as_str(), target.api_type.as_str()), ("main", "openai"));
+    assert_eq!(target.base_url, "https://new.example/v1");
+    assert_eq!(target.headers, [("X-Key".to_owned(), "secret: 1".to_owned())]);
+    // One that is not required can be switched off.
+    rig.act(Action::OpenProviders);
+    rig.act(Action::Down);
+    rig.act(Action::Accept);
+    assert_eq!(rig.shown(), ["anthropic", "openai", "Switch it off"]);
+    rig.act(Action::Last);
+    let fx = rig.act(Action::Accept);
+    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    assert_eq!((wish.id.as_str(), &wish.target), ("spare", &None));
+    // The headers of the configuration go only to the address that they were written for.
+    let known = ProviderTarget { headers: target.headers.clone(), ..target.clone() };
+    let wish = crate::model::ProviderWish { id: "main".to_owned(), target: Some(known) };
+    rig.state.conns.get_mut(&conn).expect("it").spec.wire.providers = vec![wish];
+    rig.act(Action::OpenProviders);
+    rig.act(Action::Accept);
+    rig.act(Action::Accept);
+    rig.edit_line(LineEdit::Clear);
+    rig.type_line("https://new.example/v1");
+    let fx = rig.act(Action::Accept);
+    let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };
+    assert_eq!(wish.target.as_ref().map(|target| target.headers.len()), Some(1));
 }

@@ -15,6 +15,8 @@ fn listed(id: &str, title: Option<&str>) -> SessionInfo {
         title: title.map(str::to_owned),
         updated_at: Some("2026-11-20T14:03:22Z".to_owned()),
         additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
     }
 }
 
@@ -345,4 +347,24 @@ fn thousands_of_rows_are_shared_not_copied() {
     }
     rig.type_line("number 9999");
     assert_eq!(marked(&rig), "session number 9999");
+}
+
+#[test]
+fn archived_sessions_are_out_of_the_way_and_the_marked_one_is_asked_about() {
+    let mut rig = Rig::new();
+    let can = capabilities(&mut rig);
+    (can.can_archive, can.tells_status, can.can_load) = (true, true, true);
+    open(&mut rig, Vec::new());
+    rig.state.listed =
+        vec![listed("a", Some("Near")), SessionInfo { is_archived: true, ..listed("b", Some("Away")) }];
+    on_sessions_listed(&mut rig.state);
+    assert_eq!(shown(&rig), ["New session", "Near"]);
+    assert_eq!(dialog(&rig).hidden_count, 1);
+    let now = rig.now;
+    let fx = update(&mut rig.state, Event::Input, now);
+    assert!(matches!(calls(&fx)[..], [Call::SessionStatus(id)] if id.as_str() == "a"), "{fx:?}");
+    assert!(calls(&update(&mut rig.state, Event::Input, now)).is_empty(), "it is asked already");
+    rig.act(Action::NextScope);
+    rig.act(Action::NextScope);
+    assert!(shown(&rig).contains(&"Away"), "{:?}", shown(&rig));
 }

@@ -1,0 +1,44 @@
+//! Where an agent's models come from, changed while it runs.
+//!
+//! Duty: has the agent change it, remembers it for its next start, and says what came of it. Not its duty: what
+//! the configuration wishes at the start (`extras`), asking the user (`user::providers`).
+//! Invariant: an agent that is started again is told what the user chose last, so that no prompt goes to a
+//! service that was left.
+
+use crate::model::{Call, CallError, ConnId, ProviderWish, Purpose, Reply};
+
+use super::{Effect, State, call, words};
+
+/// Has the agent take its models from there, or switch the provider off.
+pub fn change(state: &mut State, conn: ConnId, wish: ProviderWish, fx: &mut Vec<Effect>) {
+    let purpose = Purpose::ChangeProvider(Box::new(wish.clone()));
+    if call::call(state, conn, purpose, Call::SetProvider(wish), fx).is_none() {
+        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+    }
+}
+
+/// The agent did it, or not.
+pub(super) fn on_changed(
+    state: &mut State,
+    conn: ConnId,
+    wish: &ProviderWish,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    if let Err(error) = result {
+        let text = format!("The provider {} was not changed: {}", wish.id, words::error_text(&error));
+        call::flash(state, text, fx);
+        return;
+    }
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        let wishes = &mut conn.spec.wire.providers;
+        wishes.retain(|other| other.id != wish.id);
+        wishes.push(wish.clone());
+    }
+    let text = match &wish.target {
+        Some(target) => format!("Models of {} come from {} now.", wish.id, target.base_url),
+        None => format!("The provider {} is off.", wish.id),
+    };
+    call::flash(state, text, fx);
+    call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
+}

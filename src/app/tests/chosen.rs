@@ -1,0 +1,125 @@
+//! What was chosen in a session, when it is opened again.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn modes(current: &str) -> Modes {
+    let mode = |id: &str| Mode { id: id.into(), name: id.to_owned(), description: None };
+    Modes { current: current.into(), available: vec![mode("full"), mode("read-only"), mode("plan")] }
+}
+
+fn told(current: &str) -> Reply {
+    let id = Some(SessionId::from(ID));
+    Reply::Session(SessionReply { id, modes: Some(modes(current)), ..SessionReply::default() })
+}
+
+/// A session in a mode that the user chose.
+fn read_only() -> Desk {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
+    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
+    desk.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    desk
+}
+
+fn again(desk: &mut Desk, reply: Reply) {
+    desk.crash().handshake(all_capabilities());
+    desk.fx.clear();
+    desk.reply(Ok(reply));
+}
+
+fn current(desk: &Desk) -> String {
+    desk.session().modes.as_ref().map(|modes| modes.current.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
+    for reply in [Reply::Done, told("full")] {
+        let mut desk = read_only();
+        again(&mut desk, reply);
+        desk.submit("go on").expect_sent("call mode read-only");
+        desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
+        assert_eq!(current(&desk), "read-only");
+    }
+    // Nothing is sent where the agent says that it holds.
+    let mut desk = read_only();
+    again(&mut desk, told("read-only"));
+    desk.submit("go on").expect_sent("call prompt \"go on\"");
+}
+
+#[test]
+fn what_nobody_chose_is_left_to_the_agent_and_what_it_changed_itself_holds_too() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
+    desk.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut desk, told("plan"));
+    desk.expect_sent("");
+    assert_eq!(current(&desk), "plan");
+    let mut desk = read_only();
+    desk.update(SessionUpdate::Mode("plan".into()));
+    again(&mut desk, Reply::Done);
+    desk.expect_sent("call mode plan");
+}
+
+#[test]
+fn where_a_choice_cannot_be_set_again_what_waits_stays_and_that_is_said() {
+    let mut desk = read_only();
+    desk.submit("change it").crash().handshake(all_capabilities());
+    desk.submit("and more").reply(Ok(Reply::Done));
+    desk.fx.clear();
+    desk.fail(-32602, "no such mode").expect_sent("");
+    let told = digest(desk.session());
+    assert!(told.contains("Not all that you chose could be set again."), "{told}");
+    assert_eq!(desk.session().queue, ["and more"]);
+    desk.submit("all the same").expect_sent("call prompt \"all the same\"");
+}
+
+#[test]
+fn a_session_that_begins_anew_gets_the_choices_of_the_one_before() {
+    let mut desk = read_only();
+    desk.crash().handshake(AgentCapabilities::default());
+    desk.fx.clear();
+    desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    // Another agent has its own.
+    let mut desk = read_only();
+    let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
+    desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));
+    desk.handshake(all_capabilities());
+    desk.fx.clear();
+    desk.reply(Ok(told("full"))).expect_sent("");
+}
+
+#[test]
+fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() {
+    let option = |current: &str| ConfigOption {
+        id: "effort".into(),
+        name: "Effort".into(),
+        description: None,
+        category: None,
+        kind: ConfigKind::Select {
+            current: current.to_owned(),
+            choices: ["low", "high", "most"]
+                .map(|value| ConfigChoice {
+                    value: value.to_owned(),
+                    name: value.to_owned(),
+                    description: None,
+                    group: None,
+                })
+                .to_vec(),
+        },
+    };
+    let session = |current| {
+        let id = Some(SessionId::from(ID));
+        Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() })
+    };
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(session("low")));
+    let high = ConfigValue::Text("high".to_owned());
+    desk.flow(|state, now, fx| flow::set_option(state, KEY, "effort".into(), high, now, fx));
+    desk.reply(Ok(Reply::Options(vec![option("most")])));
+    desk.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut desk, session("low"));
+    desk.expect_sent("call option effort Text(\"most\")");
+}
