@@ -1,0 +1,104 @@
+//! Requests for permission on the whole screen.
+
+use super::*;
+use crate::app::{ItemBody, OpenAskKind};
+use crate::model::{DiffChange, FileDiff, ToolContent};
+
+#[test]
+fn a_request_names_the_files_that_it_changes() {
+    let named = |names: &[&str]| {
+        let mut stage = permission();
+        stage.session(|session| {
+            let id = session.transcript.items().last().unwrap().id;
+            session.transcript.edit(id, |item| {
+                let ItemBody::Tool(tool) = &mut item.body else { unreachable!() };
+                (tool.title, tool.input.path) = ("Edit files".into(), None);
+                let change = || DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
+                let diffs = names.iter().map(|name| FileDiff {
+                    path: format!("/home/ada/code/shop/{name}").into(),
+                    change: change(),
+                });
+                tool.content = diffs.map(ToolContent::Diff).collect();
+            });
+        });
+        text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)))
+    };
+    assert!(named(&["src/a.rs"]).contains("wants to change src/a.rs"));
+    assert!(named(&["src/a.rs", "b.rs"]).contains("wants to change src/a.rs, b.rs"));
+    let many = named(&["1.rs", "2.rs", "3.rs", "4.rs", "5.rs", "6.rs"]);
+    assert!(many.contains("wants to change 1.rs, 2.rs, 3.rs, 4.rs and 2 more"), "{many}");
+}
+
+#[test]
+fn a_request_is_laid_out_once_and_not_in_each_frame() {
+    let stage = permission();
+    let mut view = stage.view();
+    let first = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
+    for _ in 0..5 {
+        view.apply(crate::app::ViewCommand::ScrollDialog(1));
+        stage.draw(&mut view, &theme("dark"), (120, 40));
+    }
+    assert_eq!(view.asked.layouts, 1);
+    stage.draw(&mut view, &theme("dark"), (70, 40));
+    assert_eq!(view.asked.layouts, 2, "another width");
+    stage.draw(&mut view, &theme("light"), (70, 40));
+    assert_eq!(view.asked.layouts, 3, "other colours");
+    let again = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    assert_eq!(first, again);
+}
+
+#[test]
+fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
+    let mut stage = permission();
+    let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
+    let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
+    stage.session(|session| {
+        let Some(OpenAskKind::Permission { tool, .. }) = session.asks.front().map(|ask| ask.kind.clone())
+        else {
+            panic!("{:?}", session.asks)
+        };
+        session.transcript.edit(tool, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.content = vec![ToolContent::Diff(FileDiff { path: "a.txt".into(), change })];
+            }
+        });
+    });
+    let mut view = stage.view();
+    let mut frame = || text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
+    let first = frame();
+    assert!(first.contains("Comparing the texts…") && first.contains("Allow this edit?"), "{first}");
+    assert_eq!(crate::ui::diff::desk::work_off(), 1);
+    let second = frame();
+    assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
+    frame();
+    assert_eq!(view.asked.layouts, 2, "made anew when the diff came, and then no more");
+    view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
+    assert!(text(&stage.draw(&mut view, &theme("dark"), (120, 40))).contains("+ new 9999"));
+}
+
+/// What is to be changed is named in whole, however long its name and however small the screen.
+#[test]
+fn a_long_name_is_not_cut_in_a_request() {
+    let path = "/srv/projects/shop/backend/services/authentication/src/token/store/production.rs";
+    let mut stage = permission();
+    stage.session(|session| {
+        let item = session.transcript.items().last().map(|item| item.id).unwrap();
+        session.transcript.edit(item, |item| {
+            if let ItemBody::Tool(tool) = &mut item.body {
+                tool.input.path = Some(path.into());
+                tool.title = format!("Edit {path}");
+                if let Some(ToolContent::Diff(diff)) = tool.content.first_mut() {
+                    diff.path = path.into();
+                }
+            }
+        });
+    });
+    for size in [(40, 16), (80, 24), (200, 60)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        let letters: String = shown.split_whitespace().filter(|word| !"│▌▐┃".contains(word)).collect();
+        assert!(letters.contains(path), "{size:?}\n{shown}");
+        assert!(shown.contains("+2") && shown.contains("Yes, this once"), "{shown}");
+    }
+    let low = text(&stage.draw(&mut stage.view(), &theme("dark"), (60, 12)));
+    assert!(low.contains("…/token/store/production.rs"), "{low}");
+}
