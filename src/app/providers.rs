@@ -5,7 +5,7 @@
 //! Invariant: an agent that is started again is told what the user chose last, so that no prompt goes to a
 //! service that was left.
 
-use crate::model::{Call, CallError, ConnId, ProviderWish, Purpose, Reply};
+use crate::model::{Call, CallError, ConnId, ProviderWish, Purpose, Reply, Severity};
 
 use super::{Effect, State, call, words};
 
@@ -26,8 +26,10 @@ pub(super) fn on_changed(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        let text = format!("The provider {} was not changed: {}", wish.id, words::error_text(&error));
-        call::flash(state, text, fx);
+        // The reason may be longer than a line.
+        let title = format!("The provider {} was not changed.", wish.id);
+        let asked_in = call::root_of(state, state.active);
+        call::notice(state, asked_in, Severity::Error, title, Some(words::error_text(&error)));
         return;
     }
     if let Some(conn) = state.conns.get_mut(&conn) {

@@ -230,8 +230,8 @@ fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
     };
     change(&mut desk, "https://wrong.example");
     desk.fail(-32602, "no such place");
-    let told = desk.state.flash.clone().unwrap_or_default();
-    assert!(told.contains("was not changed: no such place"), "{told}");
+    let told = format!("{:?}", desk.session().transcript.items());
+    assert!(told.contains("The provider main was not changed.") && told.contains("no such place"), "{told}");
     assert_eq!(desk.state.conns[&CONN].spec.wire.providers, []);
     for url in ["https://one.example", "https://two.example"] {
         change(&mut desk, url);

@@ -185,7 +185,7 @@ fn row_line(scene: &Scene, row: &SessionEntry, cols: u16) -> Line<'static> {
         (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
         (None, Some(kept)) if kept.is_folder_gone => format!("folder gone, {}", row.when()),
         (None, _) if row.is_archived() => format!("archived, {}", row.when()),
-        (None, _) if row.is_live() => format!("open at the agent, {}", row.when()),
+        (None, _) if row.is_live() => format!("in use, {}", row.when()),
         (None, Some(kept)) if kept.was_cut => format!("cut, {}", row.when()),
         (None, Some(_)) => row.when(),
         (None, None) => format!("the agent's, {}", row.when()),
@@ -298,7 +298,7 @@ mod tests {
 
     use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch, restore};
     use crate::model::{
-        KeptEvent, KeptHit, KeptRow, KeptSession, Nearness, Record, SessionKey, SessionPlace,
+        KeptEvent, KeptHit, KeptRow, KeptSession, Nearness, Record, SessionInfo, SessionKey, SessionPlace,
     };
     use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
@@ -376,6 +376,35 @@ mod tests {
         assert!(drawn.contains("its end, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
         let small = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
         assert!(!small.contains("its end"), "{small}");
+    }
+
+    #[test]
+    fn what_the_agent_says_of_its_sessions_stands_at_the_right() {
+        let mut stage = stage(0);
+        let listed = |id: &str, is_archived, is_live| SessionInfo {
+            id: id.into(),
+            cwd: "/home/ada/code/shop".into(),
+            title: Some(format!("Session {id}")),
+            updated_at: Some("2026-11-20T14:03:22Z".into()),
+            additional_directories: Vec::new(),
+            is_archived,
+            is_live,
+        };
+        stage.state.listed = vec![
+            listed("plain", false, None),
+            listed("used", false, Some(true)),
+            listed("away", true, Some(false)),
+        ];
+        let state = stage.state.clone();
+        let shown = dialog(&mut stage);
+        shown.scope = Scope::All;
+        shown.join(&state);
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+        for (name, words) in [("plain", "the agent's"), ("used", "in use"), ("away", "archived")] {
+            let row =
+                drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
+            assert!(row.contains(&format!("{words}, 2026-11-20 14:03")), "{drawn}");
+        }
     }
 
     #[test]

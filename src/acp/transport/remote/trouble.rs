@@ -209,7 +209,7 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         // What openssl makes by default when a server is to vouch for itself.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             return format!(
-                "The certificate of {host} is one of an authority, and no server may show such a one. Nothing was sent. Have a certificate made for the server, with basicConstraints CA:FALSE; if the server signs it itself, name the file with it: `ca_file` of this agent in the configuration, or --ca-file."
+                "The certificate of {host} is one of an authority, which no server may show. Nothing was sent. Have one made for the server (basicConstraints CA:FALSE); if it signs itself, name it in `ca_file` of this agent, or with --ca-file."
             );
         }
         other => {
