@@ -60,6 +60,7 @@ pub enum Ability {
     Options,
     List,
     Reopen,
+    Choices,
     Fork,
     Shutdown,
 }
@@ -305,6 +306,10 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         Reopen::Not => "a new session, and says so",
     };
     seen.insert(Ability::Reopen, how);
+    // The agent answers no prompt before all of it is set again.
+    if !choices(tongue).is_empty() {
+        seen.insert(Ability::Choices, "yes");
+    }
     if can.forks {
         rig.act(Action::ForkSession);
         rig.wait("the copy", |state| state.sessions.len() == 2);

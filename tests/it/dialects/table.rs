@@ -29,7 +29,7 @@ agent or knows the system.
 ";
 
 impl Ability {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::Initialize,
         Self::NewSession,
         Self::StreamedText,
@@ -48,6 +48,7 @@ impl Ability {
         Self::Options,
         Self::List,
         Self::Reopen,
+        Self::Choices,
         Self::Fork,
         Self::Shutdown,
     ];
@@ -72,6 +73,7 @@ impl Ability {
             Self::Options => "Options",
             Self::List => "List of sessions",
             Self::Reopen => "After the loss of the line",
+            Self::Choices => "What was chosen, set again after that",
             Self::Fork => "Copy of a session",
             Self::Shutdown => "End, no request left open",
         }
