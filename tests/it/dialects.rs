@@ -55,6 +55,8 @@ parts! {
         Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::NamedEvents);
     openoxide_by_post_and_stream_with_bare_events:
         Form::OpenOxide(OxideForm::Bare), Line::Behind(Shape::PostSse);
+    openoxide_by_post_and_stream_with_events_inside_of_updates:
+        Form::OpenOxide(OxideForm::Inside), Line::Behind(Shape::PostSse);
     openoxide_by_post_and_stream_found_out_by_itself:
         Form::OpenOxide(OxideForm::Unknown), Line::Found(Shape::PostSse);
     elephant_in_the_form_of_its_document: Form::ElephantDocument, Line::Stdio;
@@ -66,17 +68,22 @@ parts! {
     zeptoclaw_in_the_form_of_its_code: Form::ZeptoClawCode, Line::Stdio;
     zeptoclaw_in_the_post: Form::ZeptoClawDocument, Line::Behind(Shape::Post);
     zeptoclaw_in_the_post_as_its_code_does_it: Form::ZeptoClawCode, Line::Behind(Shape::Post);
+    zeptoclaw_in_the_post_found_out_by_itself: Form::ZeptoClawCode, Line::Found(Shape::Post);
     activecontext_in_the_form_of_its_document: Form::ActiveContextDocument, Line::Stdio;
     activecontext_in_the_form_of_its_code: Form::ActiveContextCode, Line::Stdio;
     activecontext_by_web_socket: Form::ActiveContextDocument, Line::Behind(Shape::Socket);
+    activecontext_by_web_socket_as_its_code_does_it: Form::ActiveContextCode, Line::Behind(Shape::Socket);
+    activecontext_by_http: Form::ActiveContextDocument, Line::Behind(Shape::OneStream);
     activecontext_by_http_as_its_code_does_it: Form::ActiveContextCode, Line::Behind(Shape::OneStream);
     banjo_in_the_form_of_its_document: Form::BanjoDocument, Line::Stdio;
     banjo_in_the_form_of_its_code: Form::BanjoCode, Line::Stdio;
     banjo_by_web_socket: Form::BanjoDocument, Line::Behind(Shape::Socket);
+    banjo_by_web_socket_as_its_code_does_it: Form::BanjoCode, Line::Behind(Shape::Socket);
     banjo_by_web_socket_deaf_in_a_turn: Form::BanjoCode, Line::Behind(Shape::DeafSocket);
     acp_v1_as_it_is_written: Form::First, Line::Stdio;
     acp_v1_by_web_socket: Form::First, Line::Behind(Shape::Socket);
     acp_v1_by_http_with_one_stream: Form::First, Line::Behind(Shape::OneStream);
+    acp_v1_by_http_found_out_by_itself: Form::First, Line::Found(Shape::OneStream);
     acp_v2_leaves_the_user_with_what_version_1_would: Form::Second, Line::Stdio;
     acp_v2_by_web_socket: Form::Second, Line::Behind(Shape::Socket);
     acp_v2_by_http_with_one_stream: Form::Second, Line::Behind(Shape::OneStream);
