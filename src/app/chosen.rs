@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Severity};
 
-use super::{Effect, Session, SessionPhase, State, Wanted, call, choices, turn, words};
+use super::{Effect, Session, SessionPhase, State, Wanted, call, choices, open, turn, words};
 
 /// What the answer that opened a session says about.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ fn value_of(kind: &ConfigKind) -> ConfigValue {
     }
 }
 
-/// A session was opened again: what was chosen is set again, where that is needed. One call waits for the other,
+/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One call waits for the other,
 /// because agents work on several at once.
 pub(super) fn set_again(state: &mut State, key: SessionKey, told: Told, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -138,6 +138,17 @@ pub(super) fn on_set_again(
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     if session.ledger.setting_again != Some(number) {
         return false;
+    }
+    if problem.is_some_and(words::is_session_gone) {
+        // Who waits for a prompt to find that out would be asked about the choices for nothing.
+        session.ledger.setting_again = None;
+        session.ledger.to_set_again.clear();
+        if session.ledger.doubt.is_some() {
+            open::begin_anew(state, key, "It could not take the session up again.", now, fx);
+        } else {
+            turn::go_on(state, key, now, fx);
+        }
+        return true;
     }
     if let Some(error) = problem {
         session.ledger.sends_when_ready = false;

@@ -393,7 +393,6 @@ fn finish(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let is_again = session.ledger.is_reopening;
     if reply.id.is_some() {
         session.id = reply.id;
     }
@@ -428,9 +427,7 @@ fn finish(
         updates::replay_early(state, conn, key, &id, now, fx);
     }
     fx.push(Effect::ReadGit { session: key, folder });
-    if is_again {
-        chosen::set_again(state, key, told, fx);
-    }
+    chosen::set_again(state, key, told, fx);
     turn::go_on(state, key, now, fx);
 }
 

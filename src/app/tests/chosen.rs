@@ -123,3 +123,19 @@ fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() 
     again(&mut desk, session("low"));
     desk.expect_sent("call option effort Text(\"most\")");
 }
+
+#[test]
+fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_hold_in_the_next_one() {
+    let mut desk = read_only();
+    desk.submit("change it").crash().handshake(all_capabilities());
+    let doubtful = SessionReply { is_provisional: true, ..SessionReply::default() };
+    desk.reply(Ok(Reply::Session(doubtful)));
+    desk.fx.clear();
+    desk.fail(-32600, "Session not found: s").expect_sent("call new");
+    desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    desk.reply(Ok(Reply::Done));
+    assert_eq!(current(&desk), "read-only");
+    let told = digest(desk.session());
+    assert!(told.contains("The agent has forgotten this conversation."), "{told}");
+    assert!(!told.contains("could be set again"), "{told}");
+}
