@@ -10,7 +10,7 @@ use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
 };
 
-use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, kept, words};
+use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, kept, turn, words};
 
 /// Sets the mode.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
@@ -165,7 +165,16 @@ pub(super) fn on_set(
     if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
         return;
     }
-    let Some(error) = problem else { return };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let is_open = session.phase == SessionPhase::Ready && !session.turn.is_running();
+    let Some(error) = problem else {
+        if is_open {
+            turn::go_on(state, key, now, fx);
+        }
+        return;
+    };
+    // What was typed for another mode or model is not sent in this one by itself.
+    session.ledger.sends_when_ready &= !is_open;
     call::flash(state, format!("Not changed: {}", words::error_text(&error)), fx);
 }
 

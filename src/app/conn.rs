@@ -101,6 +101,7 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
     session.git = session.git.take().filter(|_| session.place.far.is_none());
     session.phase = SessionPhase::Starting { since: now };
     let ledger = &mut session.ledger;
+    ledger.wanted.clear();
     ledger.setting_again = None;
     ledger.to_set_again.clear();
     ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);

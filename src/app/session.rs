@@ -224,9 +224,11 @@ impl Session {
             && !self.holds_prompts()
     }
 
-    /// Whether the session is open, but prompts wait until it is again as it was.
+    /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
+    /// because agents work on several calls at once.
     pub fn holds_prompts(&self) -> bool {
-        aside::holds_prompts(self) || self.ledger.setting_again.is_some()
+        let is_setting = self.ledger.wanted.values().any(|wanted| !matches!(wanted, Wanted::Title(_)));
+        is_setting || aside::holds_prompts(self)
     }
 }
 

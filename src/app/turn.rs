@@ -83,7 +83,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     if matches!(session.turn, Turn::Cancelling { .. }) {
         session.ledger.queued_since_cancel += 1;
     }
-    if session.holds_prompts() {
+    if session.holds_prompts() && !session.turn.is_running() {
         session.ledger.sends_when_ready = true;
     }
     if session.phase == SessionPhase::Ready {

@@ -139,3 +139,41 @@ fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_h
     assert!(told.contains("The agent has forgotten this conversation."), "{told}");
     assert!(!told.contains("could be set again"), "{told}");
 }
+
+#[test]
+fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
+    desk.fx.clear();
+    let choose = |desk: &mut Desk, mode: &str| {
+        let mode = ModeId::from(mode.to_owned());
+        desk.flow(|state, now, fx| flow::set_mode(state, KEY, mode, now, fx));
+    };
+    choose(&mut desk, "read-only");
+    desk.submit("look").expect_sent("call mode read-only");
+    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
+    // In a turn the queue goes its own way.
+    choose(&mut desk, "full");
+    desk.submit("more").expect_sent("call mode full");
+    desk.reply(Ok(Reply::Done)).expect_sent("");
+    desk.end_turn(StopReason::EndTurn);
+    assert!(desk.sent().contains("prompt \"more\""));
+    desk.end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    // What was typed for a mode that is not to be had stays.
+    choose(&mut desk, "plan");
+    desk.submit("plan it").fail(-32602, "not now").expect_sent("call mode plan");
+    assert_eq!(desk.session().queue, ["plan it"]);
+    assert!(
+        desk.state.flash.as_deref().is_some_and(|text| text.contains("not now")),
+        "{:?}",
+        desk.state.flash
+    );
+    // A title is no such thing, and what a lost agent was asked is forgotten.
+    choose(&mut desk, "plan");
+    desk.crash().handshake(all_capabilities()).reply(Ok(told("full")));
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "T".to_owned(), now, fx));
+    desk.submit("again");
+    assert!(desk.sent().contains("prompt \"again\""));
+}
