@@ -25,10 +25,10 @@ pub(super) fn on_changed(
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {
+    // What is to be said may be longer than a line.
+    let asked_in = call::root_of(state, state.active);
     if let Err(error) = result {
-        // The reason may be longer than a line.
         let title = format!("The provider {} was not changed.", wish.id);
-        let asked_in = call::root_of(state, state.active);
         call::notice(state, asked_in, Severity::Error, title, Some(words::error_text(&error)));
         return;
     }
@@ -37,10 +37,12 @@ pub(super) fn on_changed(
         wishes.retain(|other| other.id != wish.id);
         wishes.push(wish.clone());
     }
-    let text = match &wish.target {
+    let title = match &wish.target {
         Some(target) => format!("Models of {} come from {} now.", wish.id, target.base_url),
         None => format!("The provider {} is off.", wish.id),
     };
-    call::flash(state, text, fx);
+    // The protocol leaves open whether a session changes its place while it is open.
+    let detail = "A session that is open already may keep its former place. Begin a new one to be sure.";
+    call::notice(state, asked_in, Severity::Info, title, Some(detail.to_owned()));
     call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
 }

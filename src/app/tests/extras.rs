@@ -236,7 +236,8 @@ fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
     for url in ["https://one.example", "https://two.example"] {
         change(&mut desk, url);
         desk.reply(Ok(Reply::Done));
-        assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains(url)), "{:?}", desk.state.flash);
+        let told = digest(desk.session());
+        assert!(told.contains(&format!("Models of main come from {url} now.")), "{told}");
     }
     assert_eq!(desk.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
     desk.fx.clear();
