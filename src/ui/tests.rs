@@ -1,6 +1,7 @@
 //! Screens: text and styles, at three sizes, in the dark and the light theme.
 
 pub(super) mod fixture;
+mod reached;
 mod requests;
 
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use fixture::*;
 
 use crate::app::{Modal, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn};
-use crate::model::{KeptRow, Remote};
+use crate::model::KeptRow;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -202,25 +203,6 @@ fn an_agent_that_died_says_why_and_what_to_do() {
     let cause = "The agent ended with signal 9 (out of memory?).".to_owned();
     stage.session(|session| session.phase = SessionPhase::Ended { cause });
     check("ended", &stage, |_| {});
-}
-
-#[test]
-fn an_agent_behind_an_address_has_not_ended_and_an_archived_session_neither() {
-    let mut stage = ready();
-    let cause = || "It is away.".to_owned();
-    stage.session(|session| session.phase = SessionPhase::Ended { cause: cause() });
-    let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
-    assert!(shown(&stage).contains("has ended"));
-    for conn in stage.state.conns.values_mut() {
-        conn.spec.remote = Some(Remote { url: "https://agent.example/acp".into(), ..Remote::default() });
-    }
-    let drawn = shown(&stage);
-    assert!(drawn.contains("is not connected") && drawn.contains("connects again"), "{drawn}");
-    assert!(!drawn.contains("has ended"), "{drawn}");
-    stage.session(|session| session.is_archived = true);
-    let drawn = shown(&stage);
-    assert!(drawn.contains("This session is archived") && drawn.contains("takes it back"), "{drawn}");
-    assert!(!drawn.contains("is not connected"), "{drawn}");
 }
 
 #[test]
