@@ -295,7 +295,7 @@ impl Store {
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.root().join("lock");
         let failed = |error: io::Error| StoreError::new(&path, db::io_fault(&error));
-        let file = unix::open_private(&path, false).map_err(failed)?;
+        let file = unix::open_lock(&path).map_err(failed)?;
         let deadline = Instant::now() + MAX_LOCK_WAIT;
         while !unix::try_lock(&file).map_err(failed)? {
             if Instant::now() >= deadline {

@@ -64,15 +64,14 @@ pub(super) fn sync_folder(folder: &Dir) {
         .and_then(rustix::fs::fsync);
 }
 
-/// Opens a file that only its owner may read, for appending (with `append`) or as a lock.
-pub(super) fn open_private(path: &Path, append: bool) -> io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    if append {
-        options.append(true);
-    } else {
-        options.write(true);
-    }
-    options.create(true).mode(0o600).open(path)
+/// Opens a file that only its owner may read, to be locked.
+pub(super) fn open_lock(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Makes a file that only its owner may read. Fails if there is one.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Tries to lock a file for this open file alone; the lock ends with the file. `false`: someone has it.

@@ -5,11 +5,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Fault, StoreError, schema};
+use super::{Fault, StoreError, locked, schema};
 use crate::services::unix;
 
 /// The file's name in the data folder.
@@ -28,8 +29,7 @@ const MAX_LOG_BYTES: i64 = 16 << 20;
 pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
     let path = root.join(FILE);
     let failed = |error: rusqlite::Error| StoreError::new(&path, fault(&error));
-    // SQLite gives its other files the mode of this one.
-    unix::open_private(&path, true).map_err(|error| StoreError::new(&path, io_fault(&error)))?;
+    make(&path).map_err(|error| StoreError::new(&path, io_fault(&error)))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(&path, flags).map_err(failed)?;
     conn.busy_timeout(MAX_BUSY_WAIT).map_err(failed)?;
@@ -54,6 +54,21 @@ pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
             }
             other => return other.map(|()| conn).map_err(failed),
         }
+    }
+}
+
+/// Makes the file if it is missing; SQLite gives its other files the mode of this one.
+///
+/// One that is there is not opened: the system drops all locks of a process on a file when it closes the file once,
+/// those of its other connections too. Then the next program that closes the file takes itself for the last, and removes
+/// the log that is still written to. Source: sqlite.org, "How To Corrupt An SQLite Database File", 2.2.
+fn make(path: &Path) -> io::Result<()> {
+    /// For as long as a new file is open here, no connection may be made to it.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _alone = locked(&MAKING);
+    match unix::create_private(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.map(drop),
     }
 }
 

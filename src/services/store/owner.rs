@@ -28,7 +28,7 @@ impl Owner {
         unix::make_private_folder(&folder)?;
         let token = format!("{}-{:08x}", std::process::id(), super::random() & 0xffff_ffff);
         let path = folder.join(format!("{token}.lock"));
-        let file = unix::open_private(&path, false)?;
+        let file = unix::open_lock(&path)?;
         if unix::try_lock(&file)? {
             Ok(Self { token, path, _lock: file })
         } else {

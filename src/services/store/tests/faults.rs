@@ -77,6 +77,46 @@ fn that_the_file_is_locked_is_over_when_it_is_also_with_nothing_to_write() {
     assert_eq!(store.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
 }
 
+/// Tells where the child of [`a_parlor_that_ends_takes_nothing_from_those_that_go_on`] looks.
+const GUEST_DIR: &str = "PARLOR_TEST_STORE_GUEST";
+
+/// The child of the test below.
+#[test]
+fn guest_that_looks_and_goes() {
+    let Some(dir) = std::env::var_os(GUEST_DIR) else {
+        assert!(std::env::args().len() > 0);
+        return;
+    };
+    Store::open(PathBuf::from(dir)).unwrap().count().unwrap();
+}
+
+#[test]
+fn a_parlor_that_ends_takes_nothing_from_those_that_go_on() {
+    let (dir, store) = store();
+    let data = dir.path().join("data");
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    writer.keep_now(vec![head("s1"), prompt(1, "one")]);
+    // A second connection of this process, as the list of sessions has one.
+    assert_eq!(store.count().unwrap(), 1);
+    let look = || {
+        let name = "services::store::tests::faults::guest_that_looks_and_goes";
+        let mut guest = Command::new(std::env::current_exe().unwrap());
+        guest.args(["--exact", name]).env(GUEST_DIR, &data).stdout(Stdio::null());
+        assert!(guest.status().unwrap().success());
+    };
+    look();
+    let log = data.join(format!("{}-wal", db::FILE));
+    let identity = unix::identity(&log);
+    assert!(identity.is_some(), "the log is still in use");
+    writer.keep_now(vec![says(1, "after the guest"), ended(1)]);
+    look();
+    assert_eq!(unix::identity(&log), identity);
+    drop((writer, store));
+    let fresh = another(&dir);
+    let row = fresh.list(&ListFilter::default()).unwrap().remove(0);
+    assert_eq!(fresh.events(&row.uid).unwrap().0.len(), 3);
+}
+
 #[test]
 fn a_full_disk_loses_no_part_of_the_session() {
     let (_dir, store) = store();
