@@ -103,6 +103,9 @@ pub(super) fn apply(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
+    if is_result_of_call(&update) {
+        return;
+    }
     let makes_items = makes_items(&update);
     let update = if makes_items && !session.turn.is_running() {
         match aside::take(session, update, now, fx) {
@@ -193,6 +196,15 @@ fn makes_items(update: &SessionUpdate) -> bool {
             | SessionUpdate::CompactionChunk { .. }
             | SessionUpdate::Subagent(_)
     )
+}
+
+/// Whether a message of the user only stands for what a call gave back to the model: in no live session is it one, and
+/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` behind each of its calls.
+fn is_result_of_call(update: &SessionUpdate) -> bool {
+    let SessionUpdate::Chunk { role: Role::User, text, .. } = update else { return false };
+    let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
+    let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
 }
 
 /// Outside a turn something is either a replay of the history or news from the background.

@@ -232,7 +232,8 @@ fn all_of_a_turn_merged_into_one_message() {
     check(&live(false, Offers::Load), &again(Offers::Load, &told.concat(), ""));
 }
 
-/// What the agent told itself comes first, then the answer, then the history with its thoughts in pieces.
+/// What the agent told itself comes first, then the answer, then the history with its thoughts in pieces, and with
+/// messages of the user that are none: what calls gave back to the model.
 #[test]
 fn a_replay_that_goes_on_behind_the_answer() {
     let context = user("", "<session_context>\\nThe folder is small. Today is Monday.\\n</session_context>");
@@ -242,7 +243,8 @@ fn a_replay_that_goes_on_behind_the_answer() {
         thinks("", "****\\nThe lines "),
         thinks("", "****\\nare to be counted."),
         says("", "I count the lines of the file."),
-        call("tool_call", "completed", "wc notes.txt"),
+        call("tool_call", "completed", "Shell"),
+        user("", "[Function Response: run_shell_command]"),
         says("", "There are **three** of them."),
     ];
     let behind = format!("{}{second}", first.concat());
