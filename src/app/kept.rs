@@ -202,6 +202,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
         StoreNews::FolderSession(row) => offer::on_session(state, *row),
         StoreNews::Unsaved(why) => state.unsaved = why,
+        StoreNews::Told(words) => push_note(state, Severity::Warning, words),
         StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
             on_dialog_news(state, news, now);
         }
@@ -235,7 +236,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::Exported(Ok(path)) => {
             call::flash(state, format!("Written to {}", path.display()), fx);
             let title = format!("The session was written to {}.", path.display());
-            push_note(state, title);
+            push_note(state, Severity::Info, title);
         }
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
         StoreNews::KeptAs { key, uid } => {
@@ -247,9 +248,9 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
 }
 
 /// A line in the shown transcript that is not worth keeping.
-fn push_note(state: &mut State, title: String) {
+fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+        let body = ItemBody::Notice { severity, title, detail: None };
         session.transcript.push(session.turn_count, body);
     }
 }

@@ -244,6 +244,8 @@ pub enum StoreNews {
     FolderAgent(String),
     /// The last session of the folder that can be gone on with.
     FolderSession(Box<KeptRow>),
+    /// Something happened to what is kept, in a sentence: it stands until it is read.
+    Told(String),
     /// Why what happens cannot be saved now, in a few words; `None`: it can be again, and all that waited is written.
     Unsaved(Option<String>),
     /// A page of the list.

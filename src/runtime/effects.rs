@@ -286,9 +286,9 @@ impl Doer {
             store.serve(job, export, &mut |news| {
                 let _ = services.send(ServiceEvent::Store(Box::new(news)));
             });
-            for trouble in store.take_troubles() {
-                let _ = services.send(ServiceEvent::Trouble(trouble));
-            }
+            store.tell_troubles(&mut |event| {
+                let _ = services.send(event);
+            });
         });
     }
 

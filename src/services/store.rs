@@ -47,7 +47,7 @@ pub use serve::Export;
 mod tests;
 
 use super::unix;
-use crate::model::StoreJob;
+use crate::model::{ServiceEvent, StoreJob, StoreNews};
 use owner::Owner;
 
 /// How long to wait for another parlor that moves or makes files.
@@ -137,12 +137,20 @@ pub struct Store {
 struct Inner {
     root: PathBuf,
     conn: Mutex<Option<Connection>>,
-    troubles: Mutex<Vec<String>>,
+    troubles: Mutex<Vec<Trouble>>,
     owner: Mutex<Option<Arc<Owner>>>,
     /// The search that was asked for last: those before it need no answer any more.
     newest_search: AtomicU64,
     /// Sessions that were opened here: where their recording goes on.
     reopened: Mutex<Vec<SessionRow>>,
+}
+
+/// Something that went wrong.
+#[derive(Debug)]
+struct Trouble {
+    words: String,
+    /// Whether it is to be read at leisure: it happened to the user's data.
+    is_grave: bool,
 }
 
 impl Store {
@@ -194,7 +202,18 @@ impl Store {
 
     /// What went wrong since the last call, each a sentence for the user.
     pub fn take_troubles(&self) -> Vec<String> {
-        std::mem::take(&mut *locked(&self.inner.troubles))
+        std::mem::take(&mut *locked(&self.inner.troubles)).into_iter().map(|trouble| trouble.words).collect()
+    }
+
+    /// The same as news for the app: what is grave stands in the transcript, the rest passes.
+    pub fn tell_troubles(&self, tell: &mut dyn FnMut(ServiceEvent)) {
+        for Trouble { words, is_grave } in std::mem::take(&mut *locked(&self.inner.troubles)) {
+            tell(if is_grave {
+                ServiceEvent::Store(Box::new(StoreNews::Told(words)))
+            } else {
+                ServiceEvent::Trouble(words)
+            });
+        }
     }
 
     fn root(&self) -> &Path {
@@ -202,11 +221,11 @@ impl Store {
     }
 
     fn told<T>(&self, result: Result<T, StoreError>) -> Option<T> {
-        result.map_err(|error| self.tell(error.to_string())).ok()
+        result.map_err(|error| self.tell(error.to_string(), false)).ok()
     }
 
-    fn tell(&self, trouble: String) {
-        locked(&self.inner.troubles).push(trouble);
+    fn tell(&self, words: String, is_grave: bool) {
+        locked(&self.inner.troubles).push(Trouble { words, is_grave });
     }
 
     /// Works on the file, opening it first if need be. A damaged file is moved aside, and the work is done on
@@ -234,7 +253,13 @@ impl Store {
                     self.move_aside(&why)?;
                     is_new = true;
                 }
-                Err(fault) => return Err(StoreError::new(&path, fault)),
+                Err(fault) => {
+                    // One that could only be read may be written when it is opened again.
+                    if fault == Fault::ReadOnly {
+                        *slot = None;
+                    }
+                    return Err(StoreError::new(&path, fault));
+                }
                 Ok(done) => return Ok(done),
             }
         }
@@ -253,7 +278,7 @@ impl Store {
         let taken = legacy::take_over(self.root(), &mut conn)
             .map_err(|error| StoreError::new(&path, db::fault(&error)))?;
         if let Some(trouble) = taken {
-            self.tell(trouble);
+            self.tell(trouble, true);
         }
         Ok(conn)
     }
@@ -283,11 +308,15 @@ impl Store {
                 .map_err(|error| StoreError::new(path, db::io_fault(&error)))?;
         }
         let [path, ..] = &files;
-        self.tell(format!(
-            "{} could not be read ({why}). It was kept as {}; parlor goes on with a new one.",
-            path.display(),
-            with_suffix(path, &suffix).display()
-        ));
+        let aside = with_suffix(path, &suffix);
+        self.tell(
+            format!(
+                "{} could not be read ({why}). It was kept as {}; parlor goes on with a new one.",
+                path.display(),
+                aside.display()
+            ),
+            true,
+        );
         Ok(())
     }
 

@@ -152,3 +152,11 @@ fn that_nothing_can_be_saved_stands_until_it_can() {
     let (state, _) = State::new(given, desk.now);
     assert!(state.unsaved.is_some());
 }
+
+#[test]
+fn what_happened_to_the_kept_sessions_stands_in_the_transcript() {
+    let mut desk = Desk::ready();
+    told(&mut desk, StoreNews::Told("The file was moved aside.".to_owned()));
+    assert!(desk.state.flash.is_none());
+    desk.expect("ready · idle\nnotice Warning: The file was moved aside.");
+}

@@ -25,8 +25,33 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// What happens to the write-ahead log between two checkpoints stays below this, as far as it can.
 const MAX_LOG_BYTES: i64 = 16 << 20;
 
-/// Opens the file and brings it to the newest form. Does not repair anything.
+/// Opens the file and brings it to the newest form. Does not repair anything. One that may not be written is opened
+/// to be read, if nobody writes to it.
 pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
+    match open_to_write(root) {
+        Err(StoreError { fault: Fault::ReadOnly, path }) if path.exists() => {
+            open_to_read(root).map_err(|_| StoreError::new(&path, Fault::ReadOnly))
+        }
+        other => other,
+    }
+}
+
+/// Opens a file in a folder in which nothing can be made, not even the log that SQLite keeps beside it.
+pub(super) fn open_to_read(root: &Path) -> rusqlite::Result<Connection> {
+    let [path, log, _] = files(root);
+    // What stands in a log would be missing.
+    if log.metadata().is_ok_and(|meta| meta.len() > 0) {
+        return Err(rusqlite::Error::InvalidPath(log));
+    }
+    let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let conn = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
+    // A file of another parlor would have to be changed first.
+    if schema::version(&conn)? == schema::NEWEST { Ok(conn) } else { Err(rusqlite::Error::InvalidQuery) }
+}
+
+fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
     let path = root.join(FILE);
     let failed = |error: rusqlite::Error| StoreError::new(&path, fault(&error));
     make(&path).map_err(|error| StoreError::new(&path, io_fault(&error)))?;
@@ -82,7 +107,8 @@ pub(super) fn fault(error: &rusqlite::Error) -> Fault {
     let words = || error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::Full,
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Fault::ReadOnly,
+        // It cannot make its other files where the folder may not be written.
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Fault::ReadOnly,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(words()),
         _ => Fault::Other(words()),

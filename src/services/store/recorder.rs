@@ -323,9 +323,9 @@ impl Writer {
                 self.tell_failure(&fault);
             }
         }
-        for trouble in self.store.take_troubles() {
-            self.tell(trouble);
-        }
+        self.store.tell_troubles(&mut |event| {
+            let _ = self.services.send(event);
+        });
     }
 
     /// Works on the thread's own connection; on a new file if the old one is damaged.
@@ -342,7 +342,13 @@ impl Writer {
                     self.store.move_aside(&why).map_err(|error| error.fault)?;
                     is_new = true;
                 }
-                other => return other,
+                other => {
+                    // One that could only be read may be written when it is opened again.
+                    if matches!(other, Err(Fault::ReadOnly)) {
+                        self.conn = None;
+                    }
+                    return other;
+                }
             }
         }
     }

@@ -14,7 +14,11 @@ fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -
         match told.blocking_recv() {
             Some(ServiceEvent::Trouble(words)) => return words,
             // Under which id a session is kept is no trouble.
-            Some(ServiceEvent::Store(_)) => {}
+            Some(ServiceEvent::Store(news)) => {
+                if let StoreNews::Told(words) = *news {
+                    return words;
+                }
+            }
             other => panic!("a trouble: {other:?}"),
         }
     }
@@ -370,4 +374,22 @@ fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
     wait_for(|| unix::birth(left[0]).is_none());
     assert!(unix::birth(left[1]).is_some(), "what is not its own is left alone");
     unix::signal_process(unix::process_id(left[1]).unwrap(), rustix::process::Signal::KILL);
+}
+
+#[test]
+fn a_file_in_a_folder_that_may_not_be_written_can_be_read() {
+    let (dir, first) = store();
+    let (mut writer, _told) = recorder::tests::writer(&first);
+    writer.keep_now(vec![head("s1"), prompt(1, "one"), ended(1)]);
+    let data = dir.path().join("data");
+    let read = || db::open_to_read(&data);
+    let log = data.join(format!("{}-wal", db::FILE));
+    assert!(log.metadata().unwrap().len() > 0 && read().is_err(), "what stands in the log would be missing");
+    drop((writer, first));
+    assert!(!log.exists(), "the last that closes the file takes the log in");
+    let conn = read().unwrap();
+    let count: i64 = conn.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
+    let refused = conn.execute("DELETE FROM sessions", []).unwrap_err();
+    assert_eq!(db::fault(&refused), Fault::ReadOnly);
 }
