@@ -136,7 +136,11 @@ impl State {
         }
         let waiting = session.queue.len();
         if waiting > 0 {
-            call::flash(self, format!("{waiting} queued prompts wait. F7 shows them."), fx);
+            let words = match waiting {
+                1 => "1 prompt waits in the queue since the last time.".to_owned(),
+                _ => format!("{waiting} prompts wait in the queue since the last time."),
+            };
+            call::flash(self, words, fx);
         }
     }
 

@@ -21,7 +21,8 @@ pub(super) struct Batch {
     pub replaced: BTreeMap<String, i64>,
 }
 
-/// The beginning of a session that is a copy of another one.
+/// The beginning of a session that is a copy of another one. Its events are written a second time: so each of the two
+/// is read, exported and deleted by itself, and no look at one walks through others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CopyRow {
     pub from: String,
