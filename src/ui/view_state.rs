@@ -86,8 +86,8 @@ pub(super) struct DialogView {
 /// What depends on all rows of a list, found once for each list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ListShape {
-    /// Where the rows lie, how many they are, and where the text of the last one lies.
-    pub of: (usize, usize, usize),
+    /// Where the rows lie, how many they are, and where the text of the last one lies and how long it is.
+    pub of: (usize, usize, (usize, usize)),
     /// Columns of the widest label.
     pub label_cols: usize,
     /// Columns of the widest row.

@@ -42,11 +42,11 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
     let rows = crate::app::user::agent_rows(state);
     let Some(picker) = agents_picker(state) else { return };
     let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
-    for row in &mut picker.rows {
-        if let Some(fresh) = rows.iter().find(|fresh| fresh.value == row.value) {
-            row.right.clone_from(&fresh.right);
-        }
+    // The same rows but for what they say of their use; whatever was measured of the former ones is measured anew.
+    if picker.rows.len() != rows.len() {
+        return;
     }
+    picker.rows = rows;
     let marked = picker.rows.iter().position(|row| !row.right.is_empty());
     if let Some(place) = marked.filter(|_| is_untouched) {
         picker.selected = place;

@@ -144,8 +144,8 @@ fn row(scene: &Scene, picker: &Picker, place: At, labels: usize, cols: u16) -> R
 /// Finds what depends on all rows, unless it is known: columns of the widest label, so that details stand in a column
 /// of their own, and of a whole row beside it; where groups begin.
 fn measure(rows: &[PickerRow], shape: &mut ListShape) {
-    // A row that is typed is replaced in its place.
-    let last = rows.last().map_or(0, |row| row.label.as_ptr() as usize);
+    // A row that is typed is replaced in its place, and its text may lie where the former one did.
+    let last = rows.last().map_or((0, 0), |row| (row.label.as_ptr() as usize, row.label.len()));
     let of = (rows.as_ptr() as usize, rows.len(), last);
     if shape.of == of && shape.measured > 0 {
         return;
