@@ -155,10 +155,11 @@ impl Pen<'_> {
             (cols, number) => format!("{number:>cols$} "),
         };
         let gutter_style = base.patch(theme.style(Role::DiffGutter));
-        let head = vec![
-            Mark::APART.span(gutter, gutter_style),
-            Mark::APART.span(format!("{mark} "), base.patch(gutter_style)),
-        ];
+        // Where no ground tells what was added, the mark does by its colour.
+        let has_grounds = theme.style(Role::DiffPlus).bg != theme.style(Role::DiffMinus).bg;
+        let mark_style = if has_grounds { gutter_style } else { Style { fg: base.fg, ..gutter_style } };
+        let head =
+            vec![Mark::APART.span(gutter, gutter_style), Mark::APART.span(format!("{mark} "), mark_style)];
         let head_cols = self.diff.head_cols();
         let room = usize::from(cols).saturating_sub(head_cols).max(4);
 

@@ -38,6 +38,12 @@ impl ColorSupport {
     }
 }
 
+/// Tones that are farther from grey than this keep a colour when there are few.
+const TINTED: u8 = 40;
+
+/// Hues that are farther apart than this are other hues: half of the way from red to yellow.
+const HUE_DISTANCE: u32 = 130 * 130 * 6;
+
 /// The names that theme files may use beside `#rrggbb`, with xterm's usual tones.
 const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("black", Color::Black, [0, 0, 0]),
@@ -144,7 +150,20 @@ fn to_256(color: Color) -> Color {
     best.map_or(color, Color::Indexed)
 }
 
-/// The nearest of the 16; with a ground, the nearest one that can be read on it.
+/// How far a tone is from grey.
+fn tint([r, g, b]: [u8; 3]) -> u8 {
+    r.max(g).max(b) - r.min(g).min(b)
+}
+
+/// The tone without the grey in it, as strong as can be.
+fn pure(tone: [u8; 3]) -> [u8; 3] {
+    let least = tone.into_iter().min().unwrap_or(0);
+    let span = u16::from(tint(tone)).max(1);
+    tone.map(|part| u8::try_from(u16::from(part - least) * 255 / span).unwrap_or(u8::MAX))
+}
+
+/// The nearest of the 16; with a ground, the nearest one that can be read on it. Text that has a hue keeps it: a soft red is
+/// nearer to grey than to red, but it must not become the grey that a soft green becomes.
 fn to_16(color: Color, ground: Option<Color>) -> Color {
     let Some(tone) = (match color {
         Color::Rgb(..) | Color::Indexed(16..) => rgb(color),
@@ -154,8 +173,13 @@ fn to_16(color: Color, ground: Option<Color>) -> Color {
     };
     let ground = ground.and_then(rgb);
     let is_readable = |other: [u8; 3]| ground.is_none_or(|ground| contrast(other, ground) >= 3.0);
-    ANSI.iter()
-        .filter(|entry| is_readable(entry.2))
-        .min_by_key(|entry| distance(tone, entry.2))
-        .map_or(color, |entry| entry.1)
+    let readable = || ANSI.iter().filter(|entry| is_readable(entry.2));
+    let of_its_hue = || {
+        let apart = |entry: &&(&str, Color, [u8; 3])| distance(pure(tone), pure(entry.2));
+        let akin = readable().filter(|entry| tint(entry.2) > 0 && apart(entry) <= HUE_DISTANCE);
+        akin.min_by_key(|entry| (apart(entry), distance(tone, entry.2)))
+    };
+    let is_tinted_text = ground.is_some() && tint(tone) >= TINTED;
+    let tinted = if is_tinted_text { of_its_hue() } else { None };
+    tinted.or_else(|| readable().min_by_key(|entry| distance(tone, entry.2))).map_or(color, |entry| entry.1)
 }

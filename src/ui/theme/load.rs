@@ -235,7 +235,31 @@ impl Draft {
         {
             *marked = marked.add_modifier(Modifier::REVERSED);
         }
+        if support != ColorSupport::TrueColor {
+            tell_changes_apart(&mut styles, ground);
+        }
         Theme { name: name.to_owned(), is_dark: !self.is_light, styles }
+    }
+}
+
+/// With few colours the faint grounds of added and removed lines fall on one grey: then their text tells them apart.
+fn tell_changes_apart(styles: &mut [Style], ground: Option<Color>) {
+    let of = |styles: &[Style], role: Role| styles.get(role as usize).copied().unwrap_or_default();
+    let (plus, minus) = (of(styles, Role::DiffPlus).bg, of(styles, Role::DiffMinus).bg);
+    if plus != minus && plus != ground && minus != ground {
+        return;
+    }
+    let word = Modifier::BOLD | Modifier::UNDERLINED;
+    for (role, result, modifier) in [
+        (Role::DiffPlus, Role::Success, Modifier::empty()),
+        (Role::DiffPlusWord, Role::Success, word),
+        (Role::DiffMinus, Role::Error, Modifier::empty()),
+        (Role::DiffMinusWord, Role::Error, word),
+    ] {
+        let fg = of(styles, result).fg;
+        if let Some(style) = styles.get_mut(role as usize) {
+            *style = Style { fg, ..Style::default() }.add_modifier(modifier);
+        }
     }
 }
 

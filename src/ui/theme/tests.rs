@@ -160,6 +160,25 @@ fn the_marked_row_shows_in_every_theme_and_terminal() {
 }
 
 #[test]
+fn added_and_removed_lines_are_told_apart_with_few_colours() {
+    for name in ThemeSet::built_in().names() {
+        for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
+            let theme = load(&name, support);
+            let screen = theme.screen_bg();
+            let looks = |role: Role| {
+                let style = theme.style(role);
+                (style.fg, style.bg.filter(|bg| *bg != screen), style.add_modifier)
+            };
+            let (plus, minus) = (looks(Role::DiffPlus), looks(Role::DiffMinus));
+            let by_ground = plus.1.is_some() && minus.1.is_some() && plus.1 != minus.1;
+            assert!(by_ground || plus.0 != minus.0, "{name} {support:?}: {plus:?} {minus:?}");
+            assert_ne!(plus, looks(Role::DiffPlusWord), "{name} {support:?}");
+            assert_ne!(minus, looks(Role::DiffMinusWord), "{name} {support:?}");
+        }
+    }
+}
+
+#[test]
 fn with_sixteen_colours_only_those_are_used() {
     for name in ThemeSet::built_in().names() {
         let theme = load(&name, ColorSupport::Ansi16);
