@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{DiffLayout, ItemBody, Message, MessagePart, Session, Setup, State, ToolCall};
+use parlor::app::{ItemBody, Message, MessagePart, Session, Setup, State, ToolCall};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     DiffChange, FileDiff, ItemId, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::runtime::paint::Painter;
-use parlor::ui::look::{Glyphs, Look};
+use parlor::ui::look::Look;
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
 use parlor::ui::{self, Rows, ViewState};
@@ -65,17 +65,7 @@ impl Rig {
     }
 
     fn frame(&mut self, session: &Session, area: Rect) {
-        let look = Look {
-            theme: &self.theme,
-            glyphs: Glyphs::rich(),
-            now: Instant::now(),
-            spinner: 0,
-            diff_layout: DiffLayout::Auto,
-            shows_thoughts: false,
-            folder: Path::new("/"),
-            sideways: Some(0),
-            numbers_code: false,
-        };
+        let look = Look { sideways: Some(0), ..Look::new(&self.theme, Path::new("/"), Instant::now()) };
         self.buf.reset();
         transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut Rows::default());
         black_box(&self.buf);

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::app::DiffLayout;
-use parlor::ui::look::{Glyphs, Look};
+use parlor::ui::look::Look;
 use parlor::ui::markdown::Markdown;
 use parlor::ui::theme::Theme;
 
@@ -36,17 +35,7 @@ fn text(paragraphs: usize) -> String {
 }
 
 fn look(theme: &Theme) -> Look<'_> {
-    Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/"),
-        sideways: Some(0),
-        numbers_code: false,
-    }
+    Look { sideways: Some(0), ..Look::new(theme, Path::new("/"), Instant::now()) }
 }
 
 fn chunks(c: &mut Criterion) {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::search::Search;
 use parlor::app::{
-    ChangesDialog, DiffLayout, ItemBody, LineInput, Message, MessagePart, Modal, Session, Setup, State,
-    TerminalView, ToolCall, ViewCommand,
+    ChangesDialog, ItemBody, LineInput, Message, MessagePart, Modal, Session, Setup, State, TerminalView,
+    ToolCall, ViewCommand,
 };
 use parlor::config::keymap::Keymap;
 use parlor::model::{
@@ -67,17 +67,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 }
 
 fn look(theme: &Theme) -> Look<'_> {
-    Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/"),
-        sideways: Some(0),
-        numbers_code: false,
-    }
+    Look { sideways: Some(0), ..Look::new(theme, Path::new("/"), Instant::now()) }
 }
 
 struct Rig {

@@ -158,15 +158,9 @@ impl Linear {
 
     fn look<'a>(&'a self, session: &'a Session, now: Instant) -> Look<'a> {
         Look {
-            theme: &self.theme,
             glyphs: self.glyphs,
-            now,
-            spinner: 0,
             diff_layout: DiffLayout::Unified,
-            shows_thoughts: false,
-            folder: session.place.folder(),
-            sideways: None,
-            numbers_code: false,
+            ..Look::new(&self.theme, session.place.folder(), now)
         }
     }
 

@@ -32,7 +32,22 @@ pub struct Look<'a> {
     pub numbers_code: bool,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    /// With rich marks and all switches as they are at first.
+    pub fn new(theme: &'a Theme, folder: &'a Path, now: Instant) -> Self {
+        Self {
+            theme,
+            glyphs: Glyphs::rich(),
+            now,
+            spinner: 0,
+            diff_layout: DiffLayout::Auto,
+            shows_thoughts: false,
+            folder,
+            sideways: None,
+            numbers_code: false,
+        }
+    }
+
     /// The mark of something that runs, in this frame.
     pub fn spinner(&self) -> &'static str {
         self.glyphs.spinner[self.spinner % self.glyphs.spinner.len()]

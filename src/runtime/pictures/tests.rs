@@ -129,17 +129,7 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
     picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
     let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
     let theme = crate::ui::theme::Theme::plain();
-    let look = crate::ui::look::Look {
-        theme: &theme,
-        glyphs: crate::ui::look::Glyphs::rich(),
-        now: std::time::Instant::now(),
-        spinner: 0,
-        diff_layout: crate::app::DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: std::path::Path::new("/"),
-        sideways: None,
-        numbers_code: false,
-    };
+    let look = crate::ui::look::Look::new(&theme, std::path::Path::new("/"), std::time::Instant::now());
     let told = || picture::lines(&data, "image/png", "", &look, 60);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

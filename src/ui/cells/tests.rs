@@ -3,24 +3,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::*;
-use crate::app::DiffLayout;
 use crate::app::Session;
 use crate::model::{DiffChange, Raw, SessionKey, SessionPlace};
-use crate::ui::look::Glyphs;
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> Look<'_> {
-    Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-        sideways: None,
-        numbers_code: false,
-    }
+    Look::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
 fn session() -> Session {

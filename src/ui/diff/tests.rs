@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::app::DiffLayout;
-use crate::ui::look::{Glyphs, Look};
+use crate::ui::look::Look;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
@@ -30,17 +30,7 @@ fn patch_at(text: &str, place: Option<&DiffPlace>) -> Vec<Diff> {
 }
 
 fn look(theme: &Theme) -> Look<'_> {
-    Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-        sideways: None,
-        numbers_code: false,
-    }
+    Look::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
 fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {

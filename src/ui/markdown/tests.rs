@@ -11,24 +11,12 @@ use proptest::prelude::*;
 use ratatui::text::Line;
 
 use super::*;
-use crate::app::DiffLayout;
 use crate::ui::highlight;
-use crate::ui::look::Glyphs;
 use crate::ui::text::{link, width};
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 fn look(theme: &Theme) -> Look<'_> {
-    Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada"),
-        sideways: Some(0),
-        numbers_code: false,
-    }
+    Look { sideways: Some(0), ..Look::new(theme, Path::new("/home/ada"), Instant::now()) }
 }
 
 /// All blocks, drawn with their gaps.

@@ -2,24 +2,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::*;
-use crate::app::DiffLayout;
 use crate::ui::theme::Theme;
 
 const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
 
 fn told(data: &Arc<str>, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
-    let look = Look {
-        theme: &theme,
-        glyphs: Glyphs::rich(),
-        now: Instant::now(),
-        spinner: 0,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/"),
-        sideways: None,
-        numbers_code: false,
-    };
+    let look = Look::new(&theme, Path::new("/"), Instant::now());
     lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
 }
 

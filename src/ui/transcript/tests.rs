@@ -66,15 +66,9 @@ fn dark() -> Theme {
 
 fn look(theme: &Theme) -> Look<'_> {
     Look {
-        theme,
-        glyphs: Glyphs::rich(),
-        now: start() + Duration::from_secs(8),
         spinner: 2,
-        diff_layout: DiffLayout::Auto,
-        shows_thoughts: false,
-        folder: Path::new("/home/ada/shop"),
         sideways: Some(0),
-        numbers_code: false,
+        ..Look::new(theme, Path::new("/home/ada/shop"), start() + Duration::from_secs(8))
     }
 }
 
