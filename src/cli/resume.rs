@@ -5,6 +5,9 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
@@ -19,6 +22,9 @@ const MAX_OFFERED: u32 = 20;
 
 /// How many sessions are looked at for one of a related folder.
 const MAX_RELATIVES: u32 = 500;
+
+/// How long nobody minds that nothing is on the screen.
+const UNNOTICED: Duration = Duration::from_millis(100);
 
 /// What to go on with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,20 +53,49 @@ pub struct Found {
 
 /// Takes the session that is wished for. Fails, with what to do next, if there is none or another parlor has it.
 pub fn find(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Option<Found>> {
+    match wish {
+        Wish::New => Ok(None),
+        Wish::Choose => {
+            let uid = choose(store, folder)?;
+            telling_a_wait(|| take(store, &Wish::Id(uid), folder), tell_wait).map(Some)
+        }
+        Wish::Last | Wish::Id(_) => telling_a_wait(|| take(store, wish, folder), tell_wait).map(Some),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "parlor has not taken the screen yet")]
+fn tell_wait() {
+    eprintln!("Waiting for the kept sessions: their disk is slow, or another process writes to them.");
+}
+
+/// Does what may wait for a disk or another process, and tells once if it takes longer than one notices.
+fn telling_a_wait<T>(work: impl FnOnce() -> T, tell: impl FnOnce() + Send) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_done.recv_timeout(UNNOTICED) == Err(mpsc::RecvTimeoutError::Timeout) {
+                tell();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+fn take(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Found> {
     let row = match wish {
-        Wish::New => return Ok(None),
-        Wish::Last => match store.last_of(folder)? {
+        Wish::Id(id) => store.find(id)?,
+        _ => match store.last_of(folder)? {
             Some(row) => row,
             None => bail!("{}", no_session(store, folder)),
         },
-        Wish::Choose => store.find(&choose(store, folder)?)?,
-        Wish::Id(id) => store.find(id)?,
     };
     let offers = store.folder_offers(&row, folder);
     // One without a folder is only read until the user has said where it goes on.
     let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
     let folder = if offers.is_empty() { row.folder } else { folder.to_owned() };
-    Ok(Some(Found { kept, folder, offers }))
+    Ok(Found { kept, folder, offers })
 }
 
 /// What to do where a folder has no session: perhaps it was renamed, or the session is in another worktree.

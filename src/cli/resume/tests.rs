@@ -49,3 +49,13 @@ fn a_session_whose_folder_is_there_is_taken() {
     let told = find(&store, &Wish::Last, &root).unwrap_err().to_string();
     assert!(told.contains("no session of") && told.contains("sessions list --all"), "{told}");
 }
+
+#[test]
+fn a_long_wait_is_told_once_and_a_short_one_is_not() {
+    let (tell, told) = std::sync::mpsc::channel();
+    assert_eq!(telling_a_wait(|| 7, || tell.send(()).unwrap()), 7);
+    assert!(told.try_recv().is_err());
+    // The work goes on only when the wait was told.
+    telling_a_wait(|| told.recv().unwrap(), || tell.send(()).unwrap());
+    assert!(told.try_recv().is_err());
+}

@@ -50,7 +50,9 @@ pub(super) fn is_alive(root: &Path, token: &str) -> bool {
         return false;
     }
     let path = root.join(FOLDER).join(format!("{token}.lock"));
-    let Ok(file) = File::options().write(true).open(&path) else { return false };
+    // Some network file systems lock only what may be written; where nothing may, it is enough to read.
+    let opened = File::options().write(true).open(&path).or_else(|_| File::open(&path));
+    let Ok(file) = opened else { return false };
     match unix::try_lock(&file) {
         Ok(true) => {
             let _ = fs::remove_file(&path);

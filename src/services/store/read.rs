@@ -76,32 +76,68 @@ impl Store {
 
     /// Takes a session to go on with it: from now on it is this parlor's, and its recording goes on. Gives the
     /// end of it. Fails if another living parlor has it. A turn that was cut by the end of its parlor is marked
-    /// so, and an agent that is left of that is ended.
+    /// so, and an agent that is left of that is ended. Where nothing can be written it is gone on with all the same,
+    /// and written when that works again.
     pub fn reopen(&self, uid: &str) -> Result<KeptSession, StoreError> {
+        let (row, kept) = match self.take_written(uid) {
+            Err(StoreError { fault: Fault::ReadOnly | Fault::Full, .. }) => self.take_unwritten(uid),
+            other => other,
+        }?;
+        let mut reopened = locked(&self.inner.reopened);
+        reopened.retain(|known| known.uid != row.uid);
+        reopened.push(row);
+        Ok(kept)
+    }
+
+    fn take_written(&self, uid: &str) -> Result<(SessionRow, KeptSession), StoreError> {
         let token = self.owner()?.token.clone();
-        let (row, kept) = self.with_faults(|conn| {
+        self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-            let Some((id, mut row)) = rows::by_uid(&change, uid).map_err(sql)? else {
-                return Err(Fault::NoSession(uid.to_owned()));
-            };
-            match row.owner.as_deref() {
-                Some(other) if other != token && owner::is_alive(self.root(), other) => {
-                    return Err(Fault::InUse(owner::pid(other)));
-                }
-                Some(other) if other != token => bury(&change, id, &mut row).map_err(sql)?,
-                _ => {}
+            let (id, mut row) = self.free_row(&change, uid, Some(&token))?;
+            if row.owner.as_ref().is_some_and(|other| *other != token) {
+                bury(&change, id, &mut row).map_err(sql)?;
             }
             row.owner = Some(token.clone());
             row.save(&change).map_err(sql)?;
             let kept = pages::tail(&change, id, &row, None).map_err(sql)?;
             change.commit().map_err(sql)?;
             Ok((row, kept))
-        })?;
-        let mut reopened = locked(&self.inner.reopened);
-        reopened.retain(|known| known.uid != row.uid);
-        reopened.push(row);
-        Ok(kept)
+        })
+    }
+
+    /// The same without a trace in the file.
+    fn take_unwritten(&self, uid: &str) -> Result<(SessionRow, KeptSession), StoreError> {
+        let token = locked(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
+        self.with_faults(|conn| {
+            let (id, mut row) = self.free_row(conn, uid, token.as_ref())?;
+            let mut is_cut = false;
+            if row.owner.is_some() && row.owner != token {
+                is_cut = close_left(&mut row);
+            }
+            row.owner = token.clone();
+            let mut kept = pages::tail(conn, id, &row, None).map_err(|error| db::fault(&error))?;
+            if is_cut {
+                let record = Record::TurnEnded(TurnOutcome::Cut);
+                kept.events.push(KeptEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
+            }
+            Ok((row, kept))
+        })
+    }
+
+    /// A session that no other living parlor has.
+    fn free_row(
+        &self,
+        conn: &Connection,
+        uid: &str,
+        token: Option<&String>,
+    ) -> Result<(i64, SessionRow), Fault> {
+        let found = rows::by_uid(conn, uid).map_err(|error| db::fault(&error))?;
+        let (id, row) = found.ok_or_else(|| Fault::NoSession(uid.to_owned()))?;
+        match row.owner.as_ref().filter(|other| Some(*other) != token) {
+            Some(other) if owner::is_alive(self.root(), other) => Err(Fault::InUse(owner::pid(other))),
+            _ => Ok((id, row)),
+        }
     }
 
     /// The row that [`Self::reopen`] left for the recorder.
@@ -182,16 +218,24 @@ pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault>
     Ok(())
 }
 
-/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to.
-fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()> {
+/// Ends what a dead parlor left running of a session. Whether it was in a turn, which is cut.
+fn close_left(row: &mut SessionRow) -> bool {
     if let (Some(pid), Some(born)) = (row.agent_pid, row.agent_born) {
         orphan::end(pid, born, row.owner.as_deref().and_then(owner::pid));
     }
     row.owner = None;
     row.agent_pid = None;
     row.agent_born = None;
-    if row.state == SessionState::Turn {
+    let is_cut = row.state == SessionState::Turn;
+    if is_cut {
         row.state = SessionState::Cut;
+    }
+    is_cut
+}
+
+/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to.
+fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()> {
+    if close_left(row) {
         let last: Option<i64> = conn
             .query_row("SELECT max(seq) FROM events WHERE session = ?1", [id], |row| row.get(0))
             .optional()?

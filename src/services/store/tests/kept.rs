@@ -307,3 +307,47 @@ fn a_folder_that_was_renamed_is_told_its_session_of_before() {
     assert_eq!(told_of(&store, &after, true).1, Some(uid));
     assert_eq!(told_of(&store, &root.join("sibling"), true).1, None);
 }
+
+#[test]
+fn a_session_that_may_only_be_read_is_gone_on_with_and_written_later() {
+    let (dir, first) = store();
+    let (mut recorder, _told) = recorder(&first);
+    // Its parlor dies in the turn.
+    recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "first")]);
+    let other = another(&dir);
+    super::sessions::wait_for(|| other.count().unwrap() == 1);
+    let token = first.owner().unwrap().token.clone();
+    let uid = other.find("s1").unwrap().uid;
+    let data = dir.path().join("data");
+    let read_only = || {
+        let conn = db::open(&data).unwrap();
+        conn.pragma_update(None, "query_only", true).unwrap();
+        conn
+    };
+    *locked(&other.inner.conn) = Some(read_only());
+    let told = other.reopen(&uid).unwrap_err();
+    assert!(matches!(told.fault, Fault::InUse(Some(_))), "{told}");
+    fs::remove_file(data.join("locks").join(format!("{token}.lock"))).unwrap();
+    *locked(&other.inner.conn) = Some(read_only());
+    let kept = other.reopen(&uid).unwrap();
+    assert!(matches!(kept.events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut)));
+    assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "nothing was written");
+    let Note::Head(mut head) = head("s1") else { unreachable!() };
+    head.kept_as = Some(uid.clone());
+    let (mut again, _told) = super::recorder(&other);
+    again.keep(SessionKey(2), vec![Note::Head(head), prompt(2, "second"), ended(2)]);
+    assert_eq!(again.finish(), None);
+    assert_eq!(other.count().unwrap(), 1, "it is the same session");
+    let texts: Vec<String> = other
+        .peek(&uid, None)
+        .unwrap()
+        .1
+        .events
+        .into_iter()
+        .filter_map(|event| match event.record {
+            Record::Prompt { text, .. } => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["first", "second"]);
+}
