@@ -88,7 +88,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         SessionsJob::Search(args) => search(&store, args, &world)?,
         SessionsJob::Export { id, format, output } => export::export(&store, id, *format, output.as_deref())?,
         SessionsJob::Import { files } => import::import(&store, files)?,
-        SessionsJob::Delete { ids, yes } => delete(&store, ids, *yes, &mut world)?,
+        SessionsJob::Delete { ids, yes, json } => delete(&store, ids, (*yes, *json), &mut world)?,
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
     };
     super::print(world.out, &text)?;
@@ -150,9 +150,21 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
     Ok(rows::hits_text(&hits, world.now_ms))
 }
 
-fn delete(store: &Store, ids: &[String], yes: bool, world: &mut World<'_>) -> anyhow::Result<String> {
-    let found: Vec<SessionRow> = ids.iter().map(|id| store.find(id)).collect::<Result<_, _>>()?;
-    remove(store, &found, yes, world)
+fn delete(
+    store: &Store,
+    ids: &[String],
+    (yes, json): (bool, bool),
+    world: &mut World<'_>,
+) -> anyhow::Result<String> {
+    let mut found: Vec<SessionRow> = Vec::new();
+    for id in ids {
+        let row = store.find(id)?;
+        // Two beginnings may be of one id.
+        if found.iter().all(|known| known.uid != row.uid) {
+            found.push(row);
+        }
+    }
+    remove(store, &found, (yes, json), world)
 }
 
 fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Result<String> {
@@ -183,10 +195,10 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
         Some(most) => largest_rest(store, old, most)?,
         None => old,
     };
-    if old.is_empty() {
+    if old.is_empty() && !args.json {
         return Ok("Nothing has to go; all was kept.\n".to_owned());
     }
-    remove(store, &old, args.yes, world)
+    remove(store, &old, (args.yes, args.json), world)
 }
 
 /// The oldest of these that have to go, so that the whole file takes no more than this.
@@ -228,8 +240,15 @@ fn bytes(text: &str) -> anyhow::Result<u64> {
 }
 
 /// Deletes sessions after a yes.
-fn remove(store: &Store, rows: &[SessionRow], yes: bool, world: &mut World<'_>) -> anyhow::Result<String> {
-    super::print(world.out, &rows::table(rows, true, world.now_ms))?;
+fn remove(
+    store: &Store,
+    rows: &[SessionRow],
+    (yes, json): (bool, bool),
+    world: &mut World<'_>,
+) -> anyhow::Result<String> {
+    if !json {
+        super::print(world.out, &rows::table(rows, true, world.now_ms))?;
+    }
     if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
         let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };
         bail!("{} is open in a parlor{process}; close it there first. Nothing was deleted", row.uid);
@@ -247,7 +266,12 @@ fn remove(store: &Store, rows: &[SessionRow], yes: bool, world: &mut World<'_>) 
     for row in rows {
         store.delete(&row.uid)?;
     }
-    store.compact()?;
+    if !rows.is_empty() {
+        store.compact()?;
+    }
+    if json {
+        return Ok(rows::json(rows));
+    }
     let freed = size.saturating_sub(store.size_bytes());
     Ok(format!("Deleted {}; {} KiB were given back.\n", counted(rows.len() as u64), freed >> 10))
 }

@@ -44,6 +44,9 @@ pub enum SessionsJob {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+        /// What was deleted, as JSON
+        #[arg(long, requires = "yes")]
+        json: bool,
     },
     /// Delete old sessions, after showing them
     Prune(PruneArgs),
@@ -151,4 +154,7 @@ pub struct PruneArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+    /// What was deleted, as JSON
+    #[arg(long, requires = "yes")]
+    pub json: bool,
 }

@@ -182,8 +182,16 @@ fn nothing_is_deleted_without_a_yes() {
     assert!(error.contains("say what may go"), "{error}");
     assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing has to go"));
     assert!(place.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
-    assert!(place.run(&["prune", "--keep", "0", "--yes"]).contains("Deleted 1 session;"));
+    assert_eq!(place.run(&["prune", "--older-than", "1d", "--yes", "--json"]).trim(), "[]");
+    let gone: serde_json::Value =
+        serde_json::from_str(&place.run(&["prune", "--keep", "0", "--yes", "--json"])).unwrap();
+    assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
     assert_eq!(place.store.count().unwrap(), 0);
+    let two = place.record("/here", "two", "done");
+    let gone: serde_json::Value =
+        serde_json::from_str(&place.run(&["delete", &two, &two, "--yes", "--json"])).unwrap();
+    assert_eq!(gone[0]["id"], two.as_str(), "{gone}");
+    assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
 }
 
 #[test]
