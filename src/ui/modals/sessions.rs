@@ -161,6 +161,15 @@ fn hints(scene: &Scene, dialog: &SessionsDialog) -> Vec<(String, String)> {
             hint(Action::NextScope, "widens"),
             hint(Action::Escape, "closes"),
         ],
+        // Only its agent has it: there is nothing here to read, name or write.
+        (None, Some(SessionEntry { kept: None, .. })) => vec![
+            hint(Action::Accept, "goes on"),
+            hint(Action::Remove, "deletes"),
+            hint(Action::SearchSessions, "searches"),
+            hint(Action::NextSort, "sorts"),
+            hint(Action::NextScope, "widens"),
+            hint(Action::Escape, "closes"),
+        ],
         (None, _) => vec![
             hint(Action::Accept, "goes on"),
             hint(Action::ReadSession, "only reads"),
@@ -405,6 +414,18 @@ mod tests {
                 drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
             assert!(row.contains(&format!("{words}, 2026-11-20 14:03")), "{drawn}");
         }
+        let mut theirs = 0;
+        for selected in 0..4 {
+            let shown = dialog(&mut stage);
+            shown.selected = selected;
+            if shown.marked().is_some_and(|row| row.open.is_none() && row.kept.is_none()) {
+                let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+                assert!(drawn.contains("enter goes on") && drawn.contains("widens"), "{drawn}");
+                assert!(!drawn.contains("only reads") && !drawn.contains("renames"), "{drawn}");
+                theirs += 1;
+            }
+        }
+        assert!(theirs > 0, "only its agent has one of them");
     }
 
     #[test]
