@@ -32,6 +32,8 @@ use crate::services::store::{ListFilter, Search, SessionRow, Store};
 pub struct World<'a> {
     /// Where to print.
     pub out: &'a mut dyn Write,
+    /// Where to print what went wrong beside it: another program may read the output.
+    pub err: &'a mut dyn Write,
     /// The folder that parlor was started in.
     pub folder: PathBuf,
     /// The time, in Unix milliseconds.
@@ -56,8 +58,10 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
     let folder = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
     let mut on_terminal = |question: &str| ask(question);
     let has_terminal = std::io::stdin().is_terminal();
+    let mut err = std::io::stderr();
     let world = World {
         out,
+        err: &mut err,
         folder,
         now_ms: time::now_ms(),
         ask: has_terminal.then_some(&mut on_terminal as &mut dyn FnMut(&str) -> bool),
@@ -93,7 +97,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
     };
     super::print(world.out, &text)?;
     for trouble in store.take_troubles() {
-        super::print(world.out, &format!("{trouble}\n"))?;
+        super::print(world.err, &format!("{trouble}\n"))?;
     }
     Ok(())
 }

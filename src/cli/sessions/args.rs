@@ -64,7 +64,7 @@ pub enum Format {
 }
 
 /// Which sessions to list.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ListArgs {
     /// Of all folders
     #[arg(long, short)]

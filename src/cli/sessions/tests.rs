@@ -59,6 +59,7 @@ impl Place {
         let mut says = |_: &str| answer.unwrap_or_default();
         let world = World {
             out: &mut out,
+            err: &mut std::io::sink(),
             folder: "/here".into(),
             now_ms: time::now_ms(),
             ask: answer.is_some().then_some(&mut says as &mut dyn FnMut(&str) -> bool),
@@ -234,4 +235,19 @@ fn times_are_read_as_people_write_them() {
     }
     assert_eq!(time::ago(now - 61_000, now), "1 min ago");
     assert_eq!(time::ago(now - 3 * 86_400_000, now), "3 d ago");
+}
+
+#[test]
+fn what_went_wrong_does_not_stand_in_what_another_program_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sessions.db"), "no database, and long enough to be none ".repeat(40))
+        .unwrap();
+    let job = SessionsJob::List(ListArgs { all: true, json: true, ..ListArgs::default() });
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let world =
+        World { out: &mut out, err: &mut err, folder: "/here".into(), now_ms: time::now_ms(), ask: None };
+    serve(&job, dir.path(), world).unwrap();
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), serde_json::json!([]));
+    let err = String::from_utf8(err).unwrap();
+    assert!(err.contains("could not be read") && err.contains("It was kept as"), "{err}");
 }

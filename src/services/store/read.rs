@@ -115,7 +115,7 @@ impl Store {
             if row.owner.is_some() && row.owner != token {
                 is_cut = close_left(&mut row);
             }
-            row.owner = token.clone();
+            row.owner.clone_from(&token);
             let mut kept = pages::tail(conn, id, &row, None).map_err(|error| db::fault(&error))?;
             if is_cut {
                 let record = Record::TurnEnded(TurnOutcome::Cut);
