@@ -241,8 +241,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             hinted(line, Context::Main, Action::RestartAgent, "takes it back")
         }
         SessionPhase::Ended { .. } if scene.is_reached() => {
-            let line = say(glyphs.cross, Role::Error, format!("{agent} is not connected"));
-            hinted(line, Context::Main, Action::RestartAgent, "connects again")
+            let text =
+                if is_narrow { "not connected".to_owned() } else { format!("{agent} is not connected") };
+            let does = if is_narrow { "connects" } else { "connects again" };
+            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, does)
         }
         SessionPhase::Ended { .. } => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
@@ -250,7 +252,10 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
         }
         SessionPhase::Ready if scene.session.failed_prompt.is_some() => {
             let line = say(glyphs.warn, Role::Warning, "the last prompt failed".to_owned());
-            hinted(line, Context::Main, Action::SendAgain, "sends it again")
+            let is_risky = scene.session.failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived);
+            let does =
+                if is_risky && !is_narrow { "sends it again; it may run twice" } else { "sends it again" };
+            hinted(line, Context::Main, Action::SendAgain, does)
         }
         SessionPhase::Ready
             if scene.session.ledger.has_forgotten && scene.session.ledger.handover.is_none() =>
