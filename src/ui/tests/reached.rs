@@ -44,5 +44,12 @@ fn the_offer_to_send_a_prompt_again_says_that_it_may_run_twice() {
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
         assert!(drawn.contains("sends it again"), "{drawn}");
         assert_eq!(drawn.contains("it may run twice"), is_said, "{drawn}");
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+        assert!(
+            drawn.lines().any(|line| line.contains("prompt failed") && line.ends_with("again")),
+            "{drawn}"
+        );
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (64, 20)));
+        assert!(drawn.contains("sends it again"), "{drawn}");
     }
 }
