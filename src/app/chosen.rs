@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Severity};
 
-use super::{Effect, Session, SessionPhase, State, Wanted, call, choices, open, turn, words};
+use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, choices, open, turn, words};
 
 /// What the answer that opened a session says about.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ pub(super) fn on_set_again(
     if let Some(error) = problem {
         session.ledger.sends_when_ready = false;
         if let Some(text) = session.ledger.unsent.take() {
-            session.failed_prompt = Some(text);
+            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
         }
         let detail = format!(
             "{}\nLook at mode, model and options before you go on. What waits was not sent.",

@@ -378,13 +378,18 @@ fn tell_end(
 ) {
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let cause = words::close_cause(reason, &command);
+    let heading = words::close_heading(reason);
+    let title = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}."));
+    let below = heading.map(|_| &cause).into_iter().chain(lines).cloned().collect::<Vec<_>>().join("\n");
+    let detail = (!below.is_empty()).then_some(below);
     for key in call::sessions_of(state, conn, true) {
         let Some(session) = state.sessions.get(&key) else {
             continue;
         };
         let is_child = session.parent.is_some();
         if session.turn.is_running() {
-            let end = turn::Ending::AgentDied { cause: cause.clone(), stderr_tail: lines.to_vec() };
+            let cause = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}. {cause}"));
+            let end = turn::Ending::AgentDied { cause, stderr_tail: lines.to_vec() };
             turn::end(state, key, end, now, fx);
         } else {
             turn::settle(state, key, now);
@@ -394,12 +399,12 @@ fn tell_end(
                     .sessions
                     .get(&key)
                     .and_then(|session| session.transcript.items().last())
-                    .is_some_and(
-                        |item| matches!(&item.body, ItemBody::Notice { title, .. } if *title == cause),
-                    );
+                    .is_some_and(|item| {
+                        matches!(&item.body, ItemBody::Notice { title: said, detail: more, .. }
+                            if *said == title && *more == detail)
+                    });
             if !is_child && !is_said {
-                let detail = (!lines.is_empty()).then(|| lines.join("\n"));
-                call::notice(state, key, Severity::Error, cause.clone(), detail);
+                call::notice(state, key, Severity::Error, title.clone(), detail.clone());
             }
         }
         let hint = match reason {

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, Call, CallError, ConnId, ItemId, Patch, Purpose, Reply, SessionId, SessionKey, Severity,
-    TerminalId, ToolCallId, ToolContent,
+    AgentCommand, Call, CallError, ConnId, ItemId, Patch, Purpose, Record, Reply, SessionId, SessionKey,
+    Severity, TerminalId, ToolCallId, ToolContent,
 };
 
-use super::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State, call, callbacks, open, words};
+use super::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State, call, callbacks, keep, open, words};
 
 /// A part of the work that the agent can stop by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,6 +148,7 @@ pub(super) fn on_archived(
         match result {
             Ok(_) => {
                 session.is_archived = true;
+                keep::note(session, Record::Archived { is_away: true });
                 let cause = "This session is archived.".to_owned();
                 session.phase = SessionPhase::Ended { cause: cause.clone() };
                 call::flash(state, cause, fx);
@@ -167,6 +168,7 @@ pub(super) fn on_archived(
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.is_archived = false;
+    keep::note(session, Record::Archived { is_away: false });
     session.ledger.is_reopening |= !session.ledger.wants_history;
     for info in state.listed.iter_mut().filter(|info| Some(&info.id) == session.id.as_ref()) {
         info.is_archived = false;

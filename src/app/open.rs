@@ -196,10 +196,14 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         return;
     }
     left_out::tell_servers(state, key);
+    let caps = state.conn_of(key).map(super::Conn::capabilities).unwrap_or_default();
+    // Whoever keeps no archive now, or another agent, has nothing to take it out of.
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
+        session.is_archived = false;
+    }
     let Some(session) = state.sessions.get(&key) else {
         return;
     };
-    let caps = state.conn_of(key).map(super::Conn::capabilities).unwrap_or_default();
     let is_reopening = session.ledger.is_reopening;
     let keeps_view = is_reopening && !session.ledger.wants_history;
     match &session.id {

@@ -228,6 +228,8 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
+        // It is taken back before the agent is asked to go on with it.
+        Record::Archived { is_away } => session.is_archived = is_away,
     }
 }
 

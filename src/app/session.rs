@@ -14,6 +14,15 @@ use super::outline::Only;
 use super::search::Search;
 use super::{Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
 
+/// A prompt whose turn failed, and which is offered to be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedPrompt {
+    /// As it was sent.
+    pub text: String,
+    /// Whether the agent may have it, because only its answer was lost: then it may run twice.
+    pub may_have_arrived: bool,
+}
+
 /// A session, with or without a living agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
@@ -65,7 +74,7 @@ pub struct Session {
     /// Prompts that wait for the turn's end, oldest first.
     pub queue: VecDeque<String>,
     /// The prompt of the last turn, if that failed in a way that may pass: it can be sent again.
-    pub failed_prompt: Option<String>,
+    pub failed_prompt: Option<FailedPrompt>,
     /// What stands in the composer.
     pub draft: String,
     /// Prompts of this folder, oldest first.

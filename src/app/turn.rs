@@ -15,9 +15,9 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
-    UnseenKind, ViewCommand, aside, asks, auth, call, conn, handover, keep, kept, messages, open, tabs,
-    tools, user, words,
+    Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
+    Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, conn, handover, keep, kept, messages,
+    open, tabs, tools, user, words,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
@@ -117,7 +117,7 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.turn.is_running()) else {
         return;
     };
-    let Some(text) = session.failed_prompt.take() else { return };
+    let Some(FailedPrompt { text, .. }) = session.failed_prompt.take() else { return };
     if session.can_prompt() {
         begin(state, key, text, false, now, fx);
         return;
@@ -147,7 +147,7 @@ pub(super) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
     if let Some(text) = session.ledger.unsent.take() {
         if session.ledger.has_forgotten && session.ledger.handover.is_none() {
             // An agent that has forgotten all is not told "go on" before the user has said how.
-            session.failed_prompt = Some(text);
+            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
             session.ledger.is_held = true;
             return;
         }
@@ -346,7 +346,8 @@ pub(super) fn on_reply(
         Err(error) => {
             let fault = words::fault_of(&error);
             if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.may_pass()) {
-                session.failed_prompt = Some(text.clone());
+                let may_have_arrived = fault == FaultKind::Line;
+                session.failed_prompt = Some(FailedPrompt { text: text.clone(), may_have_arrived });
             }
             end(state, key, Ending::Failed(fault, words::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
@@ -439,7 +440,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     }
     let prompt = session.ledger.prompt.take();
     if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
-        session.failed_prompt = prompt.map(|(_, text)| text);
+        session.failed_prompt = prompt.map(|(_, text)| FailedPrompt { text, may_have_arrived: true });
     }
     session.ledger.echo = None;
     // What the agent was to be told has reached it only with a turn that it ended itself.

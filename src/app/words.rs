@@ -185,6 +185,20 @@ fn says_session_gone(error: &RpcError) -> bool {
     matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
 }
 
+/// What failed, where the words of [`close_cause`] come from the way to the agent and do not say so.
+pub fn close_heading(reason: &CloseReason) -> Option<&'static str> {
+    match reason {
+        CloseReason::Unreachable { .. } | CloseReason::Refused { .. } | CloseReason::SignInFirst { .. } => {
+            Some(FaultKind::Line.heading())
+        }
+        // These begin with what ended, broke or was not found.
+        CloseReason::NotStarted { .. }
+        | CloseReason::Exited { .. }
+        | CloseReason::Lost { .. }
+        | CloseReason::Stopped => None,
+    }
+}
+
 /// Why a connection ended, in one sentence.
 pub fn close_cause(reason: &CloseReason, command: &str) -> String {
     match reason {

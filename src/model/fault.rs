@@ -1,9 +1,12 @@
 //! Classes of failure, so that each is told with its own remedy.
 //!
-//! Duty: the classes, the heading of each, and what to do next. Not its duty: which error is of which class (`app`).
+//! Duty: the classes, the heading of each, and what to do next; what a second sending may do. Not its duty: which error is of which class (`app`).
 //! A failed tool is one more class; it is told at its call, and the agent goes on by itself.
 
 use serde::{Deserialize, Serialize};
+
+/// Said wherever a prompt is offered to be sent again whose answer was lost, not the prompt.
+pub const MAY_RUN_TWICE: &str = "The prompt may have arrived; sent again it may run twice.";
 
 /// Which part failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,7 +46,7 @@ impl FaultKind {
     /// What to do after a turn that failed so.
     pub fn next(self) -> &'static str {
         match self {
-            Self::Line => "Send it again when the agent can be reached.",
+            Self::Line => MAY_RUN_TWICE,
             Self::Protocol => "Restart the agent if it happens again.",
             Self::Agent => "Change the prompt, or what the agent misses. The log shows the whole error.",
             Self::Busy => "This may pass. Send it again.",

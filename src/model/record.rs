@@ -79,6 +79,11 @@ pub enum Record {
     TurnEnded(TurnOutcome),
     /// What was kept before is replaced by what follows: the agent's own history of the session.
     Replaced,
+    /// The agent put the session into its archive, or took it out.
+    Archived {
+        /// Whether it lies there now.
+        is_away: bool,
+    },
 }
 
 /// How a turn ended.

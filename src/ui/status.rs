@@ -30,6 +30,9 @@ const METER_COLS: u16 = 96;
 /// From this width on the line says why nothing can be saved.
 const WHY_COLS: u16 = 72;
 
+/// From this width on the offer to send a prompt again says what that may do.
+const RISK_COLS: u16 = 80;
+
 /// How long nothing may come in a turn before the line says so, in seconds.
 const QUIET_SECONDS: u64 = 30;
 
@@ -241,16 +244,24 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             hinted(line, Context::Main, Action::RestartAgent, "takes it back")
         }
         SessionPhase::Ended { .. } if scene.is_reached() => {
-            let line = say(glyphs.cross, Role::Error, format!("{agent} is not connected"));
-            hinted(line, Context::Main, Action::RestartAgent, "connects again")
+            let text =
+                if is_narrow { "not connected".to_owned() } else { format!("{agent} is not connected") };
+            let does = if is_narrow { "connects" } else { "connects again" };
+            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, does)
         }
         SessionPhase::Ended { .. } => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
             hinted(line, Context::Main, Action::RestartAgent, "starts it again")
         }
         SessionPhase::Ready if scene.session.failed_prompt.is_some() => {
-            let line = say(glyphs.warn, Role::Warning, "the last prompt failed".to_owned());
-            hinted(line, Context::Main, Action::SendAgain, "sends it again")
+            let is_risky = scene.session.failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived);
+            let (text, does) = match width {
+                // The end of its turn says it too.
+                ..60 => ("prompt failed", "again"),
+                RISK_COLS.. if is_risky => ("the last prompt failed", "sends it again; it may run twice"),
+                _ => ("the last prompt failed", "sends it again"),
+            };
+            hinted(say(glyphs.warn, Role::Warning, text.to_owned()), Context::Main, Action::SendAgain, does)
         }
         SessionPhase::Ready
             if scene.session.ledger.has_forgotten && scene.session.ledger.handover.is_none() =>

@@ -118,7 +118,7 @@ fn a_line_that_drops_in_a_turn_is_made_again_and_the_session_resumed() {
     rig.prompt("hello");
     rig.wait_text("from afar");
     fs::write(host.path().join("cut"), "").unwrap();
-    rig.wait_text("died: The line to build was not made, or was lost");
+    rig.wait_text("died: The connection failed. The line to build was not made, or was lost");
     rig.wait_ready();
     rig.ask("again");
     let text = rig.text();

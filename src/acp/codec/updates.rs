@@ -108,9 +108,12 @@ pub(super) fn decode_event(
 /// A strict connection shows what it does not take, and says why.
 fn refuse(text: &str, why: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) {
     out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
-    let name = parse_object(text).and_then(|params| session_name(&params));
+    let params = parse_object(text);
+    let update = params.as_ref().and_then(|params| params.get("update")?.get("sessionUpdate")?.as_str());
+    let update = update.unwrap_or("?").to_owned();
+    let name = params.as_ref().and_then(session_name);
     if let Some(session) = name.map(|name| memory.session(&name)).or_else(|| memory.last_session()) {
-        let update = SessionUpdate::Unknown { name: "?".to_owned(), raw: raw_update(text) };
+        let update = SessionUpdate::Unknown { name: update, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
     }
 }

@@ -96,7 +96,8 @@ fn a_lost_line_is_made_again_and_the_session_goes_on() {
         .expect_sent("connect 2 after 500 ms\nconnect 3 after 2000 ms\ncall resume s");
     assert!(matches!(
         desk.session().transcript.items().last().map(|item| &item.body),
-        Some(ItemBody::Notice { title, .. }) if *title == error
+        Some(ItemBody::Notice { title, detail: Some(detail), .. })
+            if title == "The connection failed." && *detail == error
     ));
 }
 

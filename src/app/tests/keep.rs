@@ -109,6 +109,33 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
     assert!(!again.turn.is_running());
 }
 
+#[test]
+fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
+    let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
+    let archived = || {
+        let mut desk = Desk::started();
+        desk.handshake(AgentCapabilities { can_archive: true, ..all_capabilities() }).open(ID);
+        desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
+        desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).reply(Ok(Reply::Done));
+        kept_session(&mut desk)
+    };
+    let mut desk = reopened(archived(), "fake");
+    assert!(desk.session().is_archived);
+    desk.fx.clear();
+    desk.handshake(archiving).expect_sent("call archive s false");
+    desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
+    assert!(!desk.session().is_archived);
+    let mut again = Session::new(KEY, SessionPlace::default());
+    restore(&mut again, kept_session(&mut desk), desk.now);
+    assert!(!again.is_archived, "that is kept too");
+
+    // An agent that keeps no archive any more is not asked for it.
+    let mut desk = reopened(archived(), "fake");
+    desk.fx.clear();
+    desk.handshake(all_capabilities()).expect_sent("call resume s");
+    assert!(!desk.session().is_archived);
+}
+
 /// A desk whose first session was kept before, with this agent.
 fn reopened(kept: KeptSession, name: &str) -> Desk {
     let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };

@@ -179,7 +179,7 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
         r"
         ended · idle
         notice Error: The connection to the agent broke: the stream broke.
-        notice Error: Nothing answers at host. Start the server.
+        notice Error: The connection failed.
         ",
     );
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
@@ -194,7 +194,16 @@ fn a_refusal_is_not_tried_again() {
     let mut desk = Desk::ready();
     let error = "host wants a token (401).".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
-    desk.expect("ended · idle\nnotice Error: host wants a token (401).");
+    desk.expect("ended · idle\nnotice Error: The connection failed.");
+    let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
+    assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then what happened");
+
+    let mut desk = Desk::running();
+    desk.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
+    let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let Some(ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. })) = last else { panic!("{last:?}") };
+    assert_eq!(cause, "The connection failed. host wants a token (401).");
 }
 
 #[test]

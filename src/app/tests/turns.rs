@@ -344,7 +344,7 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
         "#,
     );
     desk.fx.clear();
-    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"), "it stays at hand");
+    assert_eq!(failed(&desk), Some("go"), "it stays at hand");
     assert!(desk.state.modals.is_empty(), "the line offers, and no dialog opens by itself");
     desk.flow(|state, now, fx| user::on_action(state, Action::HandOver, now, fx));
     assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
@@ -352,11 +352,32 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
 }
 
+fn failed(desk: &Desk) -> Option<&str> {
+    desk.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
+}
+
+#[test]
+fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
+    let lost = CallError::Undelivered { error: "The line is dead.".to_owned() };
+    let busy = CallError::Agent(RpcError::new(-32603, "overloaded"));
+    for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
+        let mut desk = Desk::running();
+        desk.reply(Err(error.clone()));
+        let prompt = desk.session().failed_prompt.as_ref();
+        assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
+        let fault = words::fault_of(&error);
+        assert_eq!(fault.next().contains("may run twice"), may_have_arrived, "{fault:?}");
+    }
+    let mut desk = Desk::running();
+    desk.crash();
+    assert!(desk.session().failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived));
+}
+
 #[test]
 fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
     let mut desk = Desk::running();
     desk.fail(-32603, "429 Too Many Requests");
-    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"));
+    assert_eq!(failed(&desk), Some("go"));
     desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
     desk.update(says("at last")).end_turn(StopReason::EndTurn);
     desk.expect(
@@ -383,7 +404,7 @@ fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
         desk.wait(1).crash();
     }
     desk.fx.clear();
-    assert_eq!(desk.session().failed_prompt.as_deref(), Some("go"));
+    assert_eq!(failed(&desk), Some("go"));
     desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("connect 4 after 0 ms");
     desk.handshake(all_capabilities())
         .reply(Ok(Reply::Done))

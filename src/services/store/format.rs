@@ -49,6 +49,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Notice { .. } => "notice",
         Record::TurnEnded(_) => "turn_ended",
         Record::Replaced => "replaced",
+        Record::Archived { .. } => "archived",
     }
 }
 

@@ -4,7 +4,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
-use crate::model::{Severity, StopReason};
+use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
 use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::text::mark::Mark;
@@ -42,6 +42,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             for line in stderr_tail.iter().skip(from) {
                 push(plain_lines(line, Role::TextDim, look, below), 2);
             }
+            push(plain_lines(MAY_RUN_TWICE, Role::TextDim, look, below), 2);
         }
         ItemBody::Notice { severity, title, detail } => {
             let (mark, role) = match severity {

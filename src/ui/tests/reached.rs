@@ -1,7 +1,7 @@
 //! What is said of an agent that is reached, not started, and of a session that is put away.
 
 use super::fixture::*;
-use crate::app::SessionPhase;
+use crate::app::{FailedPrompt, SessionPhase};
 use crate::model::Remote;
 
 #[test]
@@ -21,4 +21,35 @@ fn an_agent_behind_an_address_has_not_ended_and_an_archived_session_neither() {
     let drawn = shown(&stage);
     assert!(drawn.contains("This session is archived") && drawn.contains("takes it back"), "{drawn}");
     assert!(!drawn.contains("is not connected"), "{drawn}");
+}
+
+#[test]
+fn the_key_that_connects_again_is_named_on_the_smallest_screen() {
+    let mut stage = ready();
+    stage.session(|session| session.phase = SessionPhase::Ended { cause: "It is away.".to_owned() });
+    for conn in stage.state.conns.values_mut() {
+        conn.spec.remote = Some(Remote { url: "https://agent.example/acp".into(), ..Remote::default() });
+    }
+    let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+    let line = drawn.lines().rfind(|line| line.contains("not connected")).expect("it is said");
+    assert!(line.contains("connects"), "{drawn}");
+}
+
+#[test]
+fn the_offer_to_send_a_prompt_again_says_that_it_may_run_twice() {
+    let mut stage = ready();
+    for (may_have_arrived, is_said) in [(true, true), (false, false)] {
+        let prompt = FailedPrompt { text: "go".to_owned(), may_have_arrived };
+        stage.session(|session| session.failed_prompt = Some(prompt));
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+        assert!(drawn.contains("sends it again"), "{drawn}");
+        assert_eq!(drawn.contains("it may run twice"), is_said, "{drawn}");
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+        assert!(
+            drawn.lines().any(|line| line.contains("prompt failed") && line.ends_with("again")),
+            "{drawn}"
+        );
+        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (64, 20)));
+        assert!(drawn.contains("sends it again"), "{drawn}");
+    }
 }

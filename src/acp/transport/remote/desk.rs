@@ -25,6 +25,8 @@ use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 /// How patient a connection is.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
+    /// From the first message to the head of its answer: the agent behind the server may begin only then.
+    pub begin: Duration,
     /// From a request to the head of its answer, where no turn is waited for.
     pub answer: Duration,
     /// A stream whose keep-alive is not known yet may be silent for so long.
@@ -48,7 +50,8 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            answer: Duration::from_secs(30),
+            begin: Duration::from_secs(120),
+            answer: Duration::from_secs(60),
             // Three times the keep-alive of the protocol's own server.
             idle: Duration::from_secs(45),
             least_pause: Duration::from_millis(250),

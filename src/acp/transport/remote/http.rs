@@ -163,7 +163,7 @@ impl Streamable {
         self.open_session(session);
         if let Some(opening) = self.sessions.get_mut(session) {
             // A server that is slow to open it must not hold up a cancel for ever.
-            let _ = timeout(self.desk.patience.answer / 3, opening.wait_for(|now| *now != Opening::Waiting))
+            let _ = timeout(self.desk.patience.answer / 6, opening.wait_for(|now| *now != Opening::Waiting))
                 .await;
         }
     }

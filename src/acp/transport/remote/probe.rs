@@ -98,12 +98,12 @@ impl Probe {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
         let answer = self.desk.post_once(url, &headers, frame, wants);
-        match timeout(self.desk.patience.answer, answer).await {
+        match timeout(self.desk.patience.begin, answer).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(LinkEnd::Unreachable(format!(
                 "{} did not answer within {} s. Check the network, or try again.",
                 host_of(url.as_str()),
-                self.desk.patience.answer.as_secs()
+                self.desk.patience.begin.as_secs()
             ))),
         }
     }

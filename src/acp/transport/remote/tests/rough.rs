@@ -96,7 +96,8 @@ async fn fragments_over_the_limit_end_the_socket() {
 
 #[tokio::test]
 async fn who_never_answers_is_given_up() {
-    let hasty = Patience { answer: Duration::from_millis(30), ..patience() };
+    let short = Duration::from_millis(30);
+    let hasty = Patience { begin: short, answer: short, ..patience() };
     let mut server = Server::start().await;
     let mut peer = Peer::patiently(at(&server, "/acp"), hasty);
     peer.say(INITIALIZE);
