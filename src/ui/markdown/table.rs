@@ -188,7 +188,8 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
         let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
         each(0) + all <= cols
     };
-    let end = widths.len() - 1;
+    // A column alone has no other to be moved behind it.
+    let end = widths.len().checked_sub(1).filter(|end| *end > 0)?;
     // As far as the last column comes into view, but no further.
     let mut from = 1 + left_out.min(end.saturating_sub(1));
     while from > 1 && fits(from - 1, end + 2 - from, &good) {

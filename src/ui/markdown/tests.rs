@@ -145,6 +145,20 @@ fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
 }
 
 #[test]
+fn a_table_of_one_column_is_never_moved() {
+    let table = "| an_identifier |\n|---|\n| of_some_length |\n";
+    let theme = Theme::plain();
+    for (cols, left_out) in (4_u16..20).flat_map(|cols| [(cols, 0), (cols, 3)]) {
+        let mut markdown = Markdown::of(table);
+        let look = Look { sideways: Some(left_out), ..look(&theme) };
+        let lines = markdown.draw(0, table, &look, cols);
+        assert_eq!(markdown.sideways(), 0, "{cols}");
+        assert!(lines.iter().all(|line| !line.to_string().contains("more column")), "{cols}: {lines:?}");
+        assert!(lines.iter().all(|line| width(&line.to_string()) <= usize::from(cols)), "{cols}: {lines:?}");
+    }
+}
+
+#[test]
 fn columns_that_are_moved_keep_their_words_whole() {
     let cells = |text: &str| (0..9).map(|n| format!("| {text}{n} ")).collect::<String>();
     let table =
