@@ -30,7 +30,7 @@ const COLS: u16 = 160;
 pub struct Linear {
     sessions: BTreeMap<SessionKey, Told>,
     active: Option<SessionKey>,
-    question: Option<String>,
+    question: Option<ask::Question>,
     flash: Option<String>,
     /// Whether the last session of the folder was told of.
     has_offered: bool,
@@ -55,6 +55,7 @@ struct Told {
     phase: String,
     plan: String,
     running: Option<(u32, Instant)>,
+    queued: usize,
 }
 
 /// How much of an item was said.
@@ -101,6 +102,7 @@ impl Linear {
         self.say_items(state, session, &mut told, now, &mut out);
         say_turn(session, &mut told, now, &mut out);
         say_plan(session, &mut told, &mut out);
+        say_queue(session, &mut told, &mut out);
         say_phase(state, session, &mut told, &mut out);
         self.sessions.insert(state.active, told);
         if self.flash != state.flash {
@@ -123,7 +125,7 @@ impl Linear {
         let question = ask::question(state, &self.look(session, now));
         if question != self.question {
             if let Some(question) = &question {
-                let _ = writeln!(out, "\n{}", question.trim_end());
+                let _ = writeln!(out, "\n{}", question.text.trim_end());
             }
             self.question = question;
         }
@@ -182,6 +184,11 @@ impl Linear {
             let before = told.begun.get(&index).copied();
             if before == Some(Said::All) {
                 continue;
+            }
+            // The next prompt may come from the queue, with no rest between the turns.
+            let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
+            if is_prompt && told.running.is_some_and(|(turn, _)| item.turn > turn) {
+                say_over(told, now, out);
             }
             if let Some(said) = self.say_item(state, session, item, before, now, out) {
                 told.begun.insert(index, said);
@@ -338,17 +345,34 @@ fn say_text(
 /// When a turn is over.
 fn say_turn(session: &Session, told: &mut Told, now: Instant, out: &mut String) {
     match &session.turn {
-        Turn::Running { since, .. } => told.running = Some((session.turn_count, *since)),
-        Turn::Cancelling { .. } => {}
-        Turn::Idle => {
-            if let Some((turn, since)) = told.running.take() {
-                let took = now.saturating_duration_since(since);
-                let took =
-                    if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
-                let _ = writeln!(out, "[{turn}] Over{took}.");
+        Turn::Running { since, .. } => {
+            if told.running.is_some_and(|(turn, _)| turn != session.turn_count) {
+                say_over(told, now, out);
             }
+            told.running = Some((session.turn_count, *since));
         }
+        Turn::Cancelling { .. } => {}
+        Turn::Idle => say_over(told, now, out),
     }
+}
+
+/// The turn that ran is over.
+fn say_over(told: &mut Told, now: Instant, out: &mut String) {
+    if let Some((turn, since)) = told.running.take() {
+        let took = now.saturating_duration_since(since);
+        let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
+        let _ = writeln!(out, "[{turn}] Over{took}.");
+    }
+}
+
+/// That a prompt waits, when one more does.
+fn say_queue(session: &Session, told: &mut Told, out: &mut String) {
+    let count = session.queue.len();
+    if count > told.queued {
+        let (prompts, wait) = if count == 1 { ("prompt", "waits") } else { ("prompts", "wait") };
+        let _ = writeln!(out, "({count} {prompts} {wait} in the queue.)");
+    }
+    told.queued = count;
 }
 
 /// How far the plan is, when that changed.

@@ -11,7 +11,7 @@ use crate::app::{
     URL_OPTIONS,
 };
 use crate::config::keymap::actions;
-use crate::model::{Action, ElicitationMode, FieldKind, FileOp, LineEdit};
+use crate::model::{Action, AskId, ConnId, ElicitationMode, FieldKind, FileOp, LineEdit};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::look::Look;
 use crate::ui::modals::question_of;
@@ -28,9 +28,38 @@ pub enum Reply {
     Say(String),
 }
 
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// In lines, with the numbered answers.
+    pub text: String,
+    /// The agent's request; `None`: it is parlor's own dialog.
+    ask: Option<(ConnId, AskId)>,
+}
+
+/// The line numbers of a change come when the file was read, which makes no other question of it. Two requests are
+/// two questions, though they read the same.
+impl PartialEq for Question {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_text = || self.text.lines().map(unnumbered).eq(other.text.lines().map(unnumbered));
+        self.ask == other.ask && (self.text == other.text || self.ask.is_some() && is_same_text())
+    }
+}
+
+/// A line of a change without its number.
+fn unnumbered(line: &str) -> &str {
+    // Only what is set off is a line of a change: a field of a form may begin with a digit.
+    if line.starts_with("  ") {
+        line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim()
+    } else {
+        line
+    }
+}
+
 /// What is asked now; `None`: nothing, and a line is a prompt.
-pub fn question(state: &State, look: &Look<'_>) -> Option<String> {
+pub fn question(state: &State, look: &Look<'_>) -> Option<Question> {
     let mut out = String::new();
+    let mut asked = None;
     match state.modals.last() {
         Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
         Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
@@ -52,9 +81,12 @@ pub fn question(state: &State, look: &Look<'_>) -> Option<String> {
             out.push_str("Type it and Enter, or :cancel.");
         }
         Some(_) => return None,
-        None => ask_request(state, look, &mut out)?,
+        None => {
+            ask_request(state, look, &mut out)?;
+            asked = state.active_session().and_then(|session| session.asks.front());
+        }
     }
-    Some(out)
+    Some(Question { text: out, ask: asked.map(|ask| (ask.conn, ask.ask)) })
 }
 
 /// Most sessions that are listed at once; letters find the others.

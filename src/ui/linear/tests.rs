@@ -4,7 +4,8 @@ use super::ask::{Reply, reply};
 use super::*;
 use crate::app::{Event, ToolCall};
 use crate::model::{
-    Action, ContentBlock, DiffChange, FileDiff, ItemId, LineEdit, ToolContent, ToolKind, ToolStatus,
+    Action, ContentBlock, DiffChange, DiffPlace, FileDiff, ItemId, LineEdit, LocatedDiff, ToolContent,
+    ToolKind, ToolStatus,
 };
 use crate::ui::tests::fixture::{self, Stage};
 
@@ -141,6 +142,57 @@ fn a_permission_is_a_numbered_question() {
         assert!(matches!(reply(&stage.state, wrong), Reply::Say(_)), "{wrong}");
     }
     assert_eq!(reply(&stage.state, ":cancel"), Reply::Do(vec![Event::Act(Action::Escape)]));
+}
+
+#[test]
+fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
+    let mut stage = fixture::permission();
+    let mut linear = Linear::new(Glyphs::plain());
+    let first = linear.advance(&stage.state, stage.now);
+    assert!(first.contains("asks: Allow this edit?"), "{first}");
+    let before = first.matches("SKEW").count();
+    stage.session(|session| {
+        let last = session.transcript.items().last().map(|item| item.id).unwrap();
+        session.transcript.edit(last, |item| {
+            let ItemBody::Tool(tool) = &mut item.body else { panic!("no call") };
+            let diff = tool.diffs().next().cloned().unwrap();
+            tool.places.push(LocatedDiff { diff, place: DiffPlace::Whole, is_done: false });
+        });
+    });
+    let numbered = said(&stage);
+    assert!(numbered.contains("20 + "), "the numbers are there now: {numbered}");
+    assert_eq!(numbered.matches("SKEW").count(), before);
+    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    // The next request reads the same, and is another question.
+    stage.session(|session| {
+        session.asks.pop_front();
+    });
+    let second = linear.advance(&stage.state, stage.now);
+    assert!(second.contains("asks: Allow this edit?"), "{second}");
+}
+
+#[test]
+fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
+    let mut stage = fixture::ready();
+    let mut linear = Linear::new(Glyphs::plain());
+    linear.advance(&stage.state, stage.now);
+    let (now, since) = (stage.now, fixture::ago(stage.now, 5));
+    stage.session(|session| {
+        session.turn_count = 1;
+        session.turn = Turn::Running { since, last_news: now };
+    });
+    assert_eq!(linear.advance(&stage.state, now), "");
+    stage.session(|session| session.queue.push_back("then this".into()));
+    assert_eq!(linear.advance(&stage.state, now), "(1 prompt waits in the queue.)\n");
+    stage.session(|session| {
+        session.queue.clear();
+        session.turn_count = 2;
+        session.turn = Turn::Running { since: now, last_news: now };
+    });
+    push_message(&mut stage, Role::User, "then this", false);
+    assert_eq!(linear.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
+    stage.session(|session| session.turn = Turn::Idle);
+    assert_eq!(linear.advance(&stage.state, now), "[2] Over.\n");
 }
 
 #[test]
