@@ -70,6 +70,7 @@ pub struct TranscriptView {
     /// The current hit is to be brought onto the screen.
     wants_hit: bool,
     layouts: usize,
+    built: usize,
     height: usize,
     /// The first row of the last frame.
     last_top: Place,
@@ -203,6 +204,11 @@ impl TranscriptView {
     /// How many items were laid out for the last frame.
     pub fn layouts_last_frame(&self) -> usize {
         self.layouts
+    }
+
+    /// How many lines were made for the last frame.
+    pub fn lines_last_frame(&self) -> usize {
+        self.built
     }
 
     /// Lines that are kept, for measurements.
@@ -363,7 +369,7 @@ pub fn draw(
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;
-    view.layouts = 0;
+    (view.layouts, view.built) = (0, 0);
     view.frame += 1;
     let area = area.intersection(buf.area);
     if area.height == 0 || area.width < LEFT_COLS + RIGHT_COLS + 4 {

@@ -223,6 +223,17 @@ impl Layout {
         piece.lines = Some(lines);
     }
 
+    /// How many lines a piece holds now.
+    pub fn built(&self, index: usize) -> usize {
+        self.pieces.get(index).and_then(|piece| piece.lines.as_ref()).map_or(0, Vec::len)
+    }
+
+    /// How many lines were made with the item itself.
+    pub fn ready_lines(&self) -> usize {
+        let ready = self.pieces.iter().filter(|piece| matches!(piece.source, Source::Ready));
+        ready.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
+    }
+
     /// Whether a line of a piece says that something is left out there.
     pub fn is_gap(&self, piece: usize, line: usize) -> bool {
         let lines = self.pieces.get(piece).and_then(|piece| piece.lines.as_deref());

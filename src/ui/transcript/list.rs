@@ -210,7 +210,11 @@ impl<'a> List<'a> {
             cols: self.cols,
             screens: &mut self.view.screens,
         };
-        cell.layout.height(piece, source, &mut context) + gap
+        let rows = cell.layout.height(piece, source, &mut context);
+        if !is_known {
+            self.view.built += cell.layout.built(piece);
+        }
+        rows + gap
     }
 
     /// Makes sure that a piece has its lines.
@@ -218,7 +222,8 @@ impl<'a> List<'a> {
         let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
             return;
         };
-        if cell.layout.pieces.get(piece).is_some_and(|piece| piece.lines.is_none()) {
+        let is_cold = cell.layout.pieces.get(piece).is_some_and(|piece| piece.lines.is_none());
+        if is_cold {
             self.view.warm.push_back((item, piece));
         }
         let mut context = Context {
@@ -228,6 +233,9 @@ impl<'a> List<'a> {
             screens: &mut self.view.screens,
         };
         cell.layout.draw(piece, source, &mut context);
+        if is_cold {
+            self.view.built += cell.layout.built(piece);
+        }
     }
 
     /// How many pieces an item has, laying it out if its drawing is not good any more.
@@ -270,6 +278,7 @@ impl<'a> List<'a> {
             } else {
                 cell.layout.update(item, cell.look_rev == look_rev, &mut context);
             }
+            self.view.built += cell.layout.ready_lines();
             (cell.rev, cell.look_rev, cell.stamp) = (rev, look_rev, stamp);
         } else if cell.layout.is_live {
             cell.layout.refresh_head(item, &mut context);

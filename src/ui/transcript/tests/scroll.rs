@@ -65,6 +65,50 @@ fn any_place_costs_a_screen() {
     }
 }
 
+/// Lines made for the first frame, for one with a new word in the open block, for one at rest, and for a step up.
+fn lines_made(session: &mut Session) -> [usize; 4] {
+    let open = push(session, open_message(Role::Agent, "A paragraph\n\nAnother one\n\nA third"));
+    let mut view = TranscriptView::default();
+    let made = |session: &Session, view: &mut TranscriptView| {
+        render(session, view, 80, 30);
+        view.lines_last_frame()
+    };
+    let first = made(session, &mut view);
+    session.transcript.edit(open, |item| {
+        if let ItemBody::Message(message) = &mut item.body
+            && let Some(MessagePart::Text(text)) = message.parts.last_mut()
+        {
+            text.push_str(" word");
+        }
+    });
+    let chunk = made(session, &mut view);
+    let rest = made(session, &mut view);
+    view.scroll_pages(-1);
+    [first, chunk, rest, made(session, &mut view)]
+}
+
+#[test]
+fn as_many_lines_are_made_in_a_long_transcript_as_in_a_short_one() {
+    let short = lines_made(&mut long_session(120));
+    let [first, chunk, rest, page] = short;
+    assert!((10..=60).contains(&first), "{first}");
+    assert!((1..=4).contains(&chunk), "only the open block: {chunk}");
+    assert_eq!(rest, 0);
+    assert!((10..=60).contains(&page), "{page}");
+    assert_eq!(lines_made(&mut long_session(12_000)), short);
+
+    // One message may be the whole transcript.
+    let of_message = |blocks: usize| {
+        let mut session = session();
+        let text: String = (0..blocks).map(|n| format!("paragraph {n} of it\n\n")).collect();
+        push(&mut session, message(Role::Agent, &text));
+        lines_made(&mut session)
+    };
+    let few = of_message(100);
+    assert!(few.iter().sum::<usize>() > 20, "{few:?}");
+    assert_eq!(of_message(10_000), few);
+}
+
 #[test]
 fn what_was_read_stays_while_text_streams() {
     let mut session = long_session(60);
