@@ -117,16 +117,25 @@ pub(super) fn draw_rule(
     }
     let Some(view) = transcript.filter(|view| !view.is_following()) else { return };
     let down = scene.marks.down;
-    let label = match view.news() {
-        (0, 0) => format!(" more {down} "),
-        (0, 1) => format!(" 1 new line {down} "),
-        (0, lines) => format!(" {} new lines {down} ", with_commas(lines)),
-        (new, _) => format!(" {new} new {down} "),
-    };
+    let label = news(view.news(), down);
     let width = u16::try_from(text::width(&label)).unwrap_or(0);
     let x = area.right().saturating_sub(width + 2).max(area.x);
     buf.set_string(x, area.y, label, scene.style(Role::Accent));
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::ScrollEnd));
+}
+
+/// What waits below the screen: items that came, and lines of the message that was being written when the end was left.
+fn news(news: (usize, usize), down: &str) -> String {
+    let lines = match news.1 {
+        1 => "1 new line".to_owned(),
+        lines => format!("{} new lines", with_commas(lines)),
+    };
+    match news {
+        (0, 0) => format!(" more {down} "),
+        (0, _) => format!(" {lines} {down} "),
+        (items, 0) => format!(" {items} new {down} "),
+        (items, _) => format!(" {lines} + {items} {down} "),
+    }
 }
 
 /// Says that only a part of the transcript is shown, and how all of it is.
@@ -384,3 +393,6 @@ pub(super) fn never_started(scene: &Scene) -> bool {
 fn is_signing_in(scene: &Scene) -> bool {
     scene.session.conn.is_some_and(|conn| flow::running_sign_in(scene.state, conn).is_some())
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,7 +98,10 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     };
     if let Some(item) = session.selected.and_then(|id| session.transcript.get(id)) {
         let group = "The marked item";
-        add(group, "All of it".to_owned(), String::new(), CopySource::Item(item.id));
+        // A call is offered by its parts.
+        if !matches!(&item.body, ItemBody::Tool(tool) if has_parts(session, tool)) {
+            add(group, "All of it".to_owned(), String::new(), CopySource::Item(item.id));
+        }
         match &item.body {
             ItemBody::Message(message) => {
                 add(group, "As plain text".to_owned(), String::new(), CopySource::ItemPlain(item.id));
@@ -137,14 +140,14 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     }
     if turn_changes(session).len() > 1 {
         let files = counted(turn_changes(session).len(), "change");
-        add(
-            "The last change",
-            "All changes of the last turn as a patch".to_owned(),
-            files,
-            CopySource::TurnPatch,
-        );
+        add("The last change", "All changes of its turn as a patch".to_owned(), files, CopySource::TurnPatch);
     }
     rows
+}
+
+/// Whether [`add_tool`] has something to offer.
+fn has_parts(session: &Session, tool: &ToolCall) -> bool {
+    tool.input.command.is_some() || output(session, tool).is_some() || has_changes(tool)
 }
 
 fn add_tool(
@@ -171,7 +174,7 @@ fn add_tool(
 fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
     let text = |kind: &str, text: String| {
         let text = text.trim_end_matches('\n').to_owned();
-        let what = format!("{kind}, {}", counted(text.lines().count(), "line"));
+        let what = format!("{kind} ({})", counted(text.lines().count(), "line"));
         (!text.is_empty()).then_some(CopyJob { what, content: CopyContent::Text(text) })
     };
     let plain = |job: CopyJob| {

@@ -223,6 +223,11 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Theme, PickerValue::Id(name)) => {
             state.setup.theme.clone_from(&name);
+            say(
+                state,
+                format!("Until you quit. To keep it, write theme = \"{name}\" into the configuration."),
+                fx,
+            );
             fx.push(Effect::SetTheme(name));
         }
         (PickerKind::HandOver, PickerValue::Id(name)) => {

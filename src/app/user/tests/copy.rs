@@ -74,7 +74,7 @@ fn text(text: &str) -> CopyContent {
 #[test]
 fn the_last_reply_is_all_that_was_said_in_its_turn() {
     let mut rig = rig();
-    assert_eq!(copied(&mut rig, Action::CopyReply), ("the reply, 3 lines".into(), text("First.\n\nDone.")));
+    assert_eq!(copied(&mut rig, Action::CopyReply), ("the reply (3 lines)".into(), text("First.\n\nDone.")));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_reply_is_one_text_and_can_be_plain() {
     message(&mut rig, 1, Role::Agent, "Two\nlines.");
     assert_eq!(copied(&mut rig, Action::CopyReply).1, text("One.\n\nTwo\nlines."));
     let (what, content) = copied(&mut rig, Action::CopyReplyPlain);
-    assert_eq!(what, "the reply, 4 lines");
+    assert_eq!(what, "the reply (4 lines)");
     assert_eq!(content, CopyContent::MarkdownAsPlain("One.\n\nTwo\nlines.".into()));
 }
 
@@ -108,7 +108,7 @@ fn code_command_output_and_changes_have_their_own_keys() {
 fn the_marked_item_goes_before_the_reply() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(0));
-    assert_eq!(copied(&mut rig, Action::CopyItem), ("the message, 1 line".into(), text("how")));
+    assert_eq!(copied(&mut rig, Action::CopyItem), ("the message (1 line)".into(), text("how")));
     rig.session().selected = Some(ItemId(3));
     assert!(matches!(copied(&mut rig, Action::CopyItem).1, CopyContent::Output { .. }));
     rig.session().selected = None;
@@ -131,8 +131,19 @@ fn the_list_offers_each_block_of_code_and_copies_what_is_taken() {
     assert_eq!(list.rows[2].value, PickerValue::Copy(CopySource::Code(ItemId(1), 0)));
     rig.act(Action::Down);
     rig.act(Action::Down);
-    assert_eq!(copied(&mut rig, Action::Accept), ("the code, 1 line".into(), text("fn main() {}")));
+    assert_eq!(copied(&mut rig, Action::Accept), ("the code (1 line)".into(), text("fn main() {}")));
     assert!(rig.state.modals.is_empty());
+}
+
+#[test]
+fn a_call_is_offered_by_its_parts_and_a_message_in_whole() {
+    let mut rig = rig();
+    rig.session().selected = Some(ItemId(3));
+    rig.act(Action::OpenCopy);
+    let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
+    let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("The marked item"));
+    let labels: Vec<&str> = of_item.map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["Command", "Output"]);
 }
 
 #[test]
