@@ -5,7 +5,9 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand, flow,
 };
-use crate::model::{Action, DiffPlace, FileDiff, Fold, FoldRules, Gap, ItemId, Location, Role, Target};
+use crate::model::{
+    Action, DiffChange, DiffPlace, FileDiff, Fold, FoldRules, Gap, ItemId, Location, Role, Target,
+};
 use std::time::Instant;
 
 use super::{open, say};
@@ -196,12 +198,23 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
+/// How many lines of a change stay as they are before the first that does not.
+fn lines_before(change: &DiffChange) -> u32 {
+    let DiffChange::Texts { old: Some(old), new } = change else { return 0 };
+    let same = old.lines().zip(new.lines()).take_while(|(before, after)| before == after).count();
+    if old == new { 0 } else { u32::try_from(same).unwrap_or(0) }
+}
+
 /// The places that a call names: where its changes stand, and its locations, each file once.
 fn places_of(item: &Item) -> Vec<Location> {
     let ItemBody::Tool(call) = &item.body else { return Vec::new() };
-    let line = |diff: &FileDiff| match call.place_of(diff) {
-        Some(DiffPlace::Lines(starts)) => starts.iter().flatten().map(|start| start.line).min(),
-        _ => None,
+    let line = |diff: &FileDiff| {
+        let start = match call.place_of(diff)? {
+            DiffPlace::Lines(starts) => starts.iter().flatten().map(|start| start.line).min()?,
+            DiffPlace::Whole => 1,
+            DiffPlace::Gone | DiffPlace::Unreadable => return None,
+        };
+        Some(start.saturating_add(lines_before(&diff.change)))
     };
     let of_diffs = call.diffs().map(|diff| Location { path: diff.path.clone(), line: line(diff) });
     let of_input = call.input.path.iter().map(|path| Location { path: path.clone(), line: None });

@@ -60,6 +60,26 @@ fn the_place_of_a_call_opens_in_the_editor() {
 }
 
 #[test]
+fn a_change_opens_at_the_first_line_that_it_changes() {
+    let opened_with = |old: Option<&str>, place: DiffPlace| {
+        let mut rig = Rig::new();
+        push(&mut rig, |call| {
+            let change = DiffChange::Texts { old: old.map(Into::into), new: "a\nb\nnew\nd\n".into() };
+            let diff = FileDiff { path: "/home/u/shop/a.rs".into(), change };
+            call.content = vec![ToolContent::Diff(diff.clone())];
+            call.places = vec![LocatedDiff { diff, place, is_done: true }];
+        });
+        opened(&rig.act(Action::OpenLocation)).and_then(|(_, line)| line)
+    };
+    let snippet = || DiffPlace::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
+    assert_eq!(opened_with(Some("a\nb\nold\nd\n"), snippet()), Some(14));
+    assert_eq!(opened_with(Some("a\nb\nold\nd\n"), DiffPlace::Whole), Some(3));
+    assert_eq!(opened_with(Some("a\nb\nnew\nd\n"), DiffPlace::Whole), Some(1), "nothing changed");
+    assert_eq!(opened_with(None, DiffPlace::Whole), Some(1), "a new file");
+    assert_eq!(opened_with(Some("a\n"), DiffPlace::Gone), None);
+}
+
+#[test]
 fn of_several_places_the_user_says_which() {
     let mut rig = Rig::new();
     push(&mut rig, |call| {
