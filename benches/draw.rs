@@ -2,37 +2,26 @@
 
 use std::fmt::Write;
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{ItemBody, Message, MessagePart, Session, Setup, State, ToolCall};
+use parlor::app::{ItemBody, MessagePart, Session, Setup, State, ToolCall};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
-    DiffChange, FileDiff, ItemId, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+    DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::runtime::paint::Painter;
-use parlor::ui::look::Look;
 use parlor::ui::theme::Theme;
-use parlor::ui::transcript::{self, TranscriptView};
-use parlor::ui::{self, Rows, ViewState};
-use ratatui::buffer::Buffer;
+use parlor::ui::{self, ViewState};
 use ratatui::layout::Rect;
 
-const AREA: Rect = Rect { x: 0, y: 0, width: 120, height: 40 };
+#[path = "support/rig.rs"]
+mod rig;
 
-fn message(role: Role, text: &str) -> ItemBody {
-    ItemBody::Message(Message {
-        role,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
-        is_open: false,
-        began: Instant::now(),
-        took: None,
-        is_local: false,
-    })
-}
+use rig::{Rig, message};
+
+const AREA: Rect = Rect { x: 0, y: 0, width: 120, height: 40 };
 
 fn session(items: usize) -> Session {
     let place = SessionPlace { cwd: "/".into(), ..SessionPlace::default() };
@@ -53,40 +42,13 @@ fn session(items: usize) -> Session {
     session
 }
 
-struct Rig {
-    theme: Theme,
-    view: TranscriptView,
-    buf: Buffer,
-}
-
-impl Rig {
-    fn new() -> Self {
-        Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(AREA) }
-    }
-
-    fn frame(&mut self, session: &Session, area: Rect) {
-        let look = Look { sideways: Some(0), ..Look::new(&self.theme, Path::new("/"), Instant::now()) };
-        self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut Rows::default());
-        black_box(&self.buf);
-    }
-}
-
 fn frames(c: &mut Criterion) {
     let mut group = c.benchmark_group("frame 120x40");
     for items in [300, 100_000] {
         let session = session(items);
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(AREA);
         group.bench_function(format!("at rest, {items} items"), |b| b.iter(|| rig.frame(&session, AREA)));
-        group.bench_function(format!("page up, {items} items"), |b| {
-            b.iter(|| {
-                rig.view.scroll_pages(-1);
-                rig.frame(&session, AREA);
-                if rig.view.item_at(0) == Some(ItemId(0)) {
-                    rig.view.scroll_end();
-                }
-            });
-        });
+        group.bench_function(format!("page up, {items} items"), |b| b.iter(|| rig.page_up(&session, AREA)));
         rig.view.scroll_end();
         let mut width = 0;
         group.bench_function(format!("resize, {items} items"), |b| {
@@ -110,7 +72,7 @@ fn streaming(c: &mut Criterion) {
                 message.is_open = true;
             }
         });
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(AREA);
         rig.frame(&session, AREA);
         let mut count = 0;
         group.bench_function(format!("message of {kilobytes} kB"), |b| {
@@ -189,8 +151,8 @@ fn diffs(c: &mut Criterion) {
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     session.transcript.edit(id, |item| item.is_open = Some(true));
     let mut group = c.benchmark_group("diff of 10,000 lines");
-    group.bench_function("open", |b| b.iter(|| Rig::new().frame(&session, AREA)));
-    let mut rig = Rig::new();
+    group.bench_function("open", |b| b.iter(|| Rig::new(AREA).frame(&session, AREA)));
+    let mut rig = Rig::new(AREA);
     rig.frame(&session, AREA);
     group.bench_function("page up", |b| {
         b.iter(|| {

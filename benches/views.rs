@@ -2,45 +2,37 @@
 
 use std::fmt::Write;
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::search::Search;
 use parlor::app::{
-    ChangesDialog, ItemBody, LineInput, Message, MessagePart, Modal, Session, Setup, State, TerminalView,
-    ToolCall, ViewCommand,
+    ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, State, TerminalView, ToolCall,
+    ViewCommand,
 };
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::ui::linear::Linear;
-use parlor::ui::look::{Glyphs, Look};
+use parlor::ui::look::Glyphs;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::terminal::{self, Screen};
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
-use parlor::ui::transcript::{self, TranscriptView};
-use parlor::ui::{self, Rows, ViewState};
+use parlor::ui::transcript;
+use parlor::ui::{self, ViewState};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
+#[path = "support/rig.rs"]
+mod rig;
+
+use rig::{Rig, look, message};
+
 /// Wide enough for changes side by side.
 const AREA: Rect = Rect { x: 0, y: 0, width: 160, height: 40 };
-
-fn message(text: &str) -> ItemBody {
-    ItemBody::Message(Message {
-        role: Role::Agent,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
-        is_open: false,
-        began: Instant::now(),
-        took: None,
-        is_local: false,
-    })
-}
 
 fn session() -> Session {
     Session::new(SessionKey(1), SessionPlace { cwd: "/".into(), ..SessionPlace::default() })
@@ -64,37 +56,6 @@ fn edit(id: usize, lines: usize) -> ToolCall {
     let mut tool = call(id, ToolKind::Edit);
     tool.content = vec![ToolContent::Diff(FileDiff { path: format!("src/file_{id}.rs").into(), change })];
     tool
-}
-
-fn look(theme: &Theme) -> Look<'_> {
-    Look { sideways: Some(0), ..Look::new(theme, Path::new("/"), Instant::now()) }
-}
-
-struct Rig {
-    theme: Theme,
-    view: TranscriptView,
-    buf: Buffer,
-}
-
-impl Rig {
-    fn new() -> Self {
-        Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(AREA) }
-    }
-
-    fn frame(&mut self, session: &Session) {
-        let look = look(&self.theme);
-        self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, AREA, &mut self.buf, &mut Rows::default());
-        black_box(&self.buf);
-    }
-
-    fn page_up(&mut self, session: &Session) {
-        self.view.scroll_pages(-1);
-        self.frame(session);
-        if self.view.visible().is_some_and(|(first, _)| first.0 == 0) {
-            self.view.scroll_end();
-        }
-    }
 }
 
 /// A whole screen with this session in front.
@@ -127,9 +88,9 @@ fn tool_calls(c: &mut Criterion) {
             let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
             session.transcript.edit(id, |item| item.is_open = is_open);
         }
-        let mut rig = Rig::new();
-        rig.frame(&session);
-        group.bench_function(name, |b| b.iter(|| rig.page_up(&session)));
+        let mut rig = Rig::new(AREA);
+        rig.frame(&session, AREA);
+        group.bench_function(name, |b| b.iter(|| rig.page_up(&session, AREA)));
     }
     group.finish();
 }
@@ -138,12 +99,12 @@ fn side_by_side(c: &mut Criterion) {
     let mut session = session();
     let id = session.transcript.push(1, ItemBody::Tool(Box::new(edit(0, 10_000))));
     session.transcript.edit(id, |item| item.is_open = Some(true));
-    let mut rig = Rig::new();
-    rig.frame(&session);
+    let mut rig = Rig::new(AREA);
+    rig.frame(&session, AREA);
     c.bench_function("page up in a diff of 10,000 lines, side by side", |b| {
         b.iter(|| {
             rig.view.scroll_pages(-1);
-            rig.frame(&session);
+            rig.frame(&session, AREA);
         });
     });
 }
@@ -214,20 +175,20 @@ fn pictures(c: &mut Criterion) {
     let mut session = session();
     let data: Arc<str> = "AAAA".repeat(300_000).into();
     for _ in 0..20 {
-        let ItemBody::Message(mut with_picture) = message("Look:") else { return };
+        let ItemBody::Message(mut with_picture) = message(Role::Agent, "Look:") else { return };
         let image = ContentBlock::Image { data: Arc::clone(&data), mime_type: "image/png".into(), uri: None };
         with_picture.parts.push(MessagePart::Block(image));
         session.transcript.push(1, ItemBody::Message(with_picture));
     }
-    let mut rig = Rig::new();
-    rig.frame(&session);
+    let mut rig = Rig::new(AREA);
+    rig.frame(&session, AREA);
     while let Some(wanted) = picture::take_wanted() {
         let facts = Facts { points: (160, 80), format: "png", bytes: 900_000 };
         let rows = picture::Rows::Text(vec![Line::raw("▀".repeat(80)); 20]);
         picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 1600 }));
-        rig.frame(&session);
+        rig.frame(&session, AREA);
     }
-    c.bench_function("page up over 20 pictures of 900 kB", |b| b.iter(|| rig.page_up(&session)));
+    c.bench_function("page up over 20 pictures of 900 kB", |b| b.iter(|| rig.page_up(&session, AREA)));
     picture::show(None);
 }
 
@@ -236,7 +197,9 @@ fn talk(items: usize) -> Session {
     let mut session = session();
     for n in 0..items {
         let needle = if n % 100 == 0 { "needle" } else { "straw" };
-        session.transcript.push(1, message(&format!("Answer {n} with **{needle}** in it, and some words.")));
+        session
+            .transcript
+            .push(1, message(Role::Agent, &format!("Answer {n} with **{needle}** in it, and some words.")));
     }
     session
 }
@@ -265,16 +228,16 @@ fn search(c: &mut Criterion) {
         search.step(&session);
     }
     session.search = Some(Box::new(search));
-    let mut rig = Rig::new();
-    rig.frame(&session);
-    group.bench_function("a frame full of hits", |b| b.iter(|| rig.page_up(&session)));
+    let mut rig = Rig::new(AREA);
+    rig.frame(&session, AREA);
+    group.bench_function("a frame full of hits", |b| b.iter(|| rig.page_up(&session, AREA)));
     group.finish();
 }
 
 fn selection(c: &mut Criterion) {
     let session = talk(10_000);
-    let mut rig = Rig::new();
-    rig.frame(&session);
+    let mut rig = Rig::new(AREA);
+    rig.frame(&session, AREA);
     let mut now = Instant::now();
     c.bench_function("select a screen and take its text", |b| {
         b.iter(|| {
@@ -282,7 +245,7 @@ fn selection(c: &mut Criterion) {
             rig.view.press(Position::new(4, 1), now);
             rig.view.drag(Position::new(100, 38), now);
             rig.view.release();
-            rig.frame(&session);
+            rig.frame(&session, AREA);
             let text = transcript::selected_text(&session, &mut rig.view, &look(&rig.theme));
             assert!(text.is_some());
         });
@@ -304,7 +267,10 @@ fn lines(c: &mut Criterion) {
         let (mut state, _) = stage(talk(items));
         let mut linear = Linear::new(Glyphs::plain());
         linear.advance(&state, Instant::now());
-        let id = state.sessions.get_mut(&state.active).map(|front| front.transcript.push(1, message("")));
+        let id = state
+            .sessions
+            .get_mut(&state.active)
+            .map(|front| front.transcript.push(1, message(Role::Agent, "")));
         group.bench_function(format!("after {items} items"), |b| {
             b.iter(|| {
                 if let (Some(id), Some(front)) = (id, state.sessions.get_mut(&state.active)) {

@@ -73,8 +73,8 @@ fn value_of(kind: &ConfigKind) -> ConfigValue {
     }
 }
 
-/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One call waits for the other,
-/// because agents work on several at once.
+/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One
+/// call waits for the other, because agents work on several at once.
 pub(super) fn set_again(state: &mut State, key: SessionKey, told: Told, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let missing: VecDeque<Wanted> =

@@ -138,8 +138,9 @@ mod tests {
         }
         shelf.delete("demo-1").unwrap();
         shelf.delete("demo-1").unwrap();
-        assert!(shelf.load("demo-1").is_none() && !dir.path().join("demo/work/demo-1").exists());
-        assert!(shelf.load("demo-2").is_some() && dir.path().join("demo/work/demo-2/greeting.rs").exists());
+        let scratch = dir.path().join("demo").join(WORK);
+        assert!(shelf.load("demo-1").is_none() && !scratch.join("demo-1").exists());
+        assert!(shelf.load("demo-2").is_some() && scratch.join("demo-2").join("greeting.rs").exists());
         for id in ["", "..", "../demo-2", "/", "work/demo-2"] {
             assert!(shelf.delete(id).is_err() && shelf.scratch(id).is_err(), "{id}");
         }

@@ -20,6 +20,12 @@ pub fn another(dir: &tempfile::TempDir) -> Store {
     Store::open(dir.path().join("data")).unwrap()
 }
 
+/// Leaves the store as the end of its parlor without a word does: its mark is gone.
+pub fn lose_mark(dir: &tempfile::TempDir, store: &Store) {
+    let token = &store.owner().unwrap().token;
+    std::fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+}
+
 pub fn head(session: &str) -> Note {
     Note::Head(Box::new(SessionHead {
         agent: "fake".to_owned(),

@@ -319,6 +319,17 @@ fn kill_writers(lane: u32, rounds: u32) {
     assert_eq!(check, "ok");
 }
 
+/// A session whose agent is this process, and another parlor's sight of it.
+fn kept_with(dir: &tempfile::TempDir, store: &Store, agent_pid: u32) -> (Recorder, Store) {
+    let Note::Head(mut head) = head("s1") else { unreachable!() };
+    head.agent_pid = Some(agent_pid);
+    let (mut recorder, _told) = recorder(store);
+    recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
+    let other = another(dir);
+    wait_for(|| other.count().unwrap() == 1);
+    (recorder, other)
+}
+
 #[test]
 fn an_agent_that_outlived_its_parlor_is_ended() {
     let (dir, store) = store();
@@ -326,15 +337,9 @@ fn an_agent_that_outlived_its_parlor_is_ended() {
     agent.arg("600").stdin(Stdio::null());
     unix::own_group(&mut agent);
     let mut agent = agent.spawn().unwrap();
-    let Note::Head(mut head) = head("s1") else { unreachable!() };
-    head.agent_pid = Some(agent.id());
-    let (mut recorder, _told) = recorder(&store);
-    recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
-    let other = another(&dir);
-    wait_for(|| other.count().unwrap() == 1);
+    let (_recorder, other) = kept_with(&dir, &store, agent.id());
     assert!(agent.try_wait().unwrap().is_none());
-    let token = store.owner().unwrap().token.clone();
-    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    lose_mark(&dir, &store);
     assert_eq!(other.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
     if unix::birth(std::process::id()).is_some() {
         wait_for(|| agent.try_wait().unwrap().is_some());
@@ -359,17 +364,11 @@ fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
     let mut agent = agent.spawn().unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let left: Vec<u32> = lines.take(2).map(|line| line.parse().unwrap()).collect();
-    let Note::Head(mut head) = head("s1") else { unreachable!() };
-    head.agent_pid = Some(agent.id());
-    let (mut recorder, _told) = recorder(&store);
-    recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
-    let other = another(&dir);
-    wait_for(|| other.count().unwrap() == 1);
+    let (_recorder, other) = kept_with(&dir, &store, agent.id());
     // The agent ends with its pipe; what it started does not.
     drop(agent.stdin.take());
     agent.wait().unwrap();
-    let token = store.owner().unwrap().token.clone();
-    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    lose_mark(&dir, &store);
     other.list(&ListFilter::default()).unwrap();
     wait_for(|| unix::birth(left[0]).is_none());
     assert!(unix::birth(left[1]).is_some(), "what is not its own is left alone");

@@ -13,6 +13,15 @@ fn head_of(session: &str, goes_on: bool) -> Note {
     }
 }
 
+fn prompts_of(store: &Store, uid: &str) -> Vec<String> {
+    let events = store.peek(uid, None).unwrap().1.events;
+    let texts = events.into_iter().filter_map(|event| match event.record {
+        Record::Prompt { text, .. } => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
 #[test]
 fn a_session_that_the_agent_had_before_goes_on_as_the_one_that_is_kept() {
     let (dir, store) = store();
@@ -35,18 +44,11 @@ fn a_session_that_the_agent_had_before_goes_on_as_the_one_that_is_kept() {
     let told = std::iter::from_fn(|| told.try_recv().ok()).collect::<Vec<_>>();
     assert!(told.iter().any(|event| matches!(event, ServiceEvent::Store(news)
         if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
-    let texts: Vec<String> = again
-        .peek(&rows[0].uid, None)
-        .unwrap()
-        .1
-        .events
-        .into_iter()
-        .filter_map(|event| match event.record {
-            Record::Prompt { text, .. } => Some(text),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(texts, ["first", "second"], "what was kept before is not shown twice");
+    assert_eq!(
+        prompts_of(&again, &rows[0].uid),
+        ["first", "second"],
+        "what was kept before is not shown twice"
+    );
 }
 
 #[test]
@@ -338,16 +340,5 @@ fn a_session_that_may_only_be_read_is_gone_on_with_and_written_later() {
     again.keep(SessionKey(2), vec![Note::Head(head), prompt(2, "second"), ended(2)]);
     assert_eq!(again.finish(), None);
     assert_eq!(other.count().unwrap(), 1, "it is the same session");
-    let texts: Vec<String> = other
-        .peek(&uid, None)
-        .unwrap()
-        .1
-        .events
-        .into_iter()
-        .filter_map(|event| match event.record {
-            Record::Prompt { text, .. } => Some(text),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(texts, ["first", "second"]);
+    assert_eq!(prompts_of(&other, &uid), ["first", "second"]);
 }

@@ -123,8 +123,7 @@ fn a_turn_of_a_dead_parlor_is_marked_as_cut_once() {
     wait_for(|| other.count().unwrap() == 1);
     assert_eq!(other.list(&ListFilter::default()).unwrap()[0].state, SessionState::Turn);
     // As a crash leaves it: the mark is gone, and nobody closed the session.
-    let token = store.owner().unwrap().token.clone();
-    fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
+    lose_mark(&dir, &store);
     let row = other.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!(row.state, SessionState::Cut);
     for _ in 0..2 {
