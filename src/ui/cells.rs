@@ -21,6 +21,7 @@ pub(crate) mod layout;
 mod message;
 mod other;
 mod output;
+mod reason;
 mod tool;
 
 pub(crate) use body::{ToolBody, diffs_of};

@@ -62,6 +62,8 @@ struct Laid {
     theme: String,
     epoch: u32,
     pages: Vec<Pages>,
+    /// The changed place that was jumped to: the line of its first row.
+    at: Option<usize>,
 }
 
 impl ChangesView {
@@ -130,6 +132,7 @@ impl ChangesView {
             theme: look.theme.name.clone(),
             epoch,
             pages: diffs.iter().map(|diff| Pages::of(diff, layout, cols)).collect(),
+            at: None,
         });
         if laid.epoch != epoch || laid.theme != look.theme.name {
             (laid.epoch, laid.theme) = (epoch, look.theme.name.clone());
@@ -398,36 +401,42 @@ fn draw_file(
     }
     view.dialog.page = height;
     *scroll = (*scroll).min(all.saturating_sub(height));
+    // Whoever has scrolled away from it is somewhere else.
+    laid.at = laid.at.filter(|at| (*scroll..*scroll + height).contains(at));
     if page.jump != 0 {
-        *scroll = jumped(&laid.hunks(), *scroll, height, page.jump).min(all.saturating_sub(height));
+        laid.at = jumped(&laid.hunks(), laid.at, *scroll, page.jump);
+        let top = laid.at.map_or(*scroll, |at| at.saturating_sub(ROWS_ABOVE));
+        *scroll = top.min(all.saturating_sub(height));
     }
     let top = *scroll;
     let lines = laid.lines(scene, top, height);
+    let at = laid.at.and_then(|at| at.checked_sub(top));
     page.laid = Some(laid);
-    for (line, y) in lines.iter().zip(area.y..area.bottom()) {
+    for ((row, line), y) in lines.iter().enumerate().zip(area.y..area.bottom()) {
         buf.set_line(area.x + 1, y, line, cols);
+        if at == Some(row) {
+            buf.set_string(area.x, y, scene.look.glyphs.arrow, scene.style(Role::Accent));
+        }
     }
     let bar = Rect { x: area.right() - 1, width: 1, ..area };
     modals::draw_bar(scene, bar, top, height, all, buf);
 }
 
-/// The top row after a jump over so many changed places. At the very top the first one, if it is seen, is where
-/// one is.
-fn jumped(hunks: &[usize], top: usize, height: usize, steps: i32) -> usize {
-    let first = hunks.first().copied().filter(|row| *row < height);
-    let mut at = if top == 0 { first.unwrap_or(0) } else { top + ROWS_ABOVE };
-    let mut top = top;
+/// The changed place after a jump over so many of them, from the one that was jumped to before, else from the top row;
+/// at the end of them it is the last one.
+fn jumped(hunks: &[usize], at: Option<usize>, top: usize, steps: i32) -> Option<usize> {
+    let mut at = at;
     for _ in 0..steps.unsigned_abs() {
-        let next = if steps > 0 {
-            hunks.iter().find(|row| **row > at)
-        } else {
-            hunks.iter().rev().find(|row| **row < at)
+        let next = match at {
+            Some(at) if steps > 0 => hunks.iter().find(|row| **row > at),
+            Some(at) => hunks.iter().rev().find(|row| **row < at),
+            None if steps > 0 => hunks.iter().find(|row| **row >= top).or(hunks.last()),
+            None => hunks.iter().rev().find(|row| **row < top).or(hunks.first()),
         };
         let Some(next) = next else { break };
-        at = *next;
-        top = at.saturating_sub(ROWS_ABOVE);
+        at = Some(*next);
     }
-    top
+    at
 }
 
 fn draw_foot(

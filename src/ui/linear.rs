@@ -15,7 +15,7 @@ use crate::app::{
 };
 use crate::model::{PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
-use super::cells::layout::{Context, Layout, Screens};
+use super::cells::layout::{Context, Layout, Piece, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
 use super::look::{Glyphs, Look, duration};
 use super::text::{one_line, sanitize};
@@ -268,10 +268,19 @@ impl Linear {
         let mut layout = Layout::default();
         layout.update(item, false, &mut context);
         let mut out = String::new();
-        // A change that the user was asked about was shown then.
-        let is_known = matches!(&item.body, ItemBody::Tool(tool)
-            if tool.decision.is_some() && tool.status == ToolStatus::Completed && tool.diffs().next().is_some());
-        let pieces = if is_known { 1 } else { layout.pieces.len() };
+        // A change that the user was asked about was shown then. Where it came to nothing, the reason stands before it.
+        let known = match &item.body {
+            ItemBody::Tool(tool) if tool.decision.is_some() && tool.diffs().next().is_some() => {
+                Some(tool.status)
+            }
+            _ => None,
+        };
+        let is_change = |piece: &Piece| matches!(piece.source, Source::Diff { .. });
+        let pieces = match known {
+            Some(ToolStatus::Completed) => 1,
+            Some(_) => layout.pieces.iter().position(is_change).unwrap_or(layout.pieces.len()),
+            None => layout.pieces.len(),
+        };
         for index in 0..pieces {
             layout.draw(index, item, &mut context);
             let Some(piece) = layout.pieces.get(index) else { break };

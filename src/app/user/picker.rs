@@ -174,7 +174,13 @@ pub fn refilter(picker: &mut Picker) {
         picker.rows.retain(|row| row.group.is_some());
         picker.rows.extend(tabs::typed_row(&picker.filter.text));
     }
-    let texts = picker.rows.iter().map(|row| (row.label.as_str(), row.detail.as_str()));
+    // The heading above a row tells as much of it as its detail.
+    let detail = |row: &PickerRow| match &row.group {
+        Some(group) => format!("{} {group}", row.detail),
+        None => row.detail.clone(),
+    };
+    let details: Vec<String> = picker.rows.iter().map(detail).collect();
+    let texts = picker.rows.iter().zip(&details).map(|(row, detail)| (row.label.as_str(), detail.as_str()));
     picker.matches = fuzzy::rank(&picker.filter.text, texts);
     picker.selected = 0;
 }

@@ -53,7 +53,7 @@ impl ToolBody {
         let mut this = Self::default();
         let mut lines = Vec::new();
         if let Some(command) = &tool.input.command {
-            lines.extend(tool::command_lines(command, look, cols));
+            lines.extend(output::command_lines(command, look, cols));
             if let Some(cwd) = &tool.input.cwd {
                 let text = format!("in {}", show_path(cwd, look.folder));
                 lines.extend(wrap_line(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
@@ -78,7 +78,7 @@ impl ToolBody {
                 ToolContent::Terminal(id) => {
                     if let Some(view) = session.terminals.get(id) {
                         let tail = crate::ui::terminal::tail_of(&view.output, view.is_ours, 200).0;
-                        lines.extend(tool::output_rows(tail, look, cols));
+                        lines.extend(output::rows(tail, look, cols));
                     }
                 }
                 ToolContent::Unknown(raw) => lines.extend(raw_lines(&raw.0, look, cols)),

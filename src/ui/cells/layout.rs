@@ -20,7 +20,7 @@ use crate::ui::terminal::Screen;
 use crate::ui::text::mark::Mark;
 use crate::ui::theme::Role;
 
-use super::{block_lines, exact_lines, message, other, tool};
+use super::{block_lines, exact_lines, message, other, output, tool};
 
 /// Terminals that are being read, by id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
@@ -216,7 +216,7 @@ impl Layout {
             Source::Terminal { id, lines } => {
                 let screen = context.screens.get(id);
                 let lines = screen.map(|screen| screen.history(lines.clone()).cloned().collect());
-                tool::output_rows(lines.unwrap_or_default(), look, cols)
+                output::rows(lines.unwrap_or_default(), look, cols)
             }
         };
         piece.height = Some(lines.len());

@@ -1,11 +1,17 @@
-//! The text of a command's result, without what its head says already.
+//! A command and the text of its result, without what its head says already, and the rows they are shown as.
 //!
 //! Duty: agents tell the command once more as content while they ask for it, and the exit code once more as the
 //! first line of the output; neither is worth a second row. Not its duty: how many lines are shown (`tool`).
 //! Nothing is left out that stands nowhere else.
 
+use ratatui::text::{Line, Span};
+
 use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
+use crate::ui::look::Look;
+use crate::ui::text::mark::Mark;
+use crate::ui::text::{expand_tabs, hard_wrap, link, one_line, sanitize, truncate, width};
+use crate::ui::theme::Role;
 
 /// The text that a call tells as its result, if there is any left.
 pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
@@ -67,9 +73,45 @@ fn without_exit_code(text: &str, code: Option<i32>) -> &str {
     }
 }
 
+/// A command line in whole.
+pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let style = look.theme.style(Role::Strong);
+    let text = sanitize(command);
+    let mut out = Vec::new();
+    for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+        let lead = if index == 0 { "$ " } else { "  " };
+        let line = Line::from(vec![
+            Mark::APART.span(lead, look.theme.style(Role::TextDim)),
+            Span::styled(expand_tabs(line, 0).into_owned(), style),
+        ]);
+        out.extend(hard_wrap(&line, cols));
+    }
+    out
+}
+
+/// Lines of output on their background, from edge to edge.
+pub(super) fn rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let base = look.theme.style(Role::Terminal);
+    let mut out = Vec::with_capacity(lines.len());
+    for mut line in lines {
+        for span in &mut line.spans {
+            span.style = base.patch(span.style);
+        }
+        line.spans = link::linkify(line.spans, look.folder);
+        for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
+            let used = row.width();
+            let mut spans = vec![Mark::APART.span(" ", base)];
+            spans.extend(row.spans);
+            let fill = usize::from(cols).saturating_sub(used + 1);
+            spans.push(Mark::APART.span(" ".repeat(fill), base));
+            out.push(Line { spans, ..row });
+        }
+    }
+    out
+}
+
 /// One line for words that may have several: the first one that says something, and how many follow it.
 pub(super) fn first_line(words: &str, cols: usize) -> String {
-    use crate::ui::text::{one_line, truncate, width};
     let mut lines = words.lines().filter(|line| !line.trim().is_empty());
     let first = one_line(lines.next().unwrap_or_default());
     let first = first.trim_matches('`');

@@ -2,9 +2,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::layout::{Context, Layout};
 use super::*;
-use crate::app::Session;
-use crate::model::{DiffChange, Raw, SessionKey, SessionPlace};
+use crate::app::{ItemBody, Session};
+use crate::model::{DiffChange, Raw, SessionKey, SessionPlace, ToolStatus};
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> Look<'_> {
@@ -85,4 +86,46 @@ fn sizes_of_base64_are_those_of_the_data() {
     assert_eq!(base64_bytes("TWE="), 2);
     assert_eq!(base64_bytes("TQ=="), 1);
     assert_eq!(base64_bytes(""), 0);
+}
+
+/// A call as it stands in the transcript.
+fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
+    let theme = Theme::plain();
+    let look = look(&theme);
+    let mut session = session();
+    let id = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+    session.transcript.edit(id, |item| item.is_open = is_open);
+    let item = session.transcript.get(id).expect("it was pushed");
+    let mut screens = layout::Screens::new();
+    let mut context = Context { session: &session, look: &look, cols: 80, screens: &mut screens };
+    let mut layout = Layout::default();
+    layout.update(item, false, &mut context);
+    for index in 0..layout.pieces.len() {
+        layout.draw(index, item, &mut context);
+    }
+    let lines = layout.pieces.iter().flat_map(|piece| piece.lines.iter().flatten());
+    lines.map(|line| line.to_string().trim().to_owned()).collect()
+}
+
+#[test]
+fn a_failed_command_says_why_before_its_last_lines() {
+    let mut tool = ToolCall::new("t".into(), Instant::now());
+    (tool.kind, tool.status, tool.exit_code) = (ToolKind::Execute, ToolStatus::Failed, Some(101));
+    tool.input.command = Some("cargo test".into());
+    let noise: String = (0..30).map(|line| format!("note {line}\n")).collect();
+    let output = format!(
+        "Compiling shop\nerror[E0425]: cannot find value `x`\n{noise}error: could not compile `shop`\n"
+    );
+    tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
+    let shown = rows(tool.clone(), None);
+    assert!(shown[0].contains("cargo test") && shown[0].contains("exit 101"), "{shown:?}");
+    assert_eq!(&shown[1..4], ["error[E0425]: cannot find value `x`", "⋯ 25 lines", "note 23"]);
+    assert_eq!(
+        (shown.last().map(String::as_str), shown.len()),
+        (Some("error: could not compile `shop`"), 11)
+    );
+    let closed = rows(tool.clone(), Some(false));
+    assert_eq!(closed.get(1..), Some(["error[E0425]: cannot find value `x`".to_owned()].as_slice()));
+    (tool.status, tool.exit_code) = (ToolStatus::Completed, Some(0));
+    assert!(rows(tool, None).iter().all(|line| !line.contains("E0425")), "it went well");
 }

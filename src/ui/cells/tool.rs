@@ -18,12 +18,12 @@ use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
 use crate::ui::text::link;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{hard_wrap, show_path, truncate, truncate_path, width};
+use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::fate::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{changes_of, kind_word, output, placed, plain_lines, raw_lines};
+use super::{changes_of, kind_word, output, placed, plain_lines, raw_lines, reason};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -269,16 +269,37 @@ impl Body<'_, '_> {
     }
 
     fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-        output_rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
+        output::rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
     }
 
     fn text_of_output(&self) -> Option<&str> {
         output::text_of(self.tool, exit_code(self.tool, self.context.session))
     }
 
+    /// What a command wrote, to its terminal or as text.
+    fn output_bytes(&self) -> Option<&[u8]> {
+        let terminal = self.tool.content.iter().find_map(|content| match content {
+            ToolContent::Terminal(id) => self.context.session.terminals.get(id),
+            _ => None,
+        });
+        match terminal {
+            Some(view) => Some(&view.output),
+            None => self.text_of_output().map(str::as_bytes),
+        }
+    }
+
+    /// One line that says why a command failed.
+    fn push_reason(&mut self, told: Option<String>) {
+        let cols = usize::from(self.cols.min(PROSE_COLS));
+        let style = self.context.look.theme.style(Role::Error);
+        self.push(told.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
+    }
+
     /// Why the call failed, first.
     fn add_reason(&mut self) {
-        if self.tool.kind == ToolKind::Execute && self.fold != Fold::Closed {
+        if self.tool.kind == ToolKind::Execute {
+            let told = self.output_bytes().filter(|_| self.fold == Fold::Closed).and_then(reason::first);
+            self.push_reason(told);
             return;
         }
         let Some(text) = self.text_of_output() else { return };
@@ -307,7 +328,7 @@ impl Body<'_, '_> {
         if self.fold == Fold::Open
             && let Some(command) = self.tool.input.command.as_deref()
         {
-            let lines = command_lines(command, look, self.cols);
+            let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
         self.add_diffs();
@@ -430,6 +451,10 @@ impl Body<'_, '_> {
                 1 => " 1 line".to_owned(),
                 hidden => format!(" {} lines", with_commas(hidden)),
             };
+            if self.is_bad(exit_code(self.tool, self.context.session)) {
+                let told = self.output_bytes().and_then(|output| reason::before_tail(output, most));
+                self.push_reason(told);
+            }
             let line = more_line(&words, self.context.look);
             self.push(vec![line]);
         }
@@ -530,43 +555,6 @@ impl Body<'_, '_> {
 pub(crate) fn comparing(look: &Look<'_>) -> Line<'static> {
     let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
-}
-
-/// A command line in whole.
-pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-    let style = look.theme.style(Role::Strong);
-    let text = crate::ui::text::sanitize(command);
-    let mut out = Vec::new();
-    for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
-        let lead = if index == 0 { "$ " } else { "  " };
-        let line = Line::from(vec![
-            Mark::APART.span(lead, look.theme.style(Role::TextDim)),
-            Span::styled(crate::ui::text::expand_tabs(line, 0).into_owned(), style),
-        ]);
-        out.extend(hard_wrap(&line, cols));
-    }
-    out
-}
-
-/// Lines of output on their background, from edge to edge.
-pub(super) fn output_rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
-    let base = look.theme.style(Role::Terminal);
-    let mut out = Vec::with_capacity(lines.len());
-    for mut line in lines {
-        for span in &mut line.spans {
-            span.style = base.patch(span.style);
-        }
-        line.spans = link::linkify(line.spans, look.folder);
-        for row in hard_wrap(&line, cols.saturating_sub(2).max(2)) {
-            let used = row.width();
-            let mut spans = vec![Mark::APART.span(" ", base)];
-            spans.extend(row.spans);
-            let fill = usize::from(cols).saturating_sub(used + 1);
-            spans.push(Mark::APART.span(" ".repeat(fill), base));
-            out.push(Line { spans, ..row });
-        }
-    }
-    out
 }
 
 /// Lines of an output, however the command moved about in them.

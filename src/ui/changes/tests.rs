@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
 use crate::model::{DiffPlace, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
+use crate::ui::look::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
 fn stage() -> Stage {
@@ -59,24 +60,30 @@ fn the_files_stand_beside_the_changes() {
 fn changed_places_are_jumped_to() {
     let mut stage = stage();
     dialog(&mut stage).selected = 2;
-    let mut view = stage.view();
-    let first = |view: &mut ViewState, steps: i32| {
+    let marked = |view: &mut ViewState, steps: i32, size: (u16, u16)| {
         view.apply(ViewCommand::JumpHunk(steps));
-        let shown = shown(&stage, view, (80, 12));
-        shown
-            .lines()
-            .find(|line| line.contains('+') && line.contains("new "))
-            .unwrap_or_default()
-            .trim_end_matches('▐')
-            .trim()
-            .to_owned()
+        let shown = shown(&stage, view, size);
+        let line = shown.lines().find_map(|line| line.strip_prefix(Glyphs::rich().arrow)).unwrap_or_default();
+        line.trim_end_matches('▐').trim().to_owned()
     };
-    assert_eq!(first(&mut view, 0), "11 + new 10");
-    assert_eq!(first(&mut view, 1), "41 + new 40");
-    assert_eq!(first(&mut view, 1), "71 + new 70");
-    // Behind the last one there is none.
-    assert_eq!(first(&mut view, 3), "71 + new 70");
-    assert_eq!(first(&mut view, -2), "11 + new 10");
+    for size in [(80, 12), (80, 60)] {
+        let mut view = stage.view();
+        assert_eq!(marked(&mut view, 0, size), "", "nobody has jumped");
+        assert_eq!(marked(&mut view, 1, size), "11 − old 10", "{size:?}");
+        assert_eq!(
+            marked(&mut view, 1, size),
+            "41 − old 40",
+            "also where all of it is on the screen: {size:?}"
+        );
+        assert_eq!(marked(&mut view, 1, size), "71 − old 70");
+        assert_eq!(marked(&mut view, 3, size), "71 − old 70", "there is none behind the last one");
+        assert_eq!(marked(&mut view, -2, size), "11 − old 10");
+    }
+    let mut view = stage.view();
+    assert_eq!(marked(&mut view, 3, (80, 12)), "71 − old 70");
+    view.dialog.scroll = 0;
+    assert_eq!(marked(&mut view, 0, (80, 12)), "", "who scrolls away is somewhere else");
+    assert_eq!(marked(&mut view, 1, (80, 12)), "11 − old 10");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::ask::{Reply, reply};
 use super::*;
-use crate::app::{Event, ToolCall};
+use crate::app::{Decision, Event, ToolCall};
 use crate::model::{
     Action, ContentBlock, DiffChange, DiffPlace, FileDiff, ItemId, LineEdit, LocatedDiff, ToolContent,
     ToolKind, ToolStatus,
@@ -126,6 +126,27 @@ fn a_change_is_shown_line_by_line() {
     });
     let text = said(&stage);
     assert!(text.contains("+ edit    x.txt  +1 -1\n    a\n  - b\n  + c\n"), "{text}");
+}
+
+#[test]
+fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
+    let mut stage = fixture::ready();
+    let mut tool = ToolCall::new("t".into(), stage.now);
+    (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Failed);
+    tool.decision = Some(Decision::Chosen { name: "No".to_owned(), is_allow: false });
+    let texts = DiffChange::Texts { old: Some(Arc::from("a\nb\n")), new: Arc::from("a\nc\n") };
+    tool.content = vec![
+        ToolContent::Block(ContentBlock::Text("The file is generated.".into())),
+        ToolContent::Diff(FileDiff { path: "x.txt".into(), change: texts }),
+    ];
+    stage.session(|session| {
+        session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
+    });
+    let text = said(&stage);
+    assert!(
+        text.contains("edit    x.txt  +1 -1  rejected\n  The file is generated.\nclaude is ready"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -116,6 +116,20 @@ fn the_marked_item_goes_before_the_reply() {
 }
 
 #[test]
+fn the_list_is_filtered_by_its_headings_too() {
+    let mut rig = rig();
+    rig.act(Action::OpenCopy);
+    rig.type_line("last command");
+    let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
+    let groups = list.matches.iter().map(|place| list.rows[*place].group.as_deref());
+    let groups: Vec<Option<&str>> = groups.collect();
+    assert!(
+        !groups.is_empty() && groups.iter().all(|group| *group == Some("The last command")),
+        "{groups:?}"
+    );
+}
+
+#[test]
 fn the_list_offers_each_block_of_code_and_copies_what_is_taken() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(1));

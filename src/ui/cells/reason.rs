@@ -1,0 +1,123 @@
+//! The line of a command's output that says why it failed.
+//!
+//! Duty: finds the first complaint in what a command wrote; its last lines, which are shown anyway, are often no more
+//! than a count. Not its duty: where it stands on the screen (`tool`).
+//! Invariant: what leaves here went through `text`; the work does not grow beyond [`SOUGHT_BYTES`].
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::ui::text::one_line;
+
+/// So much of an output is looked through, from where the shown lines begin backwards.
+const SOUGHT_BYTES: usize = 256 * 1024;
+
+/// How compilers, test runners, shells and interpreters begin to complain.
+const COMPLAINT: &str = r"(?xi)
+    ^ \W* (?: error | fatal | panic | fail(?:ed|ure)? | exception ) \b (?: \[[^\]]*\] | \s[A-Z]+\d+ )? : \s* \S
+    | \b (?: [a-z]*error | [a-z]*exception | fatal ) (?: \[[^\]]*\] | \s[A-Z]+\d+ )? : \s+ \S
+    | \b panicked\ at \b
+    | : \s (?: command\ not\ found | not\ found | no\ such\ file\ or\ directory | permission\ denied ) \b
+    | \b segmentation\ fault \b
+    | ^ \W* assertion \b .* \b failed \b
+    | ^ \s* (?: --- \s )? FAIL (?:ED)? [:\s] \s* \S";
+
+/// How they end, which says that there were complaints, and not which.
+const COUNT: &str = r"(?xi) \b \d+ \s (?:previous\s)? (?: errors? | failures? | failed ) \b
+    | \b could\ not\ compile \b | \b test\ failed, \s";
+
+static COMPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COMPLAINT).ok());
+static COUNTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COUNT).ok());
+
+/// The first line that complains, among all but the last lines of an output. `None` when those say it, or nothing does.
+pub(super) fn before_tail(output: &[u8], tail_lines: usize) -> Option<String> {
+    let end = output.trim_ascii_end();
+    let cut = memchr::memrchr_iter(b'\n', end).nth(tail_lines.checked_sub(1)?)?;
+    let (sought, tail) = end.split_at(cut);
+    first(sought).filter(|_| tail_is_count(tail))
+}
+
+/// Whether what complains in the last lines only counts what was complained about before.
+fn tail_is_count(tail: &[u8]) -> bool {
+    lines(tail).filter(|line| complains(line)).all(|line| matches(&COUNTS, &line))
+}
+
+/// The first line that complains.
+pub(super) fn first(output: &[u8]) -> Option<String> {
+    let from = output.len().saturating_sub(SOUGHT_BYTES);
+    lines(output.get(from..)?).find(|line| complains(line))
+}
+
+fn complains(line: &str) -> bool {
+    matches(&COMPLAINS, line)
+}
+
+fn matches(pattern: &Option<Regex>, line: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
+}
+
+/// Lines as they are read, without blank ones: a line that was written over ends in what stands there last.
+fn lines(output: &[u8]) -> impl Iterator<Item = String> {
+    output.split(|byte| *byte == b'\n').filter_map(|line| {
+        let line = line.trim_ascii();
+        let shown = memchr::memrchr(b'\r', line).and_then(|at| line.get(at + 1..)).unwrap_or(line);
+        let line = one_line(&String::from_utf8_lossy(shown)).trim().to_owned();
+        (!line.is_empty()).then_some(line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_complain_in_their_own_ways() {
+        for line in [
+            "error[E0308]: mismatched types",
+            "\u{1b}[1m\u{1b}[91merror[E0308]\u{1b}[0m\u{1b}[1m: mismatched types",
+            "error: could not compile `shop`",
+            "src/main.c:12:5: error: expected ';'",
+            "src/a.ts(3,1): error TS2304: Cannot find name 'x'.",
+            "TypeError: x is not a function",
+            "ValueError: invalid literal for int()",
+            "java.lang.NullPointerException: null",
+            "fatal: not a git repository",
+            "thread 'main' panicked at src/main.rs:1:1:",
+            "bash: line 1: frobnicate: command not found",
+            "sh: 1: frobnicate: not found",
+            "ls: cannot access 'x': No such file or directory",
+            "--- FAIL: TestCart (0.00s)",
+            "FAILED tests/test_cart.py::test_total - assert 1 == 2",
+            "AssertionError: 1 != 2",
+            "E   Exception: broken",
+        ] {
+            assert_eq!(first(format!("one\n{line}\nthree\n").as_bytes()), Some(one_line(line)), "{line}");
+        }
+        for line in
+            ["0 errors", "Errors: 0", "checking error handling", "test failed_login ... ok", "no failures"]
+        {
+            assert_eq!(first(format!("{line}\nlast\n").as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_the_last_lines_tell_is_not_told_twice() {
+        let rest = "line\n".repeat(20);
+        let output = |first: &str, last: &str| format!("{first}\n{rest}{last}\n").into_bytes();
+        let told = |first: &str, last: &str| before_tail(&output(first, last), 8);
+        assert_eq!(told("error: a", "done").as_deref(), Some("error: a"));
+        assert_eq!(told("compiling", "error: b"), None);
+        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one is as good");
+        let count = "error: could not compile `shop` due to 2 previous errors";
+        assert_eq!(told("error: a", count).as_deref(), Some("error: a"), "a count says nothing");
+        assert_eq!(before_tail(b"error: a\nb\n", 8), None, "all of it is shown");
+        assert_eq!(before_tail(b"", 8), None);
+    }
+
+    #[test]
+    fn a_bar_that_was_written_over_is_its_last_state() {
+        assert_eq!(first(b"10%\r100% error: disk full\r\n").as_deref(), Some("100% error: disk full"));
+        assert_eq!(first(b"\n\n"), None);
+    }
+}
