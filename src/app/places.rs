@@ -20,15 +20,22 @@ const MOST_PLACES: usize = 200;
 /// An address up to a blank or a mark that no address holds.
 const URL: &str = r#"(?i:https?://|mailto:)[^\s<>"'`{}|\\^\[\]]+"#;
 
-/// Folders, a name with an ending, perhaps line and column. An ending is letters, with digits behind.
-const PATH: &str =
-    r"(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.[A-Za-z][A-Za-z0-9]{0,9}(?::\d{1,7}(?::\d{1,5})?)?\b";
+/// What names of files are made of: letters and digits of all scripts, roughly. Unicode's own tables of them take
+/// milliseconds to compile, which the first frame would wait for.
+const LETTERS: &str = r"0-9A-Za-z_\u{AA}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3005}-\u{3007}\u{3031}-\u{D7FF}\u{F900}-\u{FDFF}\u{FE70}-\u{FEFE}\u{FF10}-\u{FFDC}\u{10000}-\u{1EFFF}\u{20000}-\u{3FFFF}";
 
-/// A path without an ending counts with its line only: `/etc/hosts:3`, `src/Makefile:12`.
-const BARE: &str = r"(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*\w:\d{1,7}(?::\d{1,5})?\b";
+/// Addresses; folders, a name with an ending (letters, with digits behind), perhaps line and column; a path without an
+/// ending with its line: `/etc/hosts:3`, `src/Makefile:12`.
+fn places() -> Option<Regex> {
+    let name = format!("[{LETTERS}.@+-]");
+    let (lead, folder) = (r"(?:\.{0,2}/)?", format!("(?:{name}+/)"));
+    let line = r":[0-9]{1,7}(?::[0-9]{1,5})?";
+    let bare = format!(r"{lead}{folder}+{name}*[{LETTERS}]{line}(?-u:\b)");
+    let path = format!(r"{lead}{folder}*{name}*[{LETTERS}]\.[A-Za-z][A-Za-z0-9]{{0,9}}(?:{line})?(?-u:\b)");
+    Regex::new(&format!("(?P<url>{URL})|(?P<bare>{bare})|(?P<path>{path})")).ok()
+}
 
-static PLACES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!("(?P<url>{URL})|(?P<bare>{BARE})|(?P<path>{PATH})")).ok());
+static PLACES: LazyLock<Option<Regex>> = LazyLock::new(places);
 static LINKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(<?([^\s()<>]+)").ok());
 
 /// All places in a line or text, in order, none overlapping another.
@@ -57,9 +64,11 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
             continue;
         }
         // In the middle of something else: an address of another kind, a home folder, an option.
+        let behind = word.get(whole.end()..).and_then(|rest| rest.chars().next());
         if before.is_some_and(|letter| {
             letter.is_alphanumeric() || matches!(letter, ':' | '/' | '…' | '~' | '\\' | '$' | '@')
-        }) {
+        }) || behind.is_some_and(char::is_alphanumeric)
+        {
             continue;
         }
         let path = whole.as_str();
@@ -169,6 +178,14 @@ mod tests {
         let none = "and/or e.g. v1.2 main.rs 12:30 127.0.0.1:80 localhost:80 a.com:443 example.org/x.html ~/a/b.c:1 \
                     key:value ssh://h/a.rs:1 2026/11/21 std::fs";
         assert_eq!(found(none), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_may_be_of_any_script() {
+        let all = "src/größe.rs:3 данные/файл.txt 試験/テスト.rs docs/दस्तावेज़.md ملفات/ملف.txt";
+        assert_eq!(found(all), all.split(' ').collect::<Vec<_>>());
+        assert_eq!(found("「src/a.rs」、(src/b.rs)…"), ["src/a.rs", "src/b.rs"]);
+        assert_eq!(found("src/a.rsé x→src/b.rs"), ["src/b.rs"], "neither the beginning of a word");
     }
 
     #[test]

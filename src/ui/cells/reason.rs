@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::ui::text::one_line;
 
@@ -27,8 +27,13 @@ const COMPLAINT: &str = r"(?xi)
 const COUNT: &str = r"(?xi) \b \d+ \s (?:previous\s)? (?: errors? | failures? | failed ) \b
     | \b could\ not\ compile \b | \b test\ failed, \s";
 
-static COMPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COMPLAINT).ok());
-static COUNTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COUNT).ok());
+static COMPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| ascii(COMPLAINT));
+static COUNTS: LazyLock<Option<Regex>> = LazyLock::new(|| ascii(COUNT));
+
+/// Without the tables of Unicode, which would take longer to compile than all lines take to read.
+fn ascii(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern).unicode(false).build().ok()
+}
 
 /// The first line that complains, among all but the last lines of an output. `None` when those say it, or nothing does.
 pub(super) fn before_tail(output: &[u8], tail_lines: usize) -> Option<String> {
@@ -54,7 +59,7 @@ fn complains(line: &str) -> bool {
 }
 
 fn matches(pattern: &Option<Regex>, line: &str) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(line.as_bytes()))
 }
 
 /// Lines as they are read, without blank ones: a line that was written over ends in what stands there last.
