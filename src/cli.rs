@@ -13,6 +13,7 @@ pub mod start;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
@@ -264,8 +265,11 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
         sessions::run(job, &paths, out)?;
         return Ok(Next::Nothing);
     }
+    // Folders on PATH may be slow (network, other systems), so they are looked through meanwhile.
+    let looking = std::thread::spawn(|| catalogue::found_on_path(config::environment("PATH")));
     let (mut config, mut problems) = config::load(&paths);
     cli.options.apply(&mut config);
+    let found = |config: &Config| found(looking, config);
     match &cli.subcommand {
         Some(Command::Config) => {
             problems.extend(choose::default_agent_problem(&config, &found(&config), &paths));
@@ -384,8 +388,9 @@ fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     }
 }
 
-fn found(config: &Config) -> Vec<(AgentSpec, String)> {
-    let mut found = catalogue::found_on_path(config::environment("PATH"));
+/// The known agents that a thread has looked for. One that could not be asked has found none.
+fn found(looking: JoinHandle<Vec<(AgentSpec, String)>>, config: &Config) -> Vec<(AgentSpec, String)> {
+    let mut found = looking.join().unwrap_or_default();
     for (spec, _) in &mut found {
         spec.callbacks = config.callbacks;
     }

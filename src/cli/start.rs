@@ -66,7 +66,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let theme = theme_name(&config.theme, colors).to_owned();
-    problems.extend(themes.load(&theme, colors).1);
+    let (first_theme, theme_problems) = themes.load(&theme, colors);
+    problems.extend(theme_problems);
+    let first_theme_name = theme.clone();
     let does_follow = config.theme == "auto" && ThemeSet::default_name(colors) == "dark";
     let setup = Setup {
         agents,
@@ -104,7 +106,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,
         theme_for: does_follow.then_some(theme_for),
-        themes: Box::new(move |name: &str| themes.load(name, colors).0),
+        themes: Box::new(move |name: &str| {
+            if name == first_theme_name { first_theme.clone() } else { themes.load(name, colors).0 }
+        }),
         find_servers: {
             let data_dir = paths.data_dir.clone();
             Arc::new(move |folder: &Path| servers::find(folder, &data_dir))

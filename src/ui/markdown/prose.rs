@@ -160,11 +160,13 @@ impl<'a> Writer<'a> {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
-                let mut style = theme.style(Role::Heading).add_modifier(Modifier::BOLD);
-                if level == HeadingLevel::H1 {
-                    style = style.add_modifier(Modifier::UNDERLINED);
-                }
-                self.push_style(style);
+                let style = theme.style(Role::Heading);
+                self.push_style(match level {
+                    HeadingLevel::H1 => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+                    HeadingLevel::H2 => style.add_modifier(Modifier::BOLD),
+                    HeadingLevel::H3 => style.add_modifier(Modifier::BOLD | Modifier::ITALIC),
+                    _ => style.remove_modifier(Modifier::BOLD).add_modifier(Modifier::ITALIC),
+                });
             }
             Tag::BlockQuote(_) => {
                 self.flush();

@@ -83,6 +83,26 @@ fn blocks_lists_and_quotes() {
 }
 
 #[test]
+fn a_heading_weighs_what_its_level_says() {
+    for name in ThemeSet::built_in().names() {
+        let (theme, _) = ThemeSet::built_in().load(&name, ColorSupport::TrueColor);
+        let weight = |level: usize| {
+            let source = format!("{} Title", "#".repeat(level));
+            let lines = Markdown::of(&source).draw(0, &source, &look(&theme), 40);
+            let span = lines[0].spans.iter().find(|span| span.content.contains("Title")).expect("the title");
+            let style = ratatui::style::Style::default().patch(span.style);
+            style.add_modifier.difference(style.sub_modifier)
+        };
+        let weights: Vec<_> = (1..=4).map(weight).collect();
+        for (level, pair) in weights.windows(2).enumerate() {
+            assert_ne!(pair[0], pair[1], "{name}: levels {} and {}", level + 1, level + 2);
+        }
+        assert!(weights[0].contains(ratatui::style::Modifier::BOLD), "{name}");
+        assert!(!weights[3].contains(ratatui::style::Modifier::BOLD), "{name}");
+    }
+}
+
+#[test]
 fn loose_lists_nested_code_and_notes() {
     let source =
         "1. first\n\n   still first\n\n2. second\n\n   ```\n   let x;\n   ```\n\nsee[^a]\n\n[^a]: a note\n";
