@@ -21,7 +21,7 @@ pub mod link;
 pub mod mark;
 mod wrap;
 
-pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed};
+pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
 /// How many zero-width marks may follow one another; more of them pile up over other lines.
 const MARKS_MAX: usize = 6;

@@ -10,7 +10,7 @@ use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{expand_tabs, hard_wrap, link, one_line, sanitize, truncate, width};
+use crate::ui::text::{expand_tabs, hard_wrap, link, one_line, sanitize, truncate, width, wrap_whole};
 use crate::ui::theme::Role;
 
 /// The text that a call tells as its result, if there is any left.
@@ -84,7 +84,7 @@ pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Li
             Mark::APART.span(lead, look.theme.style(Role::TextDim)),
             Span::styled(expand_tabs(line, 0).into_owned(), style),
         ]);
-        out.extend(hard_wrap(&line, cols));
+        out.extend(wrap_whole(&line, cols));
     }
     out
 }

@@ -103,6 +103,17 @@ fn hard_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_command_is_cut_behind_a_blank_where_one_is_near() {
+    let rows = |text: &'static str, cols| {
+        wrap_whole(&Line::from(text), cols).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("seq 10 11 12", 8), ["seq 10 ", "11 12"]);
+    assert_eq!(rows("rm -rf  x", 8), ["rm -rf  ", "x"], "each blank is kept");
+    assert_eq!(rows("a bcdefghijklm", 8), ["a bcdefg", "hijklm"], "a row is not left mostly empty");
+    assert_eq!(rows("", 8), [""]);
+}
+
 proptest! {
     #[test]
     fn sanitized_text_has_no_control(text in hard_text()) {
@@ -121,7 +132,7 @@ proptest! {
         let (left, right) = text.split_at(at);
         let line = Line::from(vec![Span::raw(left.to_owned()), Span::raw(right.to_owned())]);
         let expected: String = Graphemes::new(&line).visible();
-        for lines in [wrap_line(&line, cols), hard_wrap(&line, cols)] {
+        for lines in [wrap_line(&line, cols), hard_wrap(&line, cols), wrap_whole(&line, cols)] {
             let mut joined = String::new();
             for line in &lines {
                 let row: usize = line.spans.iter().map(|span| width(&span.content)).sum();
@@ -131,6 +142,7 @@ proptest! {
             prop_assert_eq!(squeeze(&joined), squeeze(&expected));
         }
         prop_assert_eq!(mark::text_of(&hard_wrap(&line, cols)), expected.clone());
+        prop_assert_eq!(mark::text_of(&wrap_whole(&line, cols)), expected.clone());
         // Blanks at a break come back as one.
         let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let prefixed = wrap_prefixed(&line, cols, &[], &[Span::raw("| ")]);

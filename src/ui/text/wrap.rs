@@ -184,6 +184,21 @@ pub fn wrap_prefixed(
 
 /// Cuts a styled line every `cols` columns and keeps each character, as code and output want it.
 pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
+    cut_whole(line, cols, |_, index| index)
+}
+
+/// Cuts a styled line into rows and keeps each character, behind a blank where one stands in the last third of a row: a
+/// command is not to be misread.
+pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
+    cut_whole(line, cols, |clusters, index| {
+        let last_third = clusters.len() - clusters.len() / 3;
+        let blank = clusters.iter().skip(last_third).rposition(|cluster| cluster.is_space);
+        index - blank.map_or(0, |place| clusters.len() - last_third - place - 1)
+    })
+}
+
+/// Cuts a line where a row is full, or before: `place` is told the row and the place behind it.
+fn cut_whole(line: &Line<'_>, cols: u16, place: impl Fn(&[Cluster], usize) -> usize) -> Vec<Line<'static>> {
     let graphemes = Graphemes::new(line);
     let room = usize::from(cols.max(2));
     let mut out = Vec::new();
@@ -191,10 +206,12 @@ pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     for (index, cluster) in graphemes.clusters.iter().enumerate() {
         let w = usize::from(cluster.cols);
         if used + w > room {
+            let end = place(graphemes.clusters.get(from..index).unwrap_or_default(), index);
             let mut spans = Vec::new();
-            graphemes.spans(from..index, &mut spans);
+            graphemes.spans(from..end, &mut spans);
             out.push(goes_on(from, styled(line, spans)));
-            (from, used) = (index, 0);
+            let rest = graphemes.clusters.get(end..index).unwrap_or_default();
+            (from, used) = (end, rest.iter().map(|cluster| usize::from(cluster.cols)).sum());
         }
         used += w;
     }
