@@ -2,19 +2,20 @@
 
 use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
 
-use super::{Item, Message, MessagePart, ToolCall};
+use super::{Item, Message, MessagePart, Session, ToolCall};
 
 /// Prompts of up to so many lines, and so many bytes, are shown in whole.
 const PROMPT_MOST_LINES: usize = 40;
 const PROMPT_MOST_BYTES: usize = 16 * 1024;
 
 /// How much of a call is shown.
-pub fn fold_of(rules: &FoldRules, item: &Item, call: &ToolCall) -> Fold {
+pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
+    let rules = &session.folds;
     match item.is_open {
         Some(true) => Fold::Open,
         Some(false) => Fold::Closed,
         None if call.status == ToolStatus::Failed => rules.failed,
-        None => by_size(rules, call).unwrap_or_else(|| by_kind(rules, call)),
+        None => by_size(session, call).unwrap_or_else(|| by_kind(rules, call)),
     }
 }
 
@@ -50,19 +51,20 @@ fn has_picture(call: &ToolCall) -> bool {
     call.content.iter().any(|content| matches!(content, ToolContent::Block(block) if block.is_picture()))
 }
 
-fn by_size(rules: &FoldRules, call: &ToolCall) -> Option<Fold> {
+fn by_size(session: &Session, call: &ToolCall) -> Option<Fold> {
+    let rules = &session.folds;
     if !call.status.is_final() || (rules.open_up_to_lines == 0 && rules.closed_above_lines == 0) {
         return None;
     }
-    let lines = result_lines(call);
+    let lines = result_lines(session, call);
     if lines > 0 && lines <= rules.open_up_to_lines as usize {
         return Some(Fold::Open);
     }
     (rules.closed_above_lines > 0 && lines > rules.closed_above_lines as usize).then_some(Fold::Closed)
 }
 
-/// Lines of the result's texts, or of the longer text of each change. A terminal's are not counted.
-fn result_lines(call: &ToolCall) -> usize {
+/// Lines of the result's texts, of its terminals as far as they are kept, or of the longer text of each change.
+fn result_lines(session: &Session, call: &ToolCall) -> usize {
     let of_change = |change: &DiffChange| match change {
         DiffChange::Texts { old, new } => {
             old.as_deref().map_or(0, |old| old.lines().count()).max(new.lines().count())
@@ -72,6 +74,7 @@ fn result_lines(call: &ToolCall) -> usize {
     let changes: usize = call.diffs().map(|diff| of_change(&diff.change)).sum();
     let texts = call.content.iter().map(|content| match content {
         ToolContent::Block(ContentBlock::Text(text)) => text.lines().count(),
+        ToolContent::Terminal(id) => session.terminals.get(id).map_or(0, |view| count_lines(&view.output)),
         _ => 0,
     });
     let texts: usize = texts.sum();
@@ -79,21 +82,30 @@ fn result_lines(call: &ToolCall) -> usize {
     changes + texts + told
 }
 
+/// Lines of an output, however the command moved about in them.
+pub fn count_lines(output: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', output.trim_ascii_end()).count() + usize::from(!output.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::app::{ItemBody, Transcript};
-    use crate::model::FileDiff;
+    use crate::app::{ItemBody, TerminalView};
+    use crate::model::{FileDiff, SessionKey, SessionPlace};
 
     fn fold(rules: &FoldRules, change: impl FnOnce(&mut ToolCall)) -> Fold {
         let mut call = ToolCall::new("t".into(), Instant::now());
         call.status = ToolStatus::Completed;
         change(&mut call);
-        let mut transcript = Transcript::default();
-        transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
-        fold_of(rules, &transcript.items()[0], &call)
+        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        session.folds = *rules;
+        let output = "x\r\n".repeat(20).into_bytes();
+        let view = TerminalView { output, ..TerminalView::new(true, Instant::now()) };
+        session.terminals.insert("twenty".into(), view);
+        session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
+        fold_of(&session, &session.transcript.items()[0], &call)
     }
 
     fn says(call: &mut ToolCall, lines: usize) {
@@ -133,6 +145,13 @@ mod tests {
         assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Closed, "as its kind has it");
         assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "as its kind has it");
         assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
+        let ran = |most: u32| {
+            let rules = FoldRules { closed_above_lines: most, ..FoldRules::default() };
+            fold(&rules, |call| {
+                (call.kind, call.content) = (ToolKind::Execute, vec![ToolContent::Terminal("twenty".into())]);
+            })
+        };
+        assert_eq!((ran(19), ran(20)), (Fold::Closed, Fold::Preview), "a terminal's lines count");
         let running =
             |call: &mut ToolCall| (call.status, call.kind) = (ToolStatus::InProgress, ToolKind::Execute);
         assert_eq!(fold(&rules, running), Fold::Preview, "a running call has no size yet");

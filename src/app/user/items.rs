@@ -5,9 +5,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand, flow,
 };
-use crate::model::{
-    Action, DiffChange, DiffPlace, FileDiff, Fold, FoldRules, Gap, ItemId, Location, Role, Target,
-};
+use crate::model::{Action, DiffChange, DiffPlace, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
 use std::time::Instant;
 
 use super::{open, say};
@@ -16,7 +14,7 @@ use super::{open, say};
 const MOST_PLACES: usize = 9;
 
 /// Whether an item shows all of its content: as the user chose, else by rule.
-pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> bool {
+pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
     item.is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
@@ -24,7 +22,7 @@ pub fn is_item_open(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> boo
             Role::User => !is_long_prompt(message),
             Role::Agent => true,
         },
-        ItemBody::Tool(call) => fold_of(rules, item, call) == Fold::Open,
+        ItemBody::Tool(call) => fold_of(session, item, call) == Fold::Open,
         ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
         ItemBody::TurnEnd(_)
         | ItemBody::Notice { .. }
@@ -112,8 +110,9 @@ fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
     }
     let shows_thoughts = state.shows_thoughts;
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        let rules = session.folds;
-        session.transcript.edit(id, |item| item.is_open = Some(!is_item_open(item, &rules, shows_thoughts)));
+        let Some(item) = session.transcript.get(id) else { return };
+        let is_open = is_item_open(item, session, shows_thoughts);
+        session.transcript.edit(id, |item| item.is_open = Some(!is_open));
     }
 }
 
@@ -236,7 +235,7 @@ fn toggle_all(state: &mut State) {
     let is_any_open = foldable
         .iter()
         .filter_map(|id| session.transcript.get(*id))
-        .any(|item| is_item_open(item, &session.folds, shows_thoughts));
+        .any(|item| is_item_open(item, session, shows_thoughts));
     for id in foldable {
         session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
     }

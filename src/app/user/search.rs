@@ -200,7 +200,7 @@ fn is_covered(session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
         return false;
     }
     if let ItemBody::Message(_) = item.body {
-        return !items::is_item_open(item, &session.folds, shows_thoughts);
+        return !items::is_item_open(item, session, shows_thoughts);
     }
     let Some(pattern) = session.search.as_ref().and_then(|search| search.pattern()) else { return false };
     let place = hits(pattern, item, session).into_iter().nth(hit.nth);

@@ -26,8 +26,9 @@ pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
     if is_command(tool, text) {
         return None;
     }
-    let text = without_exit_code(without_fence(text), tool.exit_code.or(exit_code));
-    Some(text).filter(|text| !text.trim().is_empty())
+    let whole = without_fence(text);
+    let left = without_exit_code(whole.as_bytes(), tool.exit_code.or(exit_code)).len();
+    whole.get(whole.len() - left..).filter(|text| !text.trim().is_empty())
 }
 
 /// Whether the text is the call's own command and nothing else.
@@ -62,14 +63,16 @@ pub(super) fn without_fence(text: &str) -> &str {
 }
 
 /// `Exit code 3` in the first line tells what the head tells.
-fn without_exit_code(text: &str, code: Option<i32>) -> &str {
-    let (first, rest) = text.trim_start().split_once('\n').unwrap_or((text.trim(), ""));
-    let words = first.trim().trim_end_matches(['.', ':']).to_lowercase();
+pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
+    let text = output.trim_ascii_start();
+    let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+    let (first, rest) = text.split_at(end);
+    let words = String::from_utf8_lossy(first).trim().trim_end_matches(['.', ':']).to_lowercase();
     let told =
         words.strip_prefix("exit code").map(|number| number.trim_start_matches([':', ' ']).parse::<i32>());
     match (told, code) {
-        (Some(Ok(told)), Some(code)) if told == code => rest,
-        _ => text,
+        (Some(Ok(told)), Some(code)) if told == code => rest.strip_prefix(b"\n").unwrap_or(rest),
+        _ => output,
     }
 }
 

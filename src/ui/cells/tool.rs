@@ -5,12 +5,10 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::app::fold::fold_of;
+use crate::app::fold::{count_lines, fold_of};
 use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
-use crate::model::{
-    ContentBlock, Fold, FoldRules, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
-};
+use crate::model::{ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
 use crate::ui::look::{Look, duration, with_commas};
@@ -47,12 +45,12 @@ const BODY_INDENT: u16 = 2;
 const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 
 /// Whether a call can stand with its neighbours on one line: a read or a search that went well and is folded.
-pub(crate) fn is_groupable(rules: &FoldRules, item: &Item, tool: &ToolCall) -> bool {
-    rules.groups
+pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
+    session.folds.groups
         && matches!(tool.kind, ToolKind::Read | ToolKind::Search)
         && tool.status == ToolStatus::Completed
         && changes_of(tool).is_empty()
-        && fold_of(rules, item, tool) == Fold::Closed
+        && fold_of(session, item, tool) == Fold::Closed
 }
 
 /// Lays a call out.
@@ -63,7 +61,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
     layout.pieces.push(Piece::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
-    let fold = fold_of(&context.session.folds, item, tool);
+    let fold = fold_of(context.session, item, tool);
     let body_cols = cols.saturating_sub(BODY_INDENT).max(8);
     let mut body = Body { layout, item, tool, fold, cols: body_cols, context };
     if tool.status == ToolStatus::Failed {
@@ -408,9 +406,11 @@ impl Body<'_, '_> {
             } else {
                 OUTPUT_DONE_LINES
             };
-            let (lines, is_more) = terminal::tail_of(&view.output, view.is_ours, most + LEAST_HIDDEN);
+            let code = self.tool.exit_code.or(view.exit.as_ref().and_then(|exit| exit.code));
+            let output = output::without_exit_code(&view.output, code);
+            let (lines, is_more) = terminal::tail_of(output, view.is_ours, most + LEAST_HIDDEN);
             // How many went before is not known once some were let go.
-            let all = if view.dropped_bytes > 0 { 0 } else { count_lines(&view.output) };
+            let all = if view.dropped_bytes > 0 { 0 } else { count_lines(output) };
             self.push_tail(lines, is_more, most, all);
             return;
         }
@@ -555,11 +555,6 @@ impl Body<'_, '_> {
 pub(crate) fn comparing(look: &Look<'_>) -> Line<'static> {
     let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
-}
-
-/// Lines of an output, however the command moved about in them.
-fn count_lines(output: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', output.trim_ascii_end()).count() + usize::from(!output.is_empty())
 }
 
 fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {

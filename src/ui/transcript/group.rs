@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use ratatui::text::{Line, Span};
 
-use crate::app::{Item, ItemBody, ToolCall};
-use crate::model::FoldRules;
+use crate::app::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, Piece};
 use crate::ui::cells::{is_groupable, kind_word, title};
 use crate::ui::markdown::PROSE_COLS;
@@ -18,29 +17,29 @@ use crate::ui::theme::Role;
 pub(super) const GROUP_MAX: usize = 32;
 
 /// The item on whose line this one stands; often itself.
-pub(super) fn leader(rules: &FoldRules, items: &[Item], index: usize) -> usize {
+pub(super) fn leader(session: &Session, items: &[Item], index: usize) -> usize {
     let mut at = index;
-    while !at.is_multiple_of(GROUP_MAX) && joins(rules, items, at) {
+    while !at.is_multiple_of(GROUP_MAX) && joins(session, items, at) {
         at -= 1;
     }
     at
 }
 
 /// The items that stand on this one's line, itself included; one for most.
-pub(super) fn members<'i>(rules: &FoldRules, items: &'i [Item], index: usize) -> &'i [Item] {
+pub(super) fn members<'i>(session: &Session, items: &'i [Item], index: usize) -> &'i [Item] {
     let mut end = index + 1;
-    while !end.is_multiple_of(GROUP_MAX) && joins(rules, items, end) {
+    while !end.is_multiple_of(GROUP_MAX) && joins(session, items, end) {
         end += 1;
     }
     items.get(index..end).unwrap_or_default()
 }
 
 /// Whether an item goes on the line of the one before it.
-fn joins(rules: &FoldRules, items: &[Item], index: usize) -> bool {
+fn joins(session: &Session, items: &[Item], index: usize) -> bool {
     let tool = |index: usize| -> Option<(&Item, &ToolCall)> {
         let item = items.get(index)?;
         match &item.body {
-            ItemBody::Tool(tool) if is_groupable(rules, item, tool) => Some((item, tool)),
+            ItemBody::Tool(tool) if is_groupable(session, item, tool) => Some((item, tool)),
             _ => None,
         }
     };

@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 
 use crate::app::fold::fold_of;
-use crate::app::{Item, ItemBody, MessagePart, ToolCall};
-use crate::model::{DiffChange, Fold, FoldRules, Role, ToolContent};
+use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall};
+use crate::model::{DiffChange, Fold, Role, ToolContent};
 use crate::ui::cells::layout::{Layout, Source};
 
 /// Items at the end that are guessed anew in each frame: there things happen.
@@ -159,7 +159,7 @@ fn signed(value: usize) -> i64 {
 }
 
 /// Rows and bytes of text of an item, guessed without reading it.
-pub(super) fn guess(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> (usize, usize) {
+pub(super) fn guess(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
     match &item.body {
         ItemBody::Message(message) => {
             let is_folded = match message.role {
@@ -176,7 +176,7 @@ pub(super) fn guess(item: &Item, rules: &FoldRules, shows_thoughts: bool) -> (us
             });
             (1 + message.parts.len(), bytes.sum())
         }
-        ItemBody::Tool(call) => guess_call(call, fold_of(rules, item, call)),
+        ItemBody::Tool(call) => guess_call(call, fold_of(session, item, call)),
         ItemBody::Compaction { summary, .. } if item.is_open == Some(true) => (1, summary.len()),
         ItemBody::Raw { raw, .. } if item.is_open == Some(true) => (1, raw.0.len().min(40 * 80)),
         _ => (1, 0),

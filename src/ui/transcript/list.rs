@@ -92,7 +92,7 @@ impl<'a> List<'a> {
         if item >= self.items.len() {
             return None;
         }
-        let item = group::leader(&self.session.folds, self.items, item);
+        let item = group::leader(self.session, self.items, item);
         Some(Place { item, piece: 0, row: self.gap_before(item) })
     }
 
@@ -272,7 +272,7 @@ impl<'a> List<'a> {
         };
         if !is_good {
             self.view.layouts += 1;
-            let members = group::members(&self.session.folds, self.items, index);
+            let members = group::members(self.session, self.items, index);
             if members.len() > 1 {
                 group::lay_out(&mut cell.layout, members, &context);
             } else {
@@ -308,10 +308,10 @@ impl<'a> List<'a> {
     /// Follows the items' heights, as far as they can be told without laying anything out.
     pub fn follow_heights(&mut self) {
         let mut all = std::mem::take(&mut self.view.heights);
-        let (rules, shows_thoughts) = (&self.session.folds, self.look.shows_thoughts);
+        let shows_thoughts = self.look.shows_thoughts;
         all.follow(self.items.len(), self.cols.min(PROSE_COLS), |index| {
             let Some(item) = self.items.get(index).filter(|_| !self.is_hidden(index)) else { return (0, 0) };
-            let (rows, bytes) = heights::guess(item, rules, shows_thoughts);
+            let (rows, bytes) = heights::guess(item, self.session, shows_thoughts);
             (rows + self.gap_before(index), bytes)
         });
         self.view.heights = all;
@@ -335,7 +335,7 @@ impl<'a> List<'a> {
     /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.
     fn is_hidden(&self, index: usize) -> bool {
         self.view.filter.as_ref().is_some_and(|filter| !filter.has(index))
-            || group::leader(&self.session.folds, self.items, index) != index
+            || group::leader(self.session, self.items, index) != index
             || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
@@ -382,7 +382,7 @@ impl<'a> List<'a> {
         let is_asked =
             |ask: &OpenAskKind| matches!(ask, OpenAskKind::Permission { tool, .. } if *tool == item.id);
         mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
-        let members = group::members(&self.session.folds, self.items, index);
+        let members = group::members(self.session, self.items, index);
         if members.len() > 1 {
             for member in members {
                 mix(u64::from(member.rev));

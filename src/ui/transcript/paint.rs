@@ -78,7 +78,7 @@ enum Mark {
 /// Draws the rows from `top` on, as far as they are not on the screen already.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut Rows) {
     let selected = list.session.selected.and_then(|id| usize::try_from(id.0).ok());
-    let selected = selected.map(|index| group::leader(&list.session.folds, list.items, index));
+    let selected = selected.map(|index| group::leader(list.session, list.items, index));
     let mut all = Vec::new();
     let mut y = area.y;
     let mut at = top;
