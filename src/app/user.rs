@@ -136,12 +136,7 @@ pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);
     if matches!(top, Focus::Main | Focus::Browse) {
-        if !composer::on_action(state, action, now, fx)
-            && !items::on_action(state, action, now, fx)
-            && !copy::on_action(state, action, fx)
-        {
-            commands::on_action(state, action, now, fx);
-        }
+        on_session(state, action, now, fx);
         return;
     }
     let said = in_a_dialog(action);
@@ -161,6 +156,29 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Main | Focus::Browse => true,
     };
     if !is_done {
+        commands::on_action(state, action, now, fx);
+    }
+}
+
+/// A command taken from the list of them. It is meant for the session, also where a request waits that the list hid.
+fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let is_of_program = matches!(
+        action,
+        Action::Redraw | Action::Suspend | Action::Quit | Action::ClearOrQuit | Action::Escape
+    );
+    if is_of_program || !state.modals.is_empty() {
+        on_action(state, action, now, fx);
+    } else {
+        on_session(state, action, now, fx);
+    }
+}
+
+/// What a wish means where no dialog has the keys.
+fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if !composer::on_action(state, action, now, fx)
+        && !items::on_action(state, action, now, fx)
+        && !copy::on_action(state, action, fx)
+    {
         commands::on_action(state, action, now, fx);
     }
 }

@@ -13,8 +13,7 @@ use crate::model::{
 };
 
 use super::{
-    copy, dialogs, fuzzy, jump, leave, line_dialog, on_action as on_any_action, on_open, providers, rows,
-    say, tabs,
+    copy, dialogs, fuzzy, jump, leave, line_dialog, on_command, on_open, providers, rows, say, tabs,
 };
 
 /// Rows that a page key moves by.
@@ -196,7 +195,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     state.modals.pop();
     let key = state.active;
     match (kind, value) {
-        (_, PickerValue::Action(action)) => on_any_action(state, action, now, fx),
+        (_, PickerValue::Action(action)) => on_command(state, action, now, fx),
         (_, PickerValue::Target(target)) => on_open(state, target, fx),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
         (_, PickerValue::Only(only)) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::user::testkit::{Rig, answers, selected, views};
 use crate::app::user::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Modal, ViewCommand};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Modal, PickerKind, ViewCommand};
 use crate::model::PermissionKind::{AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
 
@@ -181,4 +181,24 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
     assert_eq!(rig.marked(), "Browser");
     rig.wait(400).act_now(Action::Accept);
     assert!(rig.state.modals.is_empty());
+}
+
+#[test]
+fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
+    let mut rig = rig();
+    rig.state.setup.themes = vec!["dark".to_owned(), "light".to_owned()];
+    let entry = |action, text: &str| (action, text.to_owned(), String::new());
+    rig.state.setup.palette = vec![entry(Action::OpenThemes, "Themes"), entry(Action::OpenHelp, "Help")];
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for (typed, expected) in [("themes", Focus::Picker), ("help", Focus::Help)] {
+        rig.act(Action::OpenPalette);
+        rig.type_line(typed);
+        rig.act(Action::Accept);
+        assert_eq!(focus(&rig.state), expected, "{typed}");
+        let of = |modal: &Modal| matches!(modal, Modal::Picker(list) if list.kind == PickerKind::Palette);
+        assert!(!rig.state.modals.iter().any(of), "{typed}: the list has gone");
+        assert_eq!(rig.open_asks(), [1], "{typed}: nothing was answered");
+        rig.act(Action::Escape);
+        assert_eq!(focus(&rig.state), Focus::Permission);
+    }
 }
