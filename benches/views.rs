@@ -1,10 +1,13 @@
-//! What else is looked at: tool calls, all changes, output, pictures, lists, search, selection, themes, lines.
+//! What else is looked at: tool calls, all changes, output, pictures and their decoding, lists, search, selection, themes, lines.
 
 use std::fmt::Write;
 use std::hint::black_box;
+use std::io::Cursor;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::search::Search;
 use parlor::app::{
@@ -15,6 +18,7 @@ use parlor::config::keymap::Keymap;
 use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
+use parlor::services;
 use parlor::ui::linear::Linear;
 use parlor::ui::look::Glyphs;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
@@ -192,6 +196,25 @@ fn pictures(c: &mut Criterion) {
     picture::show(None);
 }
 
+/// What a thread of its own does before a picture of a screen can be seen.
+fn decoding(c: &mut Criterion) {
+    let (width, height) = (1600, 1000);
+    let pixel = |x: u32, y: u32| image::Rgb([x, y, x ^ y].map(|part| part.to_le_bytes()[0]));
+    let picture = image::DynamicImage::ImageRgb8(image::RgbImage::from_fn(width, height, pixel));
+    let mut group = c.benchmark_group("picture of 1600x1000");
+    for (name, format) in [("png", image::ImageFormat::Png), ("jpeg", image::ImageFormat::Jpeg)] {
+        let mut bytes = Cursor::new(Vec::new());
+        if picture.write_to(&mut bytes, format).is_err() {
+            continue;
+        }
+        let text = BASE64_STANDARD.encode(bytes.into_inner());
+        group.bench_function(format!("decode {name}"), |b| {
+            b.iter(|| black_box(services::picture::read(&text)))
+        });
+    }
+    group.finish();
+}
+
 /// A long transcript of prose.
 fn talk(items: usize) -> Session {
     let mut session = session();
@@ -296,6 +319,7 @@ criterion_group!(
     all_changes,
     output,
     pictures,
+    decoding,
     search,
     selection,
     themes,
