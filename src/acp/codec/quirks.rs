@@ -235,6 +235,10 @@ impl Quirks {
             quirks.seed(file_stem(word));
             quirks.seed(without_version(word));
         }
+        // What the user says is no news.
+        if spec.wire.has_headers {
+            quirks.note(Quirk::HeaderFrames);
+        }
         if spec.remote.is_some() {
             quirks.known.retain(|quirk| !OF_A_PROCESS.contains(quirk));
         }
