@@ -62,7 +62,12 @@ pub(super) fn decode(
         return Ok((Ask::Permission(ask), AskForm { kind, is_flat }));
     }
     if kind == AskKind::Elicitation {
-        let ask = elicitation::decode(session, params)?;
+        let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
+            if let Some(session) = &session {
+                let title = "A question of the agent cannot be shown, and was refused.".to_owned();
+                updates::tell(session, title, Some(error.message.clone()), out);
+            }
+        })?;
         return Ok((Ask::Elicitation(ask), AskForm::official(kind)));
     }
     // The official types require a session; some agents name none, and it is not needed here.

@@ -124,7 +124,17 @@ fn refuse(text: &str, why: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>)
 
 /// Says in the transcript what a strict connection did not take, and why.
 pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
-    let description = Some(format!("{}. Without `strict` it may be understood.", why.trim_end_matches('.')));
+    let why = format!("{}. Without `strict` it may be understood.", why.trim_end_matches('.'));
+    tell(session, title, Some(why), out);
+}
+
+/// Says something in the transcript.
+pub(super) fn tell(
+    session: &SessionId,
+    title: String,
+    description: Option<String>,
+    out: &mut Vec<AgentEvent>,
+) {
     let notice = SessionUpdate::Notice { severity: Severity::Warning, title, description };
     out.push(AgentEvent::Update(session.clone(), notice));
 }

@@ -59,8 +59,8 @@ fn acp_v2_a_sign_in_in_the_terminal_has_its_variables_as_a_list() {
     assert_eq!(env, &[("Z".to_owned(), "1".to_owned()), ("A".to_owned(), "2".to_owned())]);
 }
 
-fn sent(codec: &mut Codec, call: Call) -> (&'static str, Value) {
-    let (method, params) = codec.call_in_form(&call, 0).unwrap().unwrap();
+fn sent(codec: &mut Codec, call: &Call) -> (&'static str, Value) {
+    let (method, params) = codec.call_in_form(call, 0).unwrap().unwrap();
     (method, serde_json::from_str(&params).unwrap())
 }
 
@@ -68,18 +68,18 @@ fn sent(codec: &mut Codec, call: Call) -> (&'static str, Value) {
 fn acp_v2_options_and_stops_are_sent_under_their_names() {
     let mut codec = able();
     let session = || SessionId::from("s1");
-    let set = |codec: &mut Codec, value| sent(codec, Call::SetOption(session(), "o".to_owned(), value)).1;
+    let set = |codec: &mut Codec, value| sent(codec, &Call::SetOption(session(), "o".to_owned(), value)).1;
     let told = set(&mut codec, ConfigValue::Bool(true));
     assert_eq!(told, json!({"sessionId": "s1", "configId": "o", "type": "boolean", "value": true}));
     assert_eq!(set(&mut codec, ConfigValue::Bool(false))["value"], json!(false));
     let told = set(&mut codec, ConfigValue::Text("b".to_owned()));
     assert_eq!((&told["configId"], &told["value"]), (&json!("o"), &json!("b")));
     assert_eq!(
-        sent(&mut codec, Call::StopTool(session(), "t1".into())),
+        sent(&mut codec, &Call::StopTool(session(), "t1".into())),
         ("tool_call/cancel", json!({"sessionId": "s1", "toolCallId": "t1"}))
     );
     assert_eq!(
-        sent(&mut codec, Call::StopTerminal(session(), "x".into())),
+        sent(&mut codec, &Call::StopTerminal(session(), "x".into())),
         ("terminal/cancel", json!({"sessionId": "s1", "terminalId": "x"}))
     );
 }
@@ -102,7 +102,7 @@ fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
         ],
         ..SessionPlace::default()
     };
-    let told = sent(&mut able(), Call::NewSession(place.clone())).1;
+    let told = sent(&mut able(), &Call::NewSession(place.clone())).1;
     assert_eq!(told["additionalDirectories"], json!(["/more"]));
     assert_eq!(
         told["mcpServers"],
@@ -116,7 +116,7 @@ fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
     );
     let mut codec = opted_in();
     hello(&mut codec, &json!({"session": {}}), &json!([]));
-    let told = sent(&mut codec, Call::NewSession(place)).1;
+    let told = sent(&mut codec, &Call::NewSession(place)).1;
     let is_empty = |key: &str| told.get(key).is_none_or(|list| list == &json!([]));
     assert!(is_empty("additionalDirectories") && is_empty("mcpServers"), "{told}");
 }
