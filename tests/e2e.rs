@@ -3,18 +3,23 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod e2e {
+    #[path = "../support/bridge.rs"]
+    #[allow(dead_code, reason = "other tests use the rest")]
+    pub mod bridge;
     mod copy;
     mod modes;
     mod picture;
     mod plain;
     pub mod screen;
     mod search;
+    mod secrets;
     mod servers;
     mod session;
     mod sessions;
     mod sign_in;
     mod signals;
     mod ssh;
+    mod strict;
     mod tabs;
     mod terminal;
     mod tty;

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod it {
+    mod again;
+    mod beside;
     #[path = "../support/bridge.rs"]
     pub mod bridge;
     mod dialects;

@@ -59,7 +59,7 @@ fuzz_target!(|input: &str| {
             "x" => assert!(!codec.error(text).message.is_empty()),
             _ => {
                 if let Some((method, params)) = text.split_once(' ') {
-                    drop(codec.notification(method, Some(params), &mut out));
+                    let _ = codec.notification(method, Some(params), &mut out);
                 }
             }
         }

@@ -100,10 +100,13 @@ impl Codec {
             Some(info) => info?,
             None => hello::decode(result, &mut self.quirks)?,
         };
-        if let Some(quirk) = info.profile.and_then(quirks::of_remote).filter(|_| self.is_remote) {
-            self.quirks.note(quirk);
+        if let Some(profile) = info.profile.filter(|_| self.is_remote) {
+            for quirk in quirks::of_remote(profile) {
+                self.quirks.note(*quirk);
+            }
             info.quirks = self.quirks.sentences();
             info.capabilities.deaf_in_turn = self.quirks.has(Quirk::DeafInTurn);
+            info.capabilities.can_resume |= self.quirks.has(Quirk::KnowsById);
         }
         self.memory.version = info.protocol_version;
         self.can = info.capabilities;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
+    Setting,
 };
 
 use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, kept, turn, words};
@@ -27,7 +28,7 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant,
         return;
     }
     let request = Call::SetMode(id, mode.clone());
-    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Mode(mode), fx);
+    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), fx);
 }
 
 /// Sets the model of the legacy list.
@@ -45,7 +46,7 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Insta
         return;
     }
     let request = Call::SetModel(id, model.clone());
-    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Model(model), fx);
+    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), fx);
 }
 
 /// Sets a config option.
@@ -74,7 +75,15 @@ pub fn set_option(
         return;
     }
     let request = Call::SetOption(id, option.clone(), value.clone());
-    ask(state, conn, key, Purpose::SetOption(key), request, Wanted::Option(option, value), fx);
+    ask(
+        state,
+        conn,
+        key,
+        Purpose::SetOption(key),
+        request,
+        Wanted::Setting(Setting::Option(option, value)),
+        fx,
+    );
 }
 
 /// Gives the session a title of the user's own; the agent is told if it takes titles.
@@ -141,7 +150,9 @@ pub(super) fn on_set(
     };
     let problem = match result {
         Ok(Reply::Options(options)) => {
-            chosen::note(session, &wanted);
+            if let Wanted::Setting(setting) = wanted {
+                chosen::note(session, setting);
+            }
             session.options = options;
             agree(session);
             chosen::follow_options(session);
@@ -152,7 +163,9 @@ pub(super) fn on_set(
             None
         }
         Ok(Reply::Done) => {
-            chosen::note(session, &wanted);
+            if let Wanted::Setting(setting) = &wanted {
+                chosen::note(session, setting.clone());
+            }
             take(session, wanted);
             None
         }
@@ -180,19 +193,19 @@ pub(super) fn on_set(
 
 fn take(session: &mut Session, wanted: Wanted) {
     match wanted {
-        Wanted::Mode(mode) => {
+        Wanted::Setting(Setting::Mode(mode)) => {
             set_option_of(session, "mode", mode.as_str());
             if let Some(modes) = &mut session.modes {
                 modes.current = mode;
             }
         }
-        Wanted::Model(model) => {
+        Wanted::Setting(Setting::Model(model)) => {
             set_option_of(session, "model", model.as_str());
             if let Some(models) = &mut session.models {
                 models.current = model;
             }
         }
-        Wanted::Option(id, value) => {
+        Wanted::Setting(Setting::Option(id, value)) => {
             if let Some(option) = session.options.iter_mut().find(|option| option.id == id) {
                 match (&mut option.kind, value) {
                     (ConfigKind::Select { current, .. }, ConfigValue::Text(text)) => *current = text,

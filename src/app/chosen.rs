@@ -1,14 +1,17 @@
 //! What was chosen in a session holds also when the session is opened again.
 //!
-//! Duty: remembers modes, models and options that were set, and sets them again where the agent, started anew, does
-//! not say that they are in force. Not its duty: setting them (`choices`), opening (`open`).
+//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`keep`), and sets them
+//! again where the agent, started anew, does not say that they are in force. Not its duty: setting them (`choices`),
+//! opening (`open`).
 //! Invariants: no prompt goes off by itself before they hold again, so that nothing is done in a mode that the user
 //! has left; where one cannot be set, what waits stays, and that is said.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Severity};
+use crate::model::{
+    Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Setting, Severity,
+};
 
 use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, choices, open, turn, words};
 
@@ -31,21 +34,19 @@ impl Told {
     }
 }
 
-/// Remembers that this is in force by somebody's choice. A title is kept elsewhere.
-pub(super) fn note(session: &mut Session, choice: &Wanted) {
-    let is_of_same_kind = |other: &Wanted| match (other, choice) {
-        (Wanted::Mode(_), Wanted::Mode(_)) | (Wanted::Model(_), Wanted::Model(_)) => true,
-        (Wanted::Option(one, _), Wanted::Option(other, _)) => one == other,
-        _ => false,
+/// Remembers that this is in force by somebody's choice.
+pub(super) fn note(session: &mut Session, choice: Setting) {
+    let is_of_other_kind = |other: &Setting| match (other, &choice) {
+        (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
+        (Setting::Option(one, _), Setting::Option(other, _)) => one != other,
+        _ => true,
     };
-    if !matches!(choice, Wanted::Title(_)) {
-        session.ledger.chosen.retain(|other| !is_of_same_kind(other));
-        session.ledger.chosen.push(choice.clone());
-    }
+    session.ledger.chosen.retain(is_of_other_kind);
+    session.ledger.chosen.push(choice);
 }
 
 /// The agent changed it by itself, within a session that is open: a replay tells what was, not what is.
-pub(super) fn follow(session: &mut Session, choice: &Wanted) {
+pub(super) fn follow(session: &mut Session, choice: Setting) {
     if session.phase == SessionPhase::Ready {
         note(session, choice);
     }
@@ -58,7 +59,7 @@ pub(super) fn follow_options(session: &mut Session) {
     }
     let options = &session.options;
     for choice in &mut session.ledger.chosen {
-        if let Wanted::Option(id, value) = choice
+        if let Setting::Option(id, value) = choice
             && let Some(now) = options.iter().find(|option| option.id == *id)
         {
             *value = value_of(&now.kind);
@@ -77,10 +78,43 @@ fn value_of(kind: &ConfigKind) -> ConfigValue {
 /// call waits for the other, because agents work on several at once.
 pub(super) fn set_again(state: &mut State, key: SessionKey, told: Told, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let missing: VecDeque<Wanted> =
-        session.ledger.chosen.iter().filter(|choice| is_missing(session, choice, told)).cloned().collect();
+    let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
+    for choice in &session.ledger.chosen {
+        match standing(session, choice, told) {
+            Standing::Holds => {}
+            Standing::Missing => missing.push_back(choice.clone()),
+            Standing::Gone => gone.push(choice_words(choice)),
+        }
+    }
     session.ledger.to_set_again = missing;
+    if !gone.is_empty() {
+        let why = format!("The agent does not offer any more: {}.", gone.join(", "));
+        hold_back(state, key, &why);
+    }
     set_next(state, key, fx);
+}
+
+/// Something of it does not hold: what waits is not sent by itself, and that is said.
+fn hold_back(state: &mut State, key: SessionKey, why: &str) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.sends_when_ready = false;
+        if let Some(text) = session.ledger.unsent.take() {
+            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
+        }
+    }
+    let detail = format!("{why}\nLook at mode, model and options before you go on. What waits was not sent.");
+    let title = "Not all that you chose could be set again.";
+    call::notice(state, key, Severity::Warning, title, Some(detail));
+}
+
+fn choice_words(choice: &Setting) -> String {
+    match choice {
+        Setting::Mode(mode) => format!("mode {mode}"),
+        Setting::Model(model) => format!("model {model}"),
+        Setting::Option(id, ConfigValue::Text(value)) => format!("{id} {value}"),
+        Setting::Option(id, ConfigValue::Bool(true)) => format!("{id} on"),
+        Setting::Option(id, ConfigValue::Bool(false)) => format!("{id} off"),
+    }
 }
 
 fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
@@ -89,40 +123,58 @@ fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
     let Some(choice) = session.ledger.to_set_again.pop_front() else { return };
     let (purpose, request) = match &choice {
-        Wanted::Mode(mode) => (Purpose::SetMode(key), Call::SetMode(id, mode.clone())),
-        Wanted::Model(model) => (Purpose::SetModel(key), Call::SetModel(id, model.clone())),
-        Wanted::Option(option, value) => {
+        Setting::Mode(mode) => (Purpose::SetMode(key), Call::SetMode(id, mode.clone())),
+        Setting::Model(model) => (Purpose::SetModel(key), Call::SetModel(id, model.clone())),
+        Setting::Option(option, value) => {
             (Purpose::SetOption(key), Call::SetOption(id, option.clone(), value.clone()))
         }
-        Wanted::Title(title) => (Purpose::SetTitle(key), Call::SetTitle(id, title.clone())),
     };
-    let number = choices::ask(state, conn, key, purpose, request, choice, fx);
+    let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.setting_again = number;
     }
 }
 
-/// Whether it is offered, and not known to be in force.
-fn is_missing(session: &Session, choice: &Wanted, told: Told) -> bool {
+/// How a choice stands with an agent that was started anew.
+enum Standing {
+    /// The agent says that it is in force.
+    Holds,
+    /// It is to be set: something else is in force, or nothing was said of it. What the agent took once in this session
+    /// it may take again, also where it lists nothing now.
+    Missing,
+    /// The agent lists what it offers, and this is not among it.
+    Gone,
+}
+
+fn standing(session: &Session, choice: &Setting, told: Told) -> Standing {
+    let of = |is_offered: bool, is_in_force: bool| match (is_offered, is_in_force) {
+        (false, _) => Standing::Gone,
+        (true, true) => Standing::Holds,
+        (true, false) => Standing::Missing,
+    };
     match choice {
-        Wanted::Mode(mode) => session.modes.as_ref().is_some_and(|modes| {
-            (!told.modes || modes.current != *mode) && modes.available.iter().any(|known| known.id == *mode)
+        Setting::Mode(mode) => session.modes.as_ref().map_or(Standing::Missing, |modes| {
+            let is_offered = modes.available.iter().any(|known| known.id == *mode);
+            of(is_offered, told.modes && modes.current == *mode)
         }),
-        Wanted::Model(model) => session.models.as_ref().is_some_and(|models| {
-            (!told.models || models.current != *model)
-                && models.available.iter().any(|known| known.id == *model)
+        Setting::Model(model) => session.models.as_ref().map_or(Standing::Missing, |models| {
+            let is_offered = models.available.iter().any(|known| known.id == *model);
+            of(is_offered, told.models && models.current == *model)
         }),
-        Wanted::Option(id, value) => session.options.iter().any(|option| {
-            let is_offered = match (&option.kind, value) {
-                (ConfigKind::Select { choices, .. }, ConfigValue::Text(text)) => {
-                    choices.iter().any(|choice| choice.value == *text)
-                }
-                (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
-                _ => false,
-            };
-            option.id == *id && is_offered && (!told.options || value_of(&option.kind) != *value)
-        }),
-        Wanted::Title(_) => false,
+        Setting::Option(..) if session.options.is_empty() => Standing::Missing,
+        Setting::Option(id, value) => {
+            let known = session.options.iter().find(|option| option.id == *id);
+            known.map_or(Standing::Gone, |option| {
+                let is_offered = match (&option.kind, value) {
+                    (ConfigKind::Select { choices, .. }, ConfigValue::Text(text)) => {
+                        choices.iter().any(|choice| choice.value == *text)
+                    }
+                    (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
+                    _ => false,
+                };
+                of(is_offered, told.options && value_of(&option.kind) == *value)
+            })
+        }
     }
 }
 
@@ -151,16 +203,7 @@ pub(super) fn on_set_again(
         return true;
     }
     if let Some(error) = problem {
-        session.ledger.sends_when_ready = false;
-        if let Some(text) = session.ledger.unsent.take() {
-            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
-        }
-        let detail = format!(
-            "{}\nLook at mode, model and options before you go on. What waits was not sent.",
-            words::error_text(error)
-        );
-        let title = "Not all that you chose could be set again.";
-        call::notice(state, key, Severity::Warning, title, Some(detail));
+        hold_back(state, key, &words::error_text(error));
     }
     set_next(state, key, fx);
     turn::go_on(state, key, now, fx);

@@ -329,7 +329,6 @@ pub(super) fn on_closed(
         if is_unproven && matches!(reason, CloseReason::Exited { .. }) {
             lines.push(words::NOT_AN_AGENT.to_owned());
         }
-        tell_end(state, conn, reason, &lines, now, fx);
         let is_crash = matches!(
             reason,
             CloseReason::Exited { .. } | CloseReason::Lost { .. } | CloseReason::Unreachable { .. }
@@ -338,9 +337,12 @@ pub(super) fn on_closed(
         let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
         crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
         crashes.push(now);
-        let keys = call::sessions_of(state, conn, false);
         let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
-        match back_off.get(crashes.len() - 1).copied() {
+        let delay = back_off.get(crashes.len() - 1).copied();
+        let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
+        tell_end(state, conn, reason, &lines, is_tried_again, now, fx);
+        let keys = call::sessions_of(state, conn, false);
+        match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
                 if let Some(key) = keys.first() {
                     host::offer_sign_in(state, conn, *key, reason, now);
@@ -367,12 +369,14 @@ pub(super) fn on_closed(
     drop_unused(state);
 }
 
-/// Ends turns and sessions of a connection that died, and says in each transcript how. `lines` are its last words.
+/// Ends turns and sessions of a connection that died, and says in each transcript how, and what follows. `lines` are
+/// its last words.
 fn tell_end(
     state: &mut State,
     conn: ConnId,
     reason: &CloseReason,
     lines: &[String],
+    is_tried_again: bool,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -380,7 +384,9 @@ fn tell_end(
     let cause = words::close_cause(reason, &command);
     let heading = words::close_heading(reason);
     let title = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}."));
-    let below = heading.map(|_| &cause).into_iter().chain(lines).cloned().collect::<Vec<_>>().join("\n");
+    let next = is_tried_again.then(|| words::after_close(reason).to_owned());
+    let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&next);
+    let below = below.cloned().collect::<Vec<_>>().join("\n");
     let detail = (!below.is_empty()).then_some(below);
     for key in call::sessions_of(state, conn, true) {
         let Some(session) = state.sessions.get(&key) else {
@@ -400,8 +406,8 @@ fn tell_end(
                     .get(&key)
                     .and_then(|session| session.transcript.items().last())
                     .is_some_and(|item| {
-                        matches!(&item.body, ItemBody::Notice { title: said, detail: more, .. }
-                            if *said == title && *more == detail)
+                        matches!(&item.body, ItemBody::Notice { title: said, detail: Some(more), .. }
+                            if *said == title && more.lines().next() == cause.lines().next())
                     });
             if !is_child && !is_said {
                 call::notice(state, key, Severity::Error, title.clone(), detail.clone());
@@ -443,7 +449,7 @@ fn give_up(
         return;
     };
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
-    let is_away = matches!(reason, CloseReason::Unreachable { .. });
+    let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
     let (title, told, next) = if is_away {
         let told = format!(
             "The connection was lost {count} times within a minute, so it is not tried again by itself."

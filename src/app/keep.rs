@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{AgentSpec, ConnId, Note, Record, SessionHead, SessionId, SessionKey};
+use crate::model::{AgentSpec, ConnId, Note, Record, SessionHead, SessionId, SessionKey, Setting};
 
 use super::{Conn, Effect, Session, State};
 
@@ -39,6 +39,7 @@ struct HeadMark {
     goes_on: bool,
     branch: Option<String>,
     folder: std::path::PathBuf,
+    chosen: Vec<Setting>,
 }
 
 impl Keeping {
@@ -113,6 +114,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             && mark.has_own_title == session.ledger.has_own_title
             && mark.goes_on == session.ledger.goes_on
             && mark.folder == session.place.cwd
+            && mark.chosen == session.ledger.chosen
             && mark.branch.as_ref() == branch
     });
     let mut notes = Vec::new();
@@ -129,6 +131,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             goes_on: session.ledger.goes_on,
             branch: branch.clone(),
             folder: session.place.cwd.clone(),
+            chosen: session.ledger.chosen.clone(),
         });
         let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
         // Without an agent, what is kept of the head is as it was.
@@ -149,6 +152,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
                 has_own_title: session.ledger.has_own_title,
                 is_child: session.parent.is_some(),
                 goes_on: session.ledger.goes_on,
+                chosen: session.ledger.chosen.clone(),
             })));
         }
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    AskId, CallError, ConfigOption, ConfigValue, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, ItemId,
-    ModeId, ModelId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey,
-    SessionPlace, SlashCommand, TerminalId, TurnUsage, Usage,
+    AskId, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, ItemId, Models,
+    Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey, SessionPlace, Setting,
+    SlashCommand, TerminalId, TurnUsage, Usage,
 };
 
 use super::aside::{self, Aside};
@@ -301,11 +301,11 @@ pub struct Ledger {
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
     /// What was chosen, and is to hold when the session is opened again.
-    pub chosen: Vec<Wanted>,
+    pub chosen: Vec<Setting>,
     /// The call that sets some of it again; prompts wait for it.
     pub setting_again: Option<u64>,
     /// What is set again after that.
-    pub to_set_again: VecDeque<Wanted>,
+    pub to_set_again: VecDeque<Setting>,
     /// The agent and the MCP servers that were said to be left out for it.
     pub left_out: Option<(String, String)>,
     /// Parts of the work that the agent can stop by themselves.
@@ -345,12 +345,8 @@ pub enum Replay {
 /// A value that was asked to be set; it holds once the agent says so.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
-    /// A mode.
-    Mode(ModeId),
-    /// A model.
-    Model(ModelId),
-    /// A config option.
-    Option(String, ConfigValue),
+    /// A mode, a model or an option.
+    Setting(Setting),
     /// A title.
     Title(String),
 }

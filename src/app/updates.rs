@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use crate::model::{
     AgentTerminal, ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role, SessionId,
-    SessionKey, SessionUpdate, Severity, SubagentPatch,
+    SessionKey, SessionUpdate, Setting, Severity, SubagentPatch,
 };
 
 use super::{
-    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, Wanted, aside, call, choices, chosen,
-    diffs, extras, keep, messages, terminals, tools, turn, words,
+    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, choices, chosen, diffs,
+    extras, keep, messages, terminals, tools, turn, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -103,9 +103,6 @@ pub(super) fn apply(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    if is_result_of_call(&update) {
-        return;
-    }
     let makes_items = makes_items(&update);
     let update = if makes_items && !session.turn.is_running() {
         match aside::take(session, update, now, fx) {
@@ -198,15 +195,6 @@ fn makes_items(update: &SessionUpdate) -> bool {
     )
 }
 
-/// Whether a message of the user only stands for what a call gave back to the model: in no live session is it one, and
-/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` behind each of its calls.
-fn is_result_of_call(update: &SessionUpdate) -> bool {
-    let SessionUpdate::Chunk { role: Role::User, text, .. } = update else { return false };
-    let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
-    let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
-    name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
-}
-
 /// Outside a turn something is either a replay of the history or news from the background.
 fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     let is_from_user = matches!(
@@ -259,7 +247,7 @@ fn remove_plan(session: &mut Session, id: Option<&PlanId>) {
 }
 
 fn on_mode(session: &mut Session, mode: ModeId) {
-    chosen::follow(session, &Wanted::Mode(mode.clone()));
+    chosen::follow(session, Setting::Mode(mode.clone()));
     choices::set_option_of(session, "mode", mode.as_str());
     if let Some(modes) = &mut session.modes {
         modes.current = mode;
@@ -267,7 +255,7 @@ fn on_mode(session: &mut Session, mode: ModeId) {
 }
 
 fn on_model(session: &mut Session, model: ModelId) {
-    chosen::follow(session, &Wanted::Model(model.clone()));
+    chosen::follow(session, Setting::Model(model.clone()));
     choices::set_option_of(session, "model", model.as_str());
     if let Some(models) = &mut session.models {
         models.current = model;

@@ -188,14 +188,12 @@ fn says_session_gone(error: &RpcError) -> bool {
 /// What failed, where the words of [`close_cause`] come from the way to the agent and do not say so.
 pub fn close_heading(reason: &CloseReason) -> Option<&'static str> {
     match reason {
-        CloseReason::Unreachable { .. } | CloseReason::Refused { .. } | CloseReason::SignInFirst { .. } => {
-            Some(FaultKind::Line.heading())
-        }
-        // These begin with what ended, broke or was not found.
-        CloseReason::NotStarted { .. }
-        | CloseReason::Exited { .. }
-        | CloseReason::Lost { .. }
-        | CloseReason::Stopped => None,
+        CloseReason::Lost { .. }
+        | CloseReason::Unreachable { .. }
+        | CloseReason::Refused { .. }
+        | CloseReason::SignInFirst { .. } => Some(FaultKind::Line.heading()),
+        // These begin with what ended or was not found.
+        CloseReason::NotStarted { .. } | CloseReason::Exited { .. } | CloseReason::Stopped => None,
     }
 }
 
@@ -210,12 +208,30 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
         }
         CloseReason::Exited { status, .. } => format!("The agent ended with {}.", exit_text(status)),
         CloseReason::Lost { error } => {
-            format!("The connection to the agent broke: {}.", error.trim_end_matches('.'))
+            format!("{}.", sentence(error.trim_end_matches('.')))
         }
         CloseReason::Unreachable { error }
         | CloseReason::Refused { error }
         | CloseReason::SignInFirst { error } => error.clone(),
         CloseReason::Stopped => "The agent was stopped.".to_owned(),
+    }
+}
+
+/// With a large letter at its beginning, unless that is a name.
+fn sentence(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if word.chars().all(char::is_alphabetic) => first.to_uppercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// What parlor does itself after such an end, if it does.
+pub fn after_close(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Exited { .. } => "It is started again by itself.",
+        _ => "The connection is made again by itself.",
     }
 }
 

@@ -95,12 +95,25 @@ pub struct ConfigChoice {
 }
 
 /// A value to be set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConfigValue {
     /// For a select.
     Text(String),
     /// For a boolean.
     Bool(bool),
+}
+
+/// What was chosen for a session, and is to hold when it is opened again. Kept on disk: names are a format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// A mode.
+    Mode(ModeId),
+    /// A model.
+    Model(ModelId),
+    /// A config option, and its value.
+    Option(String, ConfigValue),
 }
 
 /// A slash command; sent as prompt text `/name args`.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Severity, StopReason,
+    ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity, StopReason,
     TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
@@ -176,6 +176,8 @@ pub struct SessionHead {
     pub is_child: bool,
     /// Whether the agent had the session before: what is kept under its name is this one then.
     pub goes_on: bool,
+    /// What was chosen in it.
+    pub chosen: Vec<Setting>,
 }
 
 /// A session as it was kept, to be shown and gone on with.

@@ -66,9 +66,9 @@ parts! {
     elephant_by_rpc_and_stream_found_out_by_itself: Form::ElephantCode, Line::Found(Shape::RpcSse);
     zeptoclaw_in_the_form_of_its_document: Form::ZeptoClawDocument, Line::Stdio;
     zeptoclaw_in_the_form_of_its_code: Form::ZeptoClawCode, Line::Stdio;
-    zeptoclaw_in_the_post: Form::ZeptoClawDocument, Line::Behind(Shape::Post);
-    zeptoclaw_in_the_post_as_its_code_does_it: Form::ZeptoClawCode, Line::Behind(Shape::Post);
-    zeptoclaw_in_the_post_found_out_by_itself: Form::ZeptoClawCode, Line::Found(Shape::Post);
+    zeptoclaw_in_the_post: Form::ZeptoClawServedDocument, Line::Behind(Shape::Post);
+    zeptoclaw_in_the_post_as_its_code_does_it: Form::ZeptoClawServedCode, Line::Behind(Shape::Post);
+    zeptoclaw_in_the_post_found_out_by_itself: Form::ZeptoClawServedCode, Line::Found(Shape::Post);
     activecontext_in_the_form_of_its_document: Form::ActiveContextDocument, Line::Stdio;
     activecontext_in_the_form_of_its_code: Form::ActiveContextCode, Line::Stdio;
     activecontext_by_web_socket: Form::ActiveContextDocument, Line::Behind(Shape::Socket);
@@ -103,9 +103,12 @@ fn activecontext_whose_session_is_gone_after_a_cancel_gets_a_new_one_and_the_pro
 
 #[test]
 fn the_twins_cover_every_way_to_reopen() {
-    let ways: Vec<Reopen> =
-        [OpenOxide { form: OxideForm::Methods }.can(), ElephantDocument.can(), ZeptoClawDocument.can()]
-            .map(|can: Can| can.reopens)
-            .to_vec();
+    let ways: Vec<Reopen> = [
+        OpenOxide { form: OxideForm::Methods }.can(),
+        ElephantDocument.can(),
+        ZeptoClawDocument { is_served: false }.can(),
+    ]
+    .map(|can: Can| can.reopens)
+    .to_vec();
     assert_eq!(ways, [Reopen::Resumes, Reopen::Loads, Reopen::Not]);
 }

@@ -31,6 +31,15 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     // The official map of variables has no order of its own; the agent's is kept.
     let env = method.get("env").map(variables).unwrap_or_default();
     method.shift_remove("env");
+    // The official decoders take any other type for one that the agent runs itself.
+    let is_unknown = !matches!(kind.as_deref(), None | Some("agent" | "terminal" | "env_var"));
+    if is_unknown && odd.is_none() {
+        let kind = kind.unwrap_or_default();
+        let note = format!("Its type `{kind}` is unknown to parlor; the agent is asked to run it by itself.");
+        let told = first_text(&method, &["description"]).map(|told| format!("{told} "));
+        method.insert("description".to_owned(), format!("{}{note}", told.unwrap_or_default()).into());
+        method.shift_remove("type");
+    }
     Some(match typed::<schema::AuthMethod>(Value::Object(method)).ok()? {
         schema::AuthMethod::Terminal(terminal) => AuthMethod {
             id: terminal.id.to_string(),

@@ -46,6 +46,10 @@ pub(super) fn encode_form(
             let params = json!({"sessionId": id.as_str(), "cwd": place.folder().to_string_lossy()});
             Some(("unstable_resumeSession", params.to_string()))
         }
+        // There is nothing to call; whether it is still there is all that can be asked.
+        Call::ResumeSession(..) if quirks.has(Quirk::KnowsById) && form == 0 => {
+            Some(("session/list", "{}".to_owned()))
+        }
         Call::ResumeSession(..) if quirks.has(Quirk::OldResume) && form == 1 => Some(encode(call, can)),
         Call::SetMode(id, mode) if quirks.has(Quirk::OldSetMode) && form == 1 => {
             let params = json!({"sessionId": id.as_str(), "mode": mode.as_str()});

@@ -13,12 +13,16 @@ use serde::de::{self, Deserializer, Visitor};
 use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 
 use super::memory::Memory;
+use super::names;
 
 /// Reads `params` if they hold a text chunk; `false`: they do not, and nothing was done.
 pub(super) fn decode(params: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
     };
+    if matches!(update.kind, ChunkKind::User) && names::is_result_of_call(&update.content.text) {
+        return false;
+    }
     let session = memory.session(&session_id);
     let message = update.message_id.map(|name| memory.message(&name.0));
     let role = match update.kind {

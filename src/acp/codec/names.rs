@@ -215,6 +215,14 @@ fn snake(word: &str) -> String {
     snake
 }
 
+/// Whether a message of the user only stands for what a call gave back to the model: in no live session is it one, and
+/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` behind each of its calls.
+pub(super) fn is_result_of_call(text: &str) -> bool {
+    let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
+    let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,18 @@
 //! The protocol of one system, version "0.1": our side of it.
 //!
 //! Duty: `initialize` and our calls in its words; the names of its events.
-//! Not its duty: reading the events (`updates` knows their names), when to speak so (`quirks`).
+//! Not its duty: reading the events (`updates` knows their names; what the protocol has no like of is brought into its
+//! shapes here), when to speak so (`quirks`).
 //! Its own page leaves `session/resume` open; so several forms are tried, one after the other.
 
 use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, Call, WireSpec};
 
-use super::content;
-use super::value::{Object, first_text};
+use super::memory::Memory;
+use super::names::{TOOL_ID, TOOL_OUTPUT};
+use super::value::{Object, first_text, rename, take, take_text};
+use super::{content, output};
 
 /// Its events, in whatever place their name stands.
 const EVENTS: &[&str] =
@@ -114,5 +117,54 @@ pub(super) fn capabilities(told: &Object) -> AgentCapabilities {
         can_fork: told.get("session_fork").and_then(Value::as_bool).unwrap_or(false),
         can_fork_at_turn: told.get("session_fork").and_then(Value::as_bool).unwrap_or(false),
         ..AgentCapabilities::default()
+    }
+}
+
+/// `tool_result` of a dialect as a `tool_call_update`.
+pub(super) fn tool_result(mut result: Object) -> Object {
+    let is_failed = result.get("is_error") == Some(&Value::Bool(true))
+        || result.get("isError") == Some(&Value::Bool(true))
+        || result.get("success") == Some(&Value::Bool(false))
+        || result.get("error").is_some_and(|error| !error.is_null() && *error != Value::Bool(false));
+    if result.get("status").is_none_or(Value::is_null) {
+        let status = if is_failed { "failed" } else { "completed" };
+        result.insert("status".to_owned(), status.into());
+    }
+    let payload = take(&mut result, &["content"])
+        .or_else(|| take(&mut result, TOOL_OUTPUT))
+        .or_else(|| take(&mut result, &["error"]));
+    match payload {
+        Some(Value::Array(items)) if items.iter().all(|item| item.get("type").is_some()) => {
+            result.insert("content".to_owned(), items.into());
+        }
+        Some(payload) => {
+            if let Some(text) = output::text(&payload) {
+                let item = json!({"type": "content", "content": {"type": "text", "text": text}});
+                result.insert("content".to_owned(), vec![item].into());
+            }
+            result.insert("rawOutput".to_owned(), payload);
+        }
+        None => {}
+    }
+    result
+}
+
+/// `diff_block` of a dialect as a finished edit. The change is already made; there is nothing to allow.
+pub(super) fn diff_block(mut block: Object, memory: &mut Memory) -> Option<Object> {
+    rename(&mut block, "path", &["file_path", "file"]);
+    let path = first_text(&block, &["path"])?;
+    let diff = take(&mut block, &["unified_diff", "unifiedDiff", "diff", "patch"])?;
+    let id = take_text(&mut block, TOOL_ID).unwrap_or_else(|| memory.make_id("diff"));
+    let call = json!({
+        "toolCallId": id,
+        "title": format!("Edit {path}"),
+        "kind": "edit",
+        "status": "completed",
+        "content": [{"type": "diff", "path": path, "diff": diff}],
+        "locations": [{"path": path}],
+    });
+    match call {
+        Value::Object(call) => Some(call),
+        _ => None,
     }
 }

@@ -68,12 +68,16 @@ pub(crate) enum Quirk {
     DeafInTurn,
     /// Has no way to say anything between two requests.
     MuteBetween,
+    /// Goes on with a session of any client by its id alone, as long as its server runs.
+    KnowsById,
     /// Messages come with `Content-Length` headers.
     HeaderFrames,
     /// Messages come in arrays.
     Arrays,
     /// Says that it is ready on a line of its own.
     ReadyLine,
+    /// Tells as a message of the user what a call gave back to the model.
+    ReplaysResults,
 }
 
 impl Quirk {
@@ -123,9 +127,15 @@ impl Quirk {
                 "While a turn runs the agent reads nothing: answers and a cancel reach it at the end."
             }
             Self::MuteBetween => "What the agent says between two turns does not arrive on this way.",
+            Self::KnowsById => {
+                "A session goes on by its id while the agent's server runs; its list says whether it is still there."
+            }
             Self::HeaderFrames => "Messages come with Content-Length headers.",
             Self::Arrays => "Messages come in arrays.",
             Self::ReadyLine => "The agent says when it is ready.",
+            Self::ReplaysResults => {
+                "In a replay the results of calls come as messages of yours, and are left out there."
+            }
         }
     }
 }
@@ -173,13 +183,13 @@ fn of_profile(profile: Profile) -> &'static [Quirk] {
 }
 
 /// What is odd about a system that is reached over a network.
-pub(super) fn of_remote(profile: Profile) -> Option<Quirk> {
+pub(super) fn of_remote(profile: Profile) -> &'static [Quirk] {
     match profile {
         // Its web socket has one thread for reading and for the turn.
-        Profile::Banjo => Some(Quirk::DeafInTurn),
-        // It answers in the request itself.
-        Profile::ZeptoClaw => Some(Quirk::MuteBetween),
-        _ => None,
+        Profile::Banjo => &[Quirk::DeafInTurn],
+        // It answers in the request itself; its sessions belong to the gateway, not to a connection.
+        Profile::ZeptoClaw => &[Quirk::MuteBetween, Quirk::KnowsById],
+        _ => &[],
     }
 }
 
@@ -224,6 +234,10 @@ impl Quirks {
         for word in std::iter::once(&spec.command).chain(&spec.args) {
             quirks.seed(file_stem(word));
             quirks.seed(without_version(word));
+        }
+        // What the user says is no news.
+        if spec.wire.has_headers {
+            quirks.note(Quirk::HeaderFrames);
         }
         if spec.remote.is_some() {
             quirks.known.retain(|quirk| !OF_A_PROCESS.contains(quirk));

@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::memory::Memory;
-use super::names::{NEW_SESSION_ID, STOP_REASONS, official};
+use super::names::{NEW_SESSION_ID, SESSION_ID, STOP_REASONS, official};
 use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
@@ -52,9 +52,16 @@ pub(super) fn decode(
             reply.id = Some(session);
             Reply::Session(reply)
         }
-        Call::ResumeSession(..) if is_null && quirks.has(Quirk::NullMeansGone) => {
-            let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent holds no such session.");
-            return Err(error.into());
+        Call::ResumeSession(..) if is_null && quirks.has(Quirk::NullMeansGone) => return Err(no_session()),
+        Call::ResumeSession(id, _) if quirks.has(Quirk::KnowsById) => {
+            let items = take(&mut result, &["sessions"]).map(list).unwrap_or_default();
+            let is_it = |item: &Value| {
+                item.as_object().and_then(|item| first_text(item, SESSION_ID)).as_deref() == Some(id.as_str())
+            };
+            if !items.iter().any(is_it) {
+                return Err(no_session());
+            }
+            Reply::Done
         }
         Call::LoadSession(id, _) | Call::ResumeSession(id, _) => {
             let session = memory.session(id.as_str());
@@ -94,6 +101,10 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
         let commands = options::decode_commands(list(items), out);
         out.push(AgentEvent::Update(session.clone(), SessionUpdate::Commands(commands)));
     }
+}
+
+fn no_session() -> CallError {
+    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent holds no such session.").into()
 }
 
 /// An answer that cannot be read.

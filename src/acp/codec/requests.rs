@@ -17,7 +17,7 @@ use crate::model::{
 use super::memory::Memory;
 use super::names::{PERMISSION_KINDS, official};
 use super::quirks::{Quirk, Quirks};
-use super::updates::session_name;
+use super::updates::{self, session_name};
 use super::value::{
     Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
 };
@@ -42,8 +42,15 @@ pub(super) fn decode(
         ));
     }
     if quirks.is_strict() {
-        strict::request(method, params.unwrap_or("{}"), memory.is_v2())
-            .map_err(|error| invalid(method, &error))?;
+        let checked = strict::request(method, params.unwrap_or("{}"), memory.is_v2());
+        if let Err(why) = checked {
+            let session = params.and_then(parse_object).as_ref().and_then(session_name);
+            if let Some(session) = session.map(|name| memory.session(&name)) {
+                let title = format!("Not the protocol's, and refused: {method}");
+                updates::tell_refused(&session, title, &why, out);
+            }
+            return Err(invalid(method, &why));
+        }
     }
     let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
         return Err(invalid(method, "params must be an object"));
@@ -55,7 +62,12 @@ pub(super) fn decode(
         return Ok((Ask::Permission(ask), AskForm { kind, is_flat }));
     }
     if kind == AskKind::Elicitation {
-        let ask = elicitation::decode(session, params)?;
+        let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
+            if let Some(session) = &session {
+                let title = "A question of the agent cannot be shown, and was refused.".to_owned();
+                updates::tell(session, title, Some(error.message.clone()), out);
+            }
+        })?;
         return Ok((Ask::Elicitation(ask), AskForm::official(kind)));
     }
     // The official types require a session; some agents name none, and it is not needed here.

@@ -57,6 +57,9 @@ pub(super) struct Case {
     agent: Option<String>,
     #[serde(default)]
     strict: bool,
+    /// Whether it is reached over a network.
+    #[serde(default)]
+    remote: bool,
     /// Whether version 2 is spoken.
     #[serde(default)]
     v2: bool,
@@ -132,6 +135,7 @@ impl Case {
         let command = self.agent.clone().unwrap_or_else(|| "agent".to_owned());
         let mut spec = AgentSpec { command, ..AgentSpec::default() };
         spec.wire.is_strict = self.strict;
+        spec.remote = self.remote.then(crate::model::Remote::default);
         spec.wire.protocol = if self.v2 { 2 } else { 1 };
         let mut codec = Codec::new(&spec);
         if self.v2 {

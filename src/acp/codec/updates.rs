@@ -18,7 +18,7 @@ use crate::model::{
 use super::fast::push_text;
 use super::memory::{Memory, TurnNews};
 use super::names::{
-    MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, TOOL_OUTPUT, UPDATE_KIND, UPDATES, official,
+    MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
 };
 use super::quirks::{Quirk, Quirks};
 use super::value::{
@@ -105,17 +105,38 @@ pub(super) fn decode_event(
     true
 }
 
-/// A strict connection shows what it does not take, and says why.
+/// A strict connection shows an update that it does not take, and says why.
 fn refuse(text: &str, why: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) {
     out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
     let params = parse_object(text);
-    let update = params.as_ref().and_then(|params| params.get("update")?.get("sessionUpdate")?.as_str());
-    let update = update.unwrap_or("?").to_owned();
-    let name = params.as_ref().and_then(session_name);
-    if let Some(session) = name.map(|name| memory.session(&name)).or_else(|| memory.last_session()) {
-        let update = SessionUpdate::Unknown { name: update, raw: raw_update(text) };
+    let kind = |params: &Object| {
+        let update = params.get("update").and_then(Value::as_object).unwrap_or(params);
+        first_text(update, UPDATE_KIND)
+    };
+    let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
+    let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
+    if let Some(session) = session.or_else(|| memory.last_session()) {
+        tell_refused(&session, format!("Not the protocol's: the update {name}"), why, out);
+        let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
     }
+}
+
+/// Says in the transcript what a strict connection did not take, and why.
+pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
+    let why = format!("{}. Without `strict` it may be understood.", why.trim_end_matches('.'));
+    tell(session, title, Some(why), out);
+}
+
+/// Says something in the transcript.
+pub(super) fn tell(
+    session: &SessionId,
+    title: String,
+    description: Option<String>,
+    out: &mut Vec<AgentEvent>,
+) {
+    let notice = SessionUpdate::Notice { severity: Severity::Warning, title, description };
+    out.push(AgentEvent::Update(session.clone(), notice));
 }
 
 /// The params themselves are the update.
@@ -259,11 +280,11 @@ impl Update<'_> {
             "tool_call" => self.tool(std::mem::take(update), true),
             "tool_call_update" => self.tool(std::mem::take(update), false),
             "tool_result" => {
-                let call = tool_result(std::mem::take(update));
+                let call = oxide::tool_result(std::mem::take(update));
                 self.tool(call, false)
             }
             "diff_block" => {
-                let call = diff_block(std::mem::take(update), self.memory)?;
+                let call = oxide::diff_block(std::mem::take(update), self.memory)?;
                 self.tool(call, true)
             }
             "plan" => {
@@ -335,6 +356,10 @@ impl Update<'_> {
         let total = blocks.len();
         let mut unknown = 0;
         for block in blocks {
+            if self.is_result_of_call(role, &block) {
+                self.quirks.learn(Quirk::ReplaysResults, self.out);
+                continue;
+            }
             match block {
                 ContentBlock::Text(mut text) => {
                     if self.quirks.has(Quirk::TrimmedChunks) {
@@ -349,6 +374,15 @@ impl Update<'_> {
             }
         }
         report_lost("content", unknown, total, true, self.out);
+    }
+
+    /// Whether a message of the user only stands for what a call gave back to the model, which is told with the call.
+    fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
+        let ContentBlock::Text(text) = block else { return false };
+        role == Role::User
+            && !self.quirks.is_strict()
+            && is_result_of_call(text)
+            && self.memory.last_tool().is_some()
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
@@ -532,54 +566,5 @@ fn patch_text(object: &Object, key: &str) -> Patch<String> {
         None => Patch::Keep,
         Some(Value::Null) => Patch::Clear,
         Some(value) => Patch::from_option(super::value::text(value)),
-    }
-}
-
-/// `tool_result` of a dialect as a `tool_call_update`.
-fn tool_result(mut result: Object) -> Object {
-    let is_failed = result.get("is_error") == Some(&Value::Bool(true))
-        || result.get("isError") == Some(&Value::Bool(true))
-        || result.get("success") == Some(&Value::Bool(false))
-        || result.get("error").is_some_and(|error| !error.is_null() && *error != Value::Bool(false));
-    if result.get("status").is_none_or(Value::is_null) {
-        let status = if is_failed { "failed" } else { "completed" };
-        result.insert("status".to_owned(), status.into());
-    }
-    let payload = take(&mut result, &["content"])
-        .or_else(|| take(&mut result, TOOL_OUTPUT))
-        .or_else(|| take(&mut result, &["error"]));
-    match payload {
-        Some(Value::Array(items)) if items.iter().all(|item| item.get("type").is_some()) => {
-            result.insert("content".to_owned(), items.into());
-        }
-        Some(payload) => {
-            if let Some(text) = super::output::text(&payload) {
-                let item = json!({"type": "content", "content": {"type": "text", "text": text}});
-                result.insert("content".to_owned(), vec![item].into());
-            }
-            result.insert("rawOutput".to_owned(), payload);
-        }
-        None => {}
-    }
-    result
-}
-
-/// `diff_block` of a dialect as a finished edit. The change is already made; there is nothing to allow.
-fn diff_block(mut block: Object, memory: &mut Memory) -> Option<Object> {
-    rename(&mut block, "path", &["file_path", "file"]);
-    let path = first_text(&block, &["path"])?;
-    let diff = take(&mut block, &["unified_diff", "unifiedDiff", "diff", "patch"])?;
-    let id = take_text(&mut block, TOOL_ID).unwrap_or_else(|| memory.make_id("diff"));
-    let call = json!({
-        "toolCallId": id,
-        "title": format!("Edit {path}"),
-        "kind": "edit",
-        "status": "completed",
-        "content": [{"type": "diff", "path": path, "diff": diff}],
-        "locations": [{"path": path}],
-    });
-    match call {
-        Value::Object(call) => Some(call),
-        _ => None,
     }
 }

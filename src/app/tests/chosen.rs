@@ -177,3 +177,20 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
     desk.submit("again");
     assert!(desk.sent().contains("prompt \"again\""));
 }
+
+#[test]
+fn what_the_agent_offers_no_more_is_named_and_what_waits_stays() {
+    let mut desk = read_only();
+    desk.crash().submit("change it").handshake(all_capabilities());
+    desk.fx.clear();
+    let mode = Mode { id: "full".into(), name: "full".to_owned(), description: None };
+    let modes = Modes { current: "full".into(), available: vec![mode] };
+    desk.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
+    desk.expect_sent("");
+    let told = desk.session().transcript.items().iter().find_map(|item| match &item.body {
+        ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
+        _ => None,
+    });
+    assert!(told.is_some_and(|told| told.starts_with("The agent does not offer any more: mode read-only.")));
+    assert_eq!(desk.session().queue, ["change it"]);
+}

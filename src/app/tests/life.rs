@@ -178,9 +178,27 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
     desk.expect(
         r"
         ended · idle
-        notice Error: The connection to the agent broke: the stream broke.
+        notice Error: The connection failed.
         notice Error: The connection failed.
         ",
+    );
+    let details: Vec<_> = desk
+        .session()
+        .transcript
+        .items()
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::Notice { detail, .. } => detail.as_deref(),
+            _ => None,
+        })
+        .collect();
+    let again = "The connection is made again by itself.";
+    assert_eq!(
+        details,
+        [
+            format!("The stream broke.\n{again}"),
+            format!("Nothing answers at host. Start the server.\n{again}")
+        ]
     );
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
     assert_eq!(
@@ -514,7 +532,7 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
     // One that worked before needs no such advice.
     let mut desk = Desk::ready();
     desk.crash();
-    assert_eq!(detail_of(&desk), "out of luck");
+    assert_eq!(detail_of(&desk), "out of luck\nIt is started again by itself.");
 }
 
 #[test]

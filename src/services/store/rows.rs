@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
-use crate::model::{KeptSession, SessionHead, SessionPlace, Usage};
+use crate::model::{KeptSession, SessionHead, SessionPlace, Setting, Usage};
 use crate::services::whereabouts::FolderMark;
 
 /// How a session stands.
@@ -63,6 +63,8 @@ pub struct SessionRow {
     pub has_own_title: bool,
     /// The session that it goes on from, by id.
     pub came_from: Option<String>,
+    /// Modes, models and options that were chosen in it.
+    pub chosen: Vec<Setting>,
     /// What tells its folder again.
     pub folder_mark: Option<FolderMark>,
     /// The beginning of the first prompt.
@@ -121,6 +123,7 @@ impl SessionRow {
                 has_own_title: self.has_own_title,
                 is_child: self.is_child,
                 goes_on: false,
+                chosen: self.chosen.clone(),
             },
             usage: self.usage.clone(),
             draft: self.draft.clone(),
@@ -144,6 +147,7 @@ impl SessionRow {
             title: row.get("title")?,
             has_own_title: row.get("own_title")?,
             came_from: row.get("came_from")?,
+            chosen: parsed(json("chosen")?).unwrap_or_default(),
             folder_mark: parsed(json("folder_mark")?),
             first_prompt: row.get("first_prompt")?,
             is_child: row.get("is_child")?,
@@ -166,10 +170,10 @@ impl SessionRow {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
                 first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
-                agent_pid, agent_born, own_title, came_from, folder_mark)
+                agent_pid, agent_born, own_title, came_from, folder_mark, chosen)
             VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
                 :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
-                :owner, :agent_pid, :agent_born, :own_title, :came_from, :folder_mark)
+                :owner, :agent_pid, :agent_born, :own_title, :came_from, :folder_mark, :chosen)
             ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
                 args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
                 roots = excluded.roots, branch = excluded.branch, title = excluded.title,
@@ -178,7 +182,7 @@ impl SessionRow {
                 draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
                 agent_pid = excluded.agent_pid, agent_born = excluded.agent_born,
                 own_title = excluded.own_title, came_from = excluded.came_from,
-                folder_mark = excluded.folder_mark
+                folder_mark = excluded.folder_mark, chosen = excluded.chosen
             RETURNING id",
         )?;
         query.query_row(
@@ -208,6 +212,7 @@ impl SessionRow {
                 ":own_title": self.has_own_title,
                 ":came_from": self.came_from,
                 ":folder_mark": self.folder_mark.as_ref().map(text_of),
+                ":chosen": text_of(&self.chosen),
             },
             |row| row.get(0),
         )

@@ -97,6 +97,10 @@ const STEPS: &[&str] = &[
     "
     CREATE INDEX events_replaced ON events (session, seq) WHERE kind = 'replaced';
     ",
+    // 4: modes, models and options that were chosen.
+    "
+    ALTER TABLE sessions ADD COLUMN chosen TEXT;
+    ",
 ];
 
 /// The newest form.

@@ -129,6 +129,7 @@ impl Track {
         row.title = head.title;
         row.has_own_title = head.has_own_title;
         row.is_child = head.is_child;
+        row.chosen = head.chosen;
     }
 
     fn add(&mut self, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {

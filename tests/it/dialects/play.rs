@@ -128,7 +128,11 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     script += "! 3\n. 2\n";
     if line.is_post() {
         // Nothing told parlor that the agent was started anew.
-        script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1") + &tongue.new_session());
+        script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1"));
+        if can.reopens == Reopen::Resumes {
+            script += &tongue.reopen_refused();
+        }
+        script += &tongue.new_session();
     } else {
         // The reopened session does not say what is in force: what was chosen is set again, before any prompt.
         script += &(tongue.initialize() + &tongue.reopen() + &choices(tongue));
@@ -301,6 +305,8 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_text_past_offers("After the crash.");
     rig.wait_idle();
     let how = match can.reopens {
+        // The agent was started anew, and with it went its sessions.
+        _ if line.is_post() => "a new session, and says so",
         Reopen::Resumes => "resumed",
         Reopen::Loads => "loaded",
         Reopen::Not => "a new session, and says so",

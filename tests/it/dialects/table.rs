@@ -84,7 +84,7 @@ pub fn system_title(system: System) -> &'static str {
     match system {
         System::OpenOxide | System::OpenOxideWithoutForks => "OpenOxide",
         System::Elephant => "elephant.ai",
-        System::ZeptoClaw => "ZeptoClaw",
+        System::ZeptoClaw | System::ZeptoClawServed => "ZeptoClaw",
         System::ActiveContext => "ActiveContext",
         System::Banjo => "Banjo",
         System::First => "The protocol, version 1",
@@ -101,9 +101,14 @@ pub fn form_title(form: Form) -> &'static str {
         Form::First | Form::Second | Form::Twin(_) => "as written",
         Form::ElephantDocument
         | Form::ZeptoClawDocument
+        | Form::ZeptoClawServedDocument
         | Form::ActiveContextDocument
         | Form::BanjoDocument => "as its document",
-        Form::ElephantCode | Form::ZeptoClawCode | Form::ActiveContextCode | Form::BanjoCode => "as its code",
+        Form::ElephantCode
+        | Form::ZeptoClawCode
+        | Form::ZeptoClawServedCode
+        | Form::ActiveContextCode
+        | Form::BanjoCode => "as its code",
     }
 }
 
@@ -169,7 +174,12 @@ fn section(system: System) -> String {
 }
 
 pub fn is_of(own: System, wanted: System) -> bool {
-    own == wanted || own == System::OpenOxideWithoutForks && wanted == System::OpenOxide
+    let of = match own {
+        System::OpenOxideWithoutForks => System::OpenOxide,
+        System::ZeptoClawServed => System::ZeptoClaw,
+        other => other,
+    };
+    of == wanted
 }
 
 #[test]

@@ -292,6 +292,11 @@ pub trait Tongue {
         }
     }
 
+    /// The same, where the session is not to be had any more.
+    fn reopen_refused(&self) -> String {
+        expect("\"session/resume\"") + &refuse(-32002, "The agent holds no such session.")
+    }
+
     /// The end, if it is said.
     fn shutdown(&self) -> String {
         String::new()

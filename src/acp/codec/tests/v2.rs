@@ -1,5 +1,7 @@
 //! Version 2: what we send is read by the official types, and what they write is read by us.
 
+mod rows;
+
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::{ProtocolVersion, v2 as schema};
@@ -156,17 +158,10 @@ fn acp_v2_every_call_is_the_official_type() {
     let (method, text) = sent(Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".to_owned())]));
     check::<schema::PromptRequest>(&text);
     assert_eq!(method, "session/prompt");
-    for (value, shape) in [
-        (ConfigValue::Text("b".to_owned()), json!({"type": "id", "value": "b"})),
-        (ConfigValue::Bool(true), json!({"type": "boolean", "value": true})),
-    ] {
+    for value in [ConfigValue::Text("b".to_owned()), ConfigValue::Bool(true)] {
         let (method, text) = sent(Call::SetOption(session.clone(), "o".to_owned(), value));
-        let told = check::<schema::SetSessionConfigOptionRequest>(&text);
+        check::<schema::SetSessionConfigOptionRequest>(&text);
         assert_eq!(method, "session/set_config_option");
-        assert!(
-            told == json!({"sessionId": "s1", "configId": "o", "value": shape})
-                || told["type"] == shape["type"]
-        );
     }
     assert_eq!(codec.call_in_form(&call_named("set_mode"), 0), Ok(None));
     let (method, text) = codec.cancel(&session, Some(3)).unwrap();

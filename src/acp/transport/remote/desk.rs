@@ -41,8 +41,10 @@ pub struct Patience {
     pub last_words: Duration,
     /// And so much the goodbye to the server.
     pub farewell: Duration,
-    /// Between two pings of a web socket.
+    /// Between two pings of a web socket that is otherwise quiet.
     pub ping: Duration,
+    /// Whoever has answered pings before and answers none for so long is gone.
+    pub pong: Duration,
     /// A message waits so long for the head start of the one before it, where each has a request of its own.
     pub head_start: Duration,
 }
@@ -60,6 +62,7 @@ impl Default for Patience {
             last_words: Duration::from_secs(2),
             farewell: Duration::from_secs(1),
             ping: Duration::from_secs(30),
+            pong: Duration::from_secs(30),
             head_start: Duration::from_millis(100),
         }
     }

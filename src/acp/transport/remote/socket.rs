@@ -1,12 +1,15 @@
 //! A web socket: one message per text frame.
 //!
 //! Duty: the handshake over a connection that the HTTP client has opened (so TLS, proxies, cookies and the
-//! token are one thing for all carriers), frames both ways, pings that keep the way open.
-//! Not its duty: whether the other side lives: an agent that reads nothing during a turn answers no ping, so
-//! the system's keep-alive decides that.
+//! token are one thing for all carriers), frames both ways, pings that keep the way open and show whether the other
+//! end lives ([`Pulse`]).
 //! Invariants: writing never waits for reading; a message is one frame.
 //! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no
 //! subprotocol, binary frames are ignored.
+
+mod pulse;
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -15,7 +18,7 @@ use reqwest::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use reqwest::{Method, StatusCode, Upgraded, Url};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -23,14 +26,17 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::desk::Desk;
-use super::letter;
+use super::letter::{self, Kind};
 use super::trouble::{Trouble, host_of};
 use crate::acp::transport::LinkEnd;
+
+use pulse::Pulse;
 
 /// Servers close the socket on longer messages.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 type Stream = WebSocketStream<Upgraded>;
+type SharedPulse = Arc<Mutex<Pulse>>;
 
 /// An open web socket.
 #[derive(Debug)]
@@ -38,6 +44,7 @@ pub struct Socket {
     desk: Desk,
     host: String,
     sink: SplitSink<Stream, Message>,
+    pulse: SharedPulse,
 }
 
 impl Socket {
@@ -73,9 +80,10 @@ impl Socket {
         let config = WebSocketConfig::default().max_message_size(max).max_frame_size(max);
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
-        let reader = read(desk.clone(), stream, host.clone());
-        desk.spawn(reader);
-        Ok(Self { desk, host, sink })
+        let pulse = Arc::new(Mutex::new(Pulse::new(Instant::now())));
+        desk.spawn(read(desk.clone(), stream, host.clone(), Arc::clone(&pulse)));
+        desk.spawn(watch(desk.clone(), host.clone(), Arc::clone(&pulse)));
+        Ok(Self { desk, host, sink, pulse })
     }
 
     /// Sends a message.
@@ -91,12 +99,18 @@ impl Socket {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
+        if let Some(letter::Letter { kind: Kind::Request, id: Some(id), .. }) = letter::read(&text) {
+            held(&self.pulse).asked(&id);
+        }
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
     }
 
-    /// Shows whatever lies on the way that the socket is in use.
+    /// Shows whatever lies on the way that the socket is in use, and asks the other end whether it lives.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
-        self.sink.send(Message::Ping(Bytes::new())).await.map_err(|error| broken(&self.host, &error))
+        let says = held(&self.pulse).ping(self.desk.patience.ping, Instant::now());
+        let Some(says) = says else { return Ok(()) };
+        let ping = Message::Ping(Bytes::copy_from_slice(&says));
+        self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
     }
 
     /// Says goodbye.
@@ -105,14 +119,39 @@ impl Socket {
     }
 }
 
-async fn read(desk: Desk, mut stream: SplitStream<Stream>, host: String) {
+fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Pulse> {
+    pulse.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the connection once the other end has been silent for too long. That is looked at twice: after a sleep of this
+/// machine, what has arrived meanwhile is read first.
+async fn watch(desk: Desk, host: String, pulse: SharedPulse) {
+    let mut was_lost = false;
+    loop {
+        sleep(desk.patience.pong / 2).await;
+        let lost = held(&pulse).lost_for(desk.patience.pong, Instant::now());
+        let is_second = std::mem::replace(&mut was_lost, lost.is_some());
+        if let Some(silence) = lost.filter(|_| is_second) {
+            let seconds = silence.as_secs();
+            let text = format!(
+                "nothing has come from {host} for {seconds} s, and it answers on the web socket no more"
+            );
+            return desk.end(LinkEnd::Io(text));
+        }
+    }
+}
+
+async fn read(desk: Desk, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
     let end = loop {
         match stream.next().await {
             Some(Ok(Message::Text(text))) => {
+                let answered = answered(&text, &pulse);
+                held(&pulse).heard(answered.as_deref(), Instant::now());
                 if desk.inlet.message(&Bytes::from(text)).await.is_err() {
                     return;
                 }
             }
+            Some(Ok(Message::Pong(says))) => held(&pulse).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
                 desk.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
             }
@@ -123,12 +162,20 @@ async fn read(desk: Desk, mut stream: SplitStream<Stream>, host: String) {
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break LinkEnd::Io(format!("{host} closed the web socket{why}"));
             }
-            Some(Ok(_)) => {}
+            Some(Ok(_)) => held(&pulse).heard(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
             None => break LinkEnd::Io(format!("{host} ended the web socket")),
         }
     };
     desk.end(end);
+}
+
+/// The request of ours that a message answers. Most messages are none: they have a method near their beginning.
+fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
+    if !held(pulse).is_at_work() || text.contains("\"method\":") {
+        return None;
+    }
+    letter::read(text).filter(|letter| letter.kind == Kind::Response)?.id
 }
 
 fn broken(host: &str, error: &Error) -> LinkEnd {

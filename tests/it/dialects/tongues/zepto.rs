@@ -2,9 +2,18 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Tongue, answer, expect, update};
+use super::{Can, Reopen, Tongue, answer, expect, update};
 
-const CAN: Can = Can { lists: true, streams: false, titles: false, ..Can::NOTHING };
+/// Behind a gateway its sessions outlive a connection; a process of its own takes them along.
+fn can(is_served: bool) -> Can {
+    let reopens = if is_served { Reopen::Resumes } else { Reopen::Not };
+    Can { lists: true, streams: false, titles: false, reopens, ..Can::NOTHING }
+}
+
+/// Whether a session is still there, its list tells; there is no call to take it up.
+fn empty_list() -> String {
+    expect("\"session/list\"") + &answer(r#"{"sessions":[],"nextCursor":null}"#)
+}
 
 fn hello(version: &str) -> String {
     expect("\"initialize\"")
@@ -21,11 +30,13 @@ fn list() -> String {
         )
 }
 
-pub struct ZeptoClawDocument;
+pub struct ZeptoClawDocument {
+    pub is_served: bool,
+}
 
 impl Tongue for ZeptoClawDocument {
     fn can(&self) -> Can {
-        CAN
+        can(self.is_served)
     }
 
     fn initialize(&self) -> String {
@@ -42,14 +53,20 @@ impl Tongue for ZeptoClawDocument {
     fn list(&self) -> String {
         list()
     }
+
+    fn reopen_refused(&self) -> String {
+        empty_list()
+    }
 }
 
 /// As its code does it: the version as a text, messages under another name.
-pub struct ZeptoClawCode;
+pub struct ZeptoClawCode {
+    pub is_served: bool,
+}
 
 impl Tongue for ZeptoClawCode {
     fn can(&self) -> Can {
-        CAN
+        can(self.is_served)
     }
 
     fn profile(&self) -> Option<Profile> {
@@ -67,5 +84,9 @@ impl Tongue for ZeptoClawCode {
 
     fn list(&self) -> String {
         list()
+    }
+
+    fn reopen_refused(&self) -> String {
+        empty_list()
     }
 }

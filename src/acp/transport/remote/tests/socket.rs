@@ -116,6 +116,91 @@ async fn an_agent_that_is_deaf_during_a_turn_is_not_given_up() {
     assert!(socket.hear().await.contains("session/cancel"));
 }
 
+/// Passes bytes on between a client and the server until it is told to swallow them: neither side hears of that.
+async fn half_open_on_wish(server: u16) -> (u16, tokio::sync::watch::Sender<bool>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (swallow, wish) = tokio::sync::watch::channel(false);
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await.unwrap();
+        let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
+        let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+            (client.into_split(), server.into_split());
+        let there = pass(&mut from_client, &mut to_server, wish.clone());
+        let back = pass(&mut from_server, &mut to_client, wish);
+        tokio::join!(there, back);
+    });
+    (port, swallow)
+}
+
+async fn pass(
+    from: &mut (impl tokio::io::AsyncRead + Unpin),
+    to: &mut (impl tokio::io::AsyncWrite + Unpin),
+    swallow: tokio::sync::watch::Receiver<bool>,
+) {
+    use tokio::io::AsyncReadExt as _;
+    let mut bytes = vec![0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        if !*swallow.borrow() && to.write_all(&bytes[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_half_open_is_noticed_and_told() {
+    let mut server = Server::start().await;
+    let (port, swallow) = half_open_on_wish(server.port()).await;
+    let step = Duration::from_millis(20);
+    let eager = Patience { ping: step, pong: 50 * step, ..patience() };
+    let remote = Remote { url: format!("ws://127.0.0.1:{port}/acp"), ..Remote::default() };
+    let mut peer = Peer::patiently(remote, eager);
+    peer.say(INITIALIZE);
+    let mut socket = server.expect_get().await.socket().await;
+    assert_eq!(socket.hear().await, INITIALIZE);
+    socket.say(INITIALIZED).await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    let (pinged, mut pings) = tokio::sync::mpsc::unbounded_channel();
+    // Reading is what answers pings.
+    tokio::spawn(async move {
+        let _server = server;
+        while let Some(Ok(message)) = socket.stream.next().await {
+            match message {
+                Message::Text(_) => socket.say(&answer(2, "{}")).await,
+                _ => drop(pinged.send(())),
+            }
+        }
+    });
+    // As long as it answers, it may be as quiet as it likes.
+    for _ in 0..3 {
+        pings.recv().await.expect("the socket is open");
+    }
+    peer.say(&request(2, "session/list", "{}"));
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+    swallow.send(true).unwrap();
+    let LinkEnd::Io(error) = peer.end().await else { panic!() };
+    assert!(error.contains("nothing has come from") && error.contains("no more"), "{error}");
+}
+
+#[tokio::test]
+async fn a_peer_that_answers_at_rest_only_is_waited_for_at_work() {
+    let mut server = Server::start().await;
+    let step = Duration::from_millis(20);
+    let eager = Patience { ping: step, pong: step, ..patience() };
+    let (mut peer, mut socket) = connected(&mut server, eager).await;
+    assert!(matches!(socket.stream.next().await, Some(Ok(Message::Ping(_)))));
+    socket.say(&super::update("s", 0)).await;
+    assert_eq!(peer.hear().await, super::update("s", 0));
+    peer.say(&request(2, "session/prompt", "{}"));
+    assert!(socket.hear().await.contains("session/prompt"));
+    // Many times as long as a peer at rest would be waited for.
+    tokio::time::sleep(20 * step).await;
+    socket.say(&answer(2, r#"{"stopReason":"end_turn"}"#)).await;
+    assert!(peer.hear().await.contains("end_turn"));
+    peer.say(&request(3, "session/list", "{}"));
+    assert!(socket.hear().await.contains("\"id\":3"));
+}
+
 #[tokio::test]
 async fn how_a_socket_ended_is_told() {
     let mut server = Server::start().await;

@@ -1,0 +1,159 @@
+//! What version 2 tells and takes row by row, where a wrong word would be no wrong type.
+
+use serde_json::{Value, json};
+
+use super::{able, opted_in};
+use crate::acp::codec::Codec;
+use crate::model::{
+    AgentEvent, AgentTerminal, AuthKind, Call, ConfigValue, ExitInfo, McpServer, Patch, SessionId,
+    SessionPlace, SessionUpdate,
+};
+
+fn hello(codec: &mut Codec, capabilities: &Value, methods: &Value) -> crate::model::AgentInfo {
+    let told = json!({"protocolVersion": 2, "info": {"name": "a", "title": "An agent", "version": "3"},
+        "capabilities": capabilities, "authMethods": methods});
+    codec.on_initialize(&told.to_string()).unwrap()
+}
+
+#[test]
+fn acp_v2_each_capability_is_what_its_marker_says() {
+    let markers = json!({
+        "session": {"prompt": {"image": {}, "audio": {}, "embeddedContext": {}}, "mcp": {"stdio": {}, "http": {}},
+            "delete": {}, "fork": {}, "title": {}, "additionalDirectories": {}},
+        "auth": {}
+    });
+    let info = hello(&mut opted_in(), &markers, &json!([]));
+    assert_eq!(
+        (info.name.as_deref(), info.title.as_deref(), info.version.as_deref()),
+        (Some("a"), Some("An agent"), Some("3"))
+    );
+    let all = info.capabilities;
+    let none = hello(&mut opted_in(), &json!({"session": {}}), &json!([])).capabilities;
+    let marks = |can: &crate::model::AgentCapabilities| {
+        [
+            can.can_delete,
+            can.can_fork,
+            can.can_set_title,
+            can.additional_directories,
+            can.prompt_image,
+            can.prompt_audio,
+            can.prompt_embedded_context,
+            can.mcp_http,
+            !can.mcp_stdio_off,
+            can.can_log_out,
+        ]
+    };
+    assert_eq!(marks(&all), [true; 10]);
+    assert_eq!(marks(&none), [false; 10]);
+    let without = hello(&mut opted_in(), &json!({}), &json!([])).capabilities;
+    assert!(!without.can_list && !without.can_resume && !without.can_load && !without.can_close);
+}
+
+#[test]
+fn acp_v2_a_sign_in_in_the_terminal_has_its_variables_as_a_list() {
+    let methods = json!([{"type": "terminal", "methodId": "tui", "name": "Here", "args": ["login"],
+        "env": [{"name": "Z", "value": "1"}, {"name": "A", "value": "2"}]}]);
+    let info = hello(&mut opted_in(), &json!({"session": {}, "auth": {}}), &methods);
+    let AuthKind::Terminal { args, env, .. } = &info.auth_methods[0].kind else { panic!("{info:?}") };
+    assert_eq!(args, &["login"]);
+    assert_eq!(env, &[("Z".to_owned(), "1".to_owned()), ("A".to_owned(), "2".to_owned())]);
+}
+
+fn sent(codec: &mut Codec, call: &Call) -> (&'static str, Value) {
+    let (method, params) = codec.call_in_form(call, 0).unwrap().unwrap();
+    (method, serde_json::from_str(&params).unwrap())
+}
+
+#[test]
+fn acp_v2_options_and_stops_are_sent_under_their_names() {
+    let mut codec = able();
+    let session = || SessionId::from("s1");
+    let set = |codec: &mut Codec, value| sent(codec, &Call::SetOption(session(), "o".to_owned(), value)).1;
+    let told = set(&mut codec, ConfigValue::Bool(true));
+    assert_eq!(told, json!({"sessionId": "s1", "configId": "o", "type": "boolean", "value": true}));
+    assert_eq!(set(&mut codec, ConfigValue::Bool(false))["value"], json!(false));
+    let told = set(&mut codec, ConfigValue::Text("b".to_owned()));
+    assert_eq!((&told["configId"], &told["value"]), (&json!("o"), &json!("b")));
+    assert_eq!(
+        sent(&mut codec, &Call::StopTool(session(), "t1".into())),
+        ("tool_call/cancel", json!({"sessionId": "s1", "toolCallId": "t1"}))
+    );
+    assert_eq!(
+        sent(&mut codec, &Call::StopTerminal(session(), "x".into())),
+        ("terminal/cancel", json!({"sessionId": "s1", "terminalId": "x"}))
+    );
+}
+
+#[test]
+fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
+    let pair = |name: &str| vec![(name.to_owned(), "1".to_owned())];
+    let place = SessionPlace {
+        cwd: "/w".into(),
+        additional_directories: vec!["/more".into()],
+        mcp_servers: vec![
+            McpServer::Stdio {
+                name: "files".into(),
+                command: "/bin/mcp".into(),
+                args: vec!["-v".into()],
+                env: pair("KEY"),
+            },
+            McpServer::Http { name: "docs".into(), url: "https://d.example".into(), headers: pair("X-Key") },
+            McpServer::Sse { name: "old".into(), url: "https://o.example".into(), headers: Vec::new() },
+        ],
+        ..SessionPlace::default()
+    };
+    let told = sent(&mut able(), &Call::NewSession(place.clone())).1;
+    assert_eq!(told["additionalDirectories"], json!(["/more"]));
+    assert_eq!(
+        told["mcpServers"],
+        json!([
+            {"type": "stdio", "name": "files", "command": "/bin/mcp", "args": ["-v"],
+                "env": [{"name": "KEY", "value": "1"}]},
+            {"type": "http", "name": "docs", "url": "https://d.example",
+                "headers": [{"name": "X-Key", "value": "1"}]}
+        ]),
+        "an event stream is no way of version 2"
+    );
+    let mut codec = opted_in();
+    hello(&mut codec, &json!({"session": {}}), &json!([]));
+    let told = sent(&mut codec, &Call::NewSession(place)).1;
+    let is_empty = |key: &str| told.get(key).is_none_or(|list| list == &json!([]));
+    assert!(is_empty("additionalDirectories") && is_empty("mcpServers"), "{told}");
+}
+
+fn update(body: &Value) -> Vec<SessionUpdate> {
+    let params = json!({"sessionId": "s1", "update": body});
+    let mut out = Vec::new();
+    assert!(able().notification("session/update", Some(&params.to_string()), &mut out));
+    out.into_iter()
+        .map(|event| match event {
+            AgentEvent::Update(_, update) => update,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn acp_v2_what_is_null_is_cleared_and_what_is_left_out_stays() {
+    let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "name": null, "kind": null});
+    let [SessionUpdate::Tool(patch)] = &update(&call)[..] else { panic!("no call") };
+    assert_eq!((&patch.name, &patch.kind), (&Patch::Clear, &Patch::Clear));
+    assert_eq!((&patch.title, &patch.status), (&Patch::Keep, &Patch::Keep));
+}
+
+#[test]
+fn acp_v2_a_terminal_tells_its_signal_and_whether_it_can_be_stopped() {
+    let news = json!({"sessionUpdate": "terminal_update", "terminalId": "x", "capabilities": {"cancel": {}},
+        "output": null, "exitStatus": {"exitCode": null, "signal": "SIGTERM"}});
+    let told = update(&news);
+    let [
+        SessionUpdate::Terminal(AgentTerminal::About { can_cancel, .. }),
+        SessionUpdate::Terminal(AgentTerminal::Bytes { bytes, is_whole: true, .. }),
+        SessionUpdate::Terminal(AgentTerminal::Exit { status, .. }),
+    ] = &told[..]
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((can_cancel, bytes.as_slice()), (&Patch::Set(true), &b""[..]));
+    assert_eq!(*status, ExitInfo { code: None, signal: Some("SIGTERM".to_owned()) });
+}
