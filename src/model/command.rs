@@ -241,6 +241,20 @@ pub enum StopReason {
     Other(String),
 }
 
+impl StopReason {
+    /// What it means, as the beginning of a sentence. A word of the agent's own is in it as it came.
+    pub fn words(&self) -> String {
+        match self {
+            Self::EndTurn => "The turn ended".to_owned(),
+            Self::Cancelled => "You cancelled the turn".to_owned(),
+            Self::MaxTokens => "The agent reached its limit of tokens".to_owned(),
+            Self::MaxTurnRequests => "The agent reached its limit of requests".to_owned(),
+            Self::Refusal => "The agent refused to go on".to_owned(),
+            Self::Other(word) => format!("The turn ended: {word}"),
+        }
+    }
+}
+
 /// Why a call brought nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
