@@ -36,7 +36,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     open_if_ready(state, conn, key, now, fx);
 }
 
-/// Opens a session that the agent listed, and shows it.
+/// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
 pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, state.active);
     let Some((conn, caps)) =
@@ -55,6 +55,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     }
     let listed = state.listed.iter().find(|info| info.id == id).cloned();
+    let former = tabs::front(state);
     let folder = folder_of(state, root);
     let listed = listed.unwrap_or(SessionInfo {
         id,
@@ -71,6 +72,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     }
     take_history(state, key, fx);
     open(state, key, now, fx);
+    kept::drop_unused(state, former, now, fx);
 }
 
 /// Makes a new session one that the agent listed; its history is still to come.
