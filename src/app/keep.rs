@@ -36,6 +36,7 @@ struct HeadMark {
     pid: Option<u32>,
     title: Option<String>,
     has_own_title: bool,
+    owes_title: bool,
     goes_on: bool,
     branch: Option<String>,
     folder: std::path::PathBuf,
@@ -111,6 +112,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             && mark.pid == pid
             && mark.title == session.title
             && mark.has_own_title == session.ledger.has_own_title
+            && mark.owes_title == session.ledger.owes_title
             && mark.goes_on == session.ledger.goes_on
             && mark.folder == session.place.cwd
             && mark.branch.as_ref() == branch
@@ -126,6 +128,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             pid,
             title: session.title.clone(),
             has_own_title: session.ledger.has_own_title,
+            owes_title: session.ledger.owes_title,
             goes_on: session.ledger.goes_on,
             branch: branch.clone(),
             folder: session.place.cwd.clone(),
@@ -147,6 +150,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
                 branch,
                 title: session.title.clone(),
                 has_own_title: session.ledger.has_own_title,
+                owes_title: session.ledger.owes_title,
                 is_child: session.parent.is_some(),
                 goes_on: session.ledger.goes_on,
             })));

@@ -15,8 +15,8 @@ use crate::model::{
 use super::chosen::Told;
 use super::{
     ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, turn, updates, user,
-    words,
+    chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, titles, turn,
+    updates, user, words,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -327,6 +327,7 @@ pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
         session.ledger.wanted.clear();
         session.ledger.chosen.clear();
         session.ledger.subagents.clear();
+        session.ledger.owes_title = session.ledger.has_own_title;
     }
 }
 
@@ -434,6 +435,7 @@ fn finish(
     }
     fx.push(Effect::ReadGit { session: key, folder });
     chosen::set_again(state, key, told, fx);
+    titles::tell_owed(state, key, fx);
     turn::go_on(state, key, now, fx);
 }
 

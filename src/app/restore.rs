@@ -32,6 +32,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     session.draft = draft;
     session.queue = queue.into();
     session.ledger.has_own_title = head.has_own_title;
+    session.ledger.owes_title = head.owes_title;
     let earlier = head.kept_as.clone().filter(|_| left_out_count > 0).map(|uid| Earlier {
         uid,
         before: kept.first_seq,

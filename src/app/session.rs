@@ -292,6 +292,8 @@ pub struct Ledger {
     pub earlier: Option<Earlier>,
     /// Whether the user gave the title.
     pub has_own_title: bool,
+    /// Whether the agent does not know that title.
+    pub owes_title: bool,
     /// Whether the agent had the session before it was opened here.
     pub goes_on: bool,
     /// What the next prompt tells the agent of a conversation that it does not know.

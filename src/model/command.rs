@@ -54,6 +54,15 @@ pub enum Purpose {
     ForkSession(SessionKey),
     /// A title.
     SetTitle(SessionKey),
+    /// A title of a session that is not open.
+    TitleKept {
+        /// Its id in the store.
+        uid: String,
+        /// The title.
+        title: String,
+        /// The agent's name.
+        agent: String,
+    },
     /// A turn.
     Prompt(SessionKey),
     /// A mode.

@@ -172,6 +172,8 @@ pub struct SessionHead {
     pub title: Option<String>,
     /// Whether the user gave the title; the agent's own then counts no more.
     pub has_own_title: bool,
+    /// Whether the agent does not know that title.
+    pub owes_title: bool,
     /// Whether it is a subagent's.
     pub is_child: bool,
     /// Whether the agent had the session before: what is kept under its name is this one then.

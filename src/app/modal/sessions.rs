@@ -56,6 +56,8 @@ pub struct OpenRow {
     pub is_child: bool,
     /// What goes on in it, where that matters to the choice.
     pub state: &'static str,
+    /// Whether its agent does not know the title that the user gave it.
+    pub owes_title: bool,
 }
 
 /// A session of the list: known from at least one side.
@@ -165,6 +167,12 @@ impl SessionEntry {
         let kept = self.kept.as_ref().map(|row| row.when.clone());
         let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
         kept.or_else(listed).unwrap_or_default()
+    }
+
+    /// Whether its agent does not know the title that the user gave it.
+    pub fn owes_title(&self) -> bool {
+        let kept = || self.kept.as_ref().is_some_and(|row| row.owes_title);
+        self.open.as_ref().map_or_else(kept, |open| open.owes_title)
     }
 
     /// Whether the agent keeps it in its archive.
@@ -341,6 +349,7 @@ fn open_row(state: &State, session: &Session) -> OpenRow {
         branch: session.git.as_ref().map(|git| git.branch.clone()),
         is_child: session.parent.is_some(),
         state: open_state(session),
+        owes_title: session.ledger.owes_title,
     }
 }
 

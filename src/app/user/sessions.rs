@@ -336,7 +336,17 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(row) = marked(state) else { return };
     match (&row.open, row.uid()) {
         (Some(open), _) => line_dialog::open_title(state, open.key),
-        (None, Some(uid)) => line_dialog::open_kept_title(state, uid, row.name()),
+        (None, Some(uid)) => {
+            let agent = row.agent();
+            let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
+            let help = if has_name && flow::takes_titles(state, agent) {
+                format!("parlor keeps the title, and {agent} has it in its own list too.")
+            } else {
+                "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
+                    .to_owned()
+            };
+            line_dialog::open_kept_title(state, uid, row.name(), help);
+        }
         (None, None) => say(state, "Open the session first: only its agent has it.", fx),
     }
 }

@@ -97,6 +97,10 @@ const STEPS: &[&str] = &[
     "
     CREATE INDEX events_replaced ON events (session, seq) WHERE kind = 'replaced';
     ",
+    // 4: titles of the user's own that the agent has not been told.
+    "
+    ALTER TABLE sessions ADD COLUMN owes_title INTEGER NOT NULL DEFAULT 0;
+    ",
 ];
 
 /// The newest form.

@@ -260,8 +260,11 @@ fn a_session_that_is_not_open_is_renamed_in_the_store() {
     rig.type_line(" well");
     let fx = rig.act(Action::Accept);
     assert_eq!(jobs(&fx), [&StoreJob::Rename { uid: "k1".into(), title: "Kept well".into() }]);
-    tell(&mut rig, StoreNews::Renamed { uid: "k1".into(), title: "Kept well".into(), result: Ok(()) });
+    tell(&mut rig, StoreNews::Renamed { uid: "k1".into(), title: "Kept well".into(), result: Ok(None) });
     assert_eq!(shown(&rig), ["New session", "Kept well"]);
+    assert!(dialog(&rig).marked().unwrap().owes_title());
+    tell(&mut rig, StoreNews::TitleKnown { uid: "k1".into(), result: Ok(()) });
+    assert!(!dialog(&rig).marked().unwrap().owes_title());
 }
 
 #[test]
