@@ -4,6 +4,7 @@
 
 mod e2e {
     mod copy;
+    mod forks;
     mod modes;
     mod picture;
     mod plain;
