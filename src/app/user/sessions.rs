@@ -77,8 +77,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::SearchSessions => toggle_search(state, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
-                Scope::Folder => Scope::Repository,
-                Scope::Repository => Scope::All,
+                // Where the repository has no more than the folder, the step would be for nothing.
+                Scope::Folder if dialog.has_kin() => Scope::Repository,
+                Scope::Folder | Scope::Repository => Scope::All,
                 Scope::All => Scope::Folder,
             };
             dialog.refilter();
@@ -182,16 +183,10 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Looks again which session is to be looked at, once rows came.
+/// Looks again which session is to be looked at, once rows came: another one may be marked now.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     ask_status(state, fx);
-    if let Some(Modal::Sessions(dialog)) = state.modals.last()
-        && dialog.preview.is_none()
-        && dialog.text.is_none()
-        && dialog.marked().is_some_and(|row| row.open.is_none() && row.kept.is_some())
-    {
-        preview(state, fx);
-    }
+    preview(state, fx);
 }
 
 /// Asks the agent whether it has the marked session in memory, where that was not asked yet.

@@ -26,7 +26,7 @@ use crate::ui::view_state::{Hit, ViewState};
 const MOST_COLS: u16 = 104;
 
 /// From this height on there is room for the end of the marked session.
-const PREVIEW_ROWS: u16 = 26;
+const PREVIEW_ROWS: u16 = 24;
 
 /// Columns from which a folder stands beside the name.
 const FOLDER_COLS: u16 = 60;
@@ -251,7 +251,7 @@ fn preview(
 ) -> Vec<Row> {
     let rule = scene.look.glyphs.rule.repeat(usize::from(cols));
     let mut lines = vec![Row::from(Line::from(scene.span(Role::Rule, rule)))];
-    let session = dialog.preview.as_ref().and_then(|preview| preview.session.as_deref());
+    let session = dialog.marked_preview();
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
         let words_of = match dialog.marked() {
