@@ -12,8 +12,8 @@ use crate::model::{
 };
 
 use super::{
-    Decision, Earlier, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn, TurnEnd,
-    messages, tools, turn, updates,
+    Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
+    TurnEnd, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -229,6 +229,9 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
+        Record::HandedOver { agent, text } => {
+            session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        }
         // It is taken back before the agent is asked to go on with it.
         Record::Archived { is_away } => session.is_archived = is_away,
     }
@@ -240,6 +243,8 @@ fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
     let end = match outcome {
         TurnOutcome::Stopped { reason, usage, took_ms } => {
             session.turn_usage = usage.or(session.turn_usage);
+            // It was told with the prompt of this turn.
+            session.ledger.handover.take_if(|_| reason != crate::model::StopReason::Cancelled);
             let took = Duration::from_millis(took_ms);
             (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
         }

@@ -79,6 +79,13 @@ pub enum Record {
     TurnEnded(TurnOutcome),
     /// What was kept before is replaced by what follows: the agent's own history of the session.
     Replaced,
+    /// The next prompt tells the agent a conversation that it does not know.
+    HandedOver {
+        /// Whose conversation it was.
+        agent: String,
+        /// The document: Markdown.
+        text: String,
+    },
     /// The agent put the session into its archive, or took it out.
     Archived {
         /// Whether it lies there now.
