@@ -300,6 +300,9 @@ pub struct Ledger {
     pub handover: Option<Handover>,
     /// Whether the agent does not know what stands above.
     pub has_forgotten: bool,
+    /// The agent's name for the session that it could not take up again, as long as nothing was said in the one that
+    /// took its place: it may find it later.
+    pub former_id: Option<SessionId>,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
     /// What was chosen, and is to hold when the session is opened again.

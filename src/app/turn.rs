@@ -229,6 +229,7 @@ fn begin(
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;
     session.ledger.is_held = false;
+    session.ledger.former_id = None;
     session.has_background_news = false;
     session.ledger.echo = Some((echo, 0));
     if let Some(handover) = &mut session.ledger.handover {
