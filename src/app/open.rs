@@ -391,8 +391,12 @@ pub(super) fn on_opened(
     match result {
         Ok(reply) => {
             let is_resumed = matches!(purpose, Purpose::ResumeSession(_));
-            let is_empty = state.sessions.get(&key).is_some_and(|session| session.turn_count == 0);
-            if is_resumed && is_empty {
+            // What parlor kept is all there is of one in which nothing was said yet.
+            let is_bare = state
+                .sessions
+                .get(&key)
+                .is_some_and(|session| session.turn_count == 0 && !session.ledger.is_reopening);
+            if is_resumed && is_bare {
                 let title = "The session goes on, but the agent does not send what was said before.";
                 call::notice(state, key, Severity::Info, title, None);
             }
