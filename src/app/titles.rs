@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob};
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleWish};
 
 use super::{ConnPhase, Effect, SessionPhase, State, Wanted, call, choices, kept, words};
 
@@ -95,22 +95,23 @@ pub(super) fn on_renamed(
         call::flash(state, "Renamed. The agent is told when the session is opened, if it takes titles.", fx);
         return;
     };
-    let purpose = Purpose::TitleKept { uid: uid.to_owned(), title: title.to_owned(), agent };
-    call::call(state, conn, purpose, Call::SetTitle(id, title.to_owned()), fx);
+    let wish = TitleWish { uid: uid.to_owned(), title: title.to_owned(), agent };
+    let request = Call::SetTitle(id, title.to_owned());
+    call::call(state, conn, Purpose::TitleKept(Box::new(wish)), request, fx);
 }
 
 /// The agent of a session that is not open has taken its title, or not.
 pub(super) fn on_kept_told(
     state: &mut State,
-    (uid, title, agent): (&str, &str, &str),
+    TitleWish { uid, title, agent }: &TitleWish,
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {
     match result {
         Ok(_) => {
-            fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.to_owned(), title: title.to_owned() }));
+            fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
             let open = kept::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
-            if let Some(session) = open.filter(|session| session.title.as_deref() == Some(title)) {
+            if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
                 session.ledger.owes_title = false;
             }
             call::flash(state, format!("Renamed, in {agent}'s own list too."), fx);

@@ -55,14 +55,7 @@ pub enum Purpose {
     /// A title.
     SetTitle(SessionKey),
     /// A title of a session that is not open.
-    TitleKept {
-        /// Its id in the store.
-        uid: String,
-        /// The title.
-        title: String,
-        /// The agent's name.
-        agent: String,
-    },
+    TitleKept(Box<TitleWish>),
     /// A turn.
     Prompt(SessionKey),
     /// A mode.
@@ -85,6 +78,17 @@ pub enum Purpose {
     ChangeProvider(Box<ProviderWish>),
     /// Whether the agent has a session in memory.
     SessionStatus(SessionId),
+}
+
+/// A title for a session that parlor keeps and that is not open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TitleWish {
+    /// Its id in the store.
+    pub uid: String,
+    /// The title.
+    pub title: String,
+    /// Its agent's name.
+    pub agent: String,
 }
 
 /// A request to an agent. `acp` builds it from the official types.

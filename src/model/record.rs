@@ -158,6 +158,7 @@ pub enum Note {
 
 /// Whose session it is and where it works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct SessionHead {
     /// The store's id of a session that was kept before; `None`: a new one.
     pub kept_as: Option<String>,
