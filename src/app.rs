@@ -48,6 +48,7 @@ mod sessions;
 pub mod state;
 pub mod tabs;
 mod terminals;
+mod titles;
 mod tools;
 pub mod transcript;
 mod turn;

@@ -7,6 +7,7 @@ mod e2e {
     #[allow(dead_code, reason = "other tests use the rest")]
     pub mod bridge;
     mod copy;
+    mod forks;
     mod modes;
     mod picture;
     mod plain;

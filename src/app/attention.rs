@@ -32,6 +32,8 @@ pub enum WaitingFor {
     Question(String),
     /// A look at what failed; in one sentence.
     Failure(String),
+    /// A look at what a turn came to that stopped before it was done; why, as the beginning of a sentence.
+    Stopped(String),
     /// A look at what a turn came to.
     Result,
 }
@@ -62,6 +64,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
         if let Some(unseen) = &session.unseen {
             let what = match &unseen.what {
                 UnseenKind::Finished => WaitingFor::Result,
+                UnseenKind::Stopped(why) => WaitingFor::Stopped(why.clone()),
                 UnseenKind::Failed(why) => WaitingFor::Failure(why.clone()),
             };
             add(unseen.since, what);

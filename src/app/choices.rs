@@ -1,4 +1,4 @@
-//! What the agent lets the user choose: modes, models, config options, titles.
+//! What the agent lets the user choose: modes, models, config options.
 //!
 //! Duty: asks the agent to set a value, and takes it as set once the agent says so. A mode or model may be
 //! told twice, as a list of its own and as a config option: both are kept in agreement.
@@ -11,7 +11,7 @@ use crate::model::{
     Setting,
 };
 
-use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, kept, turn, words};
+use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, titles, turn, words};
 
 /// Sets the mode.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
@@ -86,23 +86,6 @@ pub fn set_option(
     );
 }
 
-/// Gives the session a title of the user's own; the agent is told if it takes titles.
-#[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
-pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
-    let title = title.trim().to_owned();
-    if title.is_empty() {
-        call::flash(state, "A title needs at least one character.", fx);
-        return;
-    }
-    kept::name_session(state, key, &title, fx);
-    let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
-    let named = state.sessions.get(&key).filter(|session| can && session.phase == SessionPhase::Ready);
-    if let Some((conn, id)) = named.and_then(|session| Some((session.conn?, session.id.clone()?))) {
-        let request = Call::SetTitle(id, title.clone());
-        ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
-    }
-}
-
 fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option<(ConnId, SessionId)> {
     let found = state
         .sessions
@@ -148,6 +131,11 @@ pub(super) fn on_set(
     let Some(wanted) = session.ledger.wanted.remove(&number) else {
         return;
     };
+    let named = match &wanted {
+        Wanted::Title(title) => Some(title.clone()),
+        _ => None,
+    };
+    let mut stored = None;
     let problem = match result {
         Ok(Reply::Options(options)) => {
             if let Wanted::Setting(setting) = wanted {
@@ -159,7 +147,7 @@ pub(super) fn on_set(
             None
         }
         Ok(Reply::Title(title)) => {
-            session.title = Some(title);
+            stored = Some(title);
             None
         }
         Ok(Reply::Done) => {
@@ -175,6 +163,10 @@ pub(super) fn on_set(
         }
         Err(error) => Some(error),
     };
+    if let Some(title) = named {
+        titles::on_told(state, key, &title, stored, problem.as_ref(), fx);
+        return;
+    }
     if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
         return;
     }
@@ -215,7 +207,8 @@ fn take(session: &mut Session, wanted: Wanted) {
             }
             agree(session);
         }
-        Wanted::Title(title) => session.title = Some(title),
+        // It was taken over when it was given.
+        Wanted::Title(_) => {}
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::FieldValue;
 
 pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
-pub use super::choices::{set_mode, set_model, set_option, set_title};
+pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::extras::{archive_session, has_stoppable, stop_part};
@@ -22,6 +22,7 @@ pub use super::open::{fork_session, new_session, open_session};
 pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};
+pub use super::titles::{set_title, takes_titles};
 pub use super::turn::{cancel_turn, send_again, send_held, submit};
 
 /// An answer to an elicitation.

@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentSpec, ConnId, ContentBlock, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
+    Action, AgentSpec, ConnId, ContentBlock, Record, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
 };
 
 use super::{
-    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, call, conn, kept, open,
+    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, call, conn, keep, kept, open,
     session_title, tabs,
 };
 
@@ -71,7 +71,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
                 spec.name
             )),
         );
-        session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        set(session, text, agent);
     }
     kept::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
@@ -95,9 +95,15 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     };
     let size = size_words(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        set(session, text, agent);
         kept::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
     }
+}
+
+/// Has the next prompt tell this, also if parlor ends before it is sent.
+fn set(session: &mut Session, text: String, agent: String) {
+    keep::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
+    session.ledger.handover = Some(Handover { text, agent, is_sent: false });
 }
 
 /// The offer to tell the agent what it does not know, for the line that says that it does not; `None`: there is nothing

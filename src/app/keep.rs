@@ -36,6 +36,7 @@ struct HeadMark {
     pid: Option<u32>,
     title: Option<String>,
     has_own_title: bool,
+    owes_title: bool,
     goes_on: bool,
     branch: Option<String>,
     folder: std::path::PathBuf,
@@ -99,6 +100,11 @@ pub(super) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
+/// Under which name the agent is asked for the session next time.
+fn known_as(session: &Session) -> Option<&SessionId> {
+    session.ledger.former_id.as_ref().or(session.id.as_ref())
+}
+
 fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect>) {
     if conn.is_none() && session.ledger.keeping.kept_as.is_none() {
         return;
@@ -107,11 +113,12 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
     let branch = session.git.as_ref().map(|git| &git.branch);
     let keeping = &session.ledger.keeping;
     let is_same_head = keeping.head.as_ref().is_some_and(|mark| {
-        mark.session == session.id
+        mark.session.as_ref() == known_as(session)
             && mark.conn == session.conn
             && mark.pid == pid
             && mark.title == session.title
             && mark.has_own_title == session.ledger.has_own_title
+            && mark.owes_title == session.ledger.owes_title
             && mark.goes_on == session.ledger.goes_on
             && mark.folder == session.place.cwd
             && mark.chosen == session.ledger.chosen
@@ -119,15 +126,17 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
     });
     let mut notes = Vec::new();
     let has_head = !is_same_head;
+    let known = known_as(session).cloned();
     let keeping = &mut session.ledger.keeping;
     if has_head {
         let branch = branch.cloned();
         keeping.head = Some(HeadMark {
-            session: session.id.clone(),
+            session: known.clone(),
             conn: session.conn,
             pid,
             title: session.title.clone(),
             has_own_title: session.ledger.has_own_title,
+            owes_title: session.ledger.owes_title,
             goes_on: session.ledger.goes_on,
             branch: branch.clone(),
             folder: session.place.cwd.clone(),
@@ -145,11 +154,12 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
                 command,
                 args,
                 agent_pid: pid,
-                session: session.id.clone(),
+                session: known,
                 place: session.place.clone(),
                 branch,
                 title: session.title.clone(),
                 has_own_title: session.ledger.has_own_title,
+                owes_title: session.ledger.owes_title,
                 is_child: session.parent.is_some(),
                 goes_on: session.ledger.goes_on,
                 chosen: session.ledger.chosen.clone(),

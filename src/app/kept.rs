@@ -19,7 +19,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
-    State, call, close, conn, keep, open, restore, tabs, turn, user,
+    State, call, close, conn, keep, open, restore, tabs, titles, turn, user,
 };
 
 pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
@@ -212,19 +212,12 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
         StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
         StoreNews::Renamed { uid, title, result } => match result {
-            Ok(()) => {
-                let name = title.clone();
-                in_dialog(state, |dialog| {
-                    for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
-                        std::sync::Arc::make_mut(row).title.clone_from(&name);
-                    }
-                });
-                if let Some(session) = open_as(state, &uid).and_then(|key| state.sessions.get_mut(&key)) {
-                    session.title = Some(title);
-                    session.ledger.has_own_title = true;
-                }
-            }
+            Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
             Err(why) => call::flash(state, format!("Not renamed. {why}"), fx),
+        },
+        StoreNews::TitleKnown { uid, result } => match result {
+            Ok(()) => mark_title(state, &uid, None, false),
+            Err(why) => call::flash(state, why, fx),
         },
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
@@ -466,6 +459,7 @@ fn on_taken(
     if is_whole_end {
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
+        session.ledger.owes_title |= kept.head.owes_title;
         let keeping = Keeping::of_kept(kept.head, &session.draft, &session.queue);
         session.ledger.keeping = keeping;
     } else {
@@ -520,15 +514,24 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
     tabs::open_dialog(state, key, dialog);
 }
 
-/// Gives a session a title of the user's own; the agent is told by [`super::choices`] if it takes titles.
-pub(super) fn name_session(state: &mut State, key: SessionKey, title: &str, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.title = Some(title.to_owned());
-    session.ledger.has_own_title = true;
-    // While it is only read, nobody records it.
-    let uid = session.ledger.reading.as_ref().map(|reading| reading.uid.clone());
-    if let Some(uid) = uid {
-        fx.push(Effect::Store(StoreJob::Rename { uid, title: title.to_owned() }));
+/// What the store keeps of a session's title changed: the title itself, if one is given, and whether its agent does not
+/// know it.
+pub(super) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
+    in_dialog(state, |dialog| {
+        for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
+            let row = std::sync::Arc::make_mut(row);
+            row.owes_title = owes;
+            if let Some(title) = title {
+                title.clone_into(&mut row.title);
+            }
+        }
+    });
+    if let Some(session) = open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
+        && let Some(title) = title
+    {
+        session.title = Some(title.to_owned());
+        session.ledger.has_own_title = true;
+        session.ledger.owes_title = owes;
     }
 }
 

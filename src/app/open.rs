@@ -14,9 +14,9 @@ use crate::model::{
 
 use super::chosen::Told;
 use super::{
-    ConnPhase, Doubt, Effect, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call, choices,
-    chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, turn, updates, user,
-    words,
+    ConnPhase, Doubt, Effect, ItemBody, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call,
+    choices, chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, titles,
+    turn, updates, user, words,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -36,7 +36,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     open_if_ready(state, conn, key, now, fx);
 }
 
-/// Opens a session that the agent listed, and shows it.
+/// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
 pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, state.active);
     let Some((conn, caps)) =
@@ -55,6 +55,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     }
     let listed = state.listed.iter().find(|info| info.id == id).cloned();
+    let former = tabs::front(state);
     let folder = folder_of(state, root);
     let listed = listed.unwrap_or(SessionInfo {
         id,
@@ -71,6 +72,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     }
     take_history(state, key, fx);
     open(state, key, now, fx);
+    kept::drop_unused(state, former, now, fx);
 }
 
 /// Makes a new session one that the agent listed; its history is still to come.
@@ -201,10 +203,14 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
         session.is_archived = false;
     }
-    let Some(session) = state.sessions.get(&key) else {
+    let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
     let is_reopening = session.ledger.is_reopening;
+    if let Some(former) = session.ledger.former_id.clone().filter(|_| is_reopening) {
+        session.id = Some(former);
+    }
+    let Some(session) = state.sessions.get(&key) else { return };
     let keeps_view = is_reopening && !session.ledger.wants_history;
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, id)) => {
@@ -278,29 +284,42 @@ fn call_open(
     }
 }
 
+/// What stands where the agent could not take a conversation up again.
+const FORGOTTEN: &str = "The agent has forgotten this conversation.";
+
+/// Whether that is the last word in a session already: nothing was said since.
+fn was_told(session: &super::Session) -> bool {
+    let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
+    matches!(last.map(|item| &item.body), Some(ItemBody::Notice { title, .. }) if title == FORGOTTEN)
+}
+
 /// The agent cannot take up the conversation: a new one, and plain words about it.
 pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Instant, fx: &mut Vec<Effect>) {
-    let has_talked = state.sessions.get(&key).is_some_and(|session| session.turn_count > 0);
-    if has_talked {
+    let session = state.sessions.get(&key);
+    let has_talked = session.is_some_and(|session| session.turn_count > 0);
+    let caps = state.conn_of(key).map(super::Conn::capabilities).unwrap_or_default();
+    let former = session.and_then(|session| session.id.clone());
+    let former = former.filter(|_| has_talked && (caps.can_load || caps.can_resume));
+    if session.is_some_and(was_told) {
+        call::flash(state, "The agent still does not know this conversation.", fx);
+    } else if has_talked {
         let mut detail = format!(
             "{why} A new session begins. What stands above is only on your screen: the agent does not know it."
         );
         if let Some(offer) = handover::offer(state, key) {
             detail = format!("{detail}\n{offer}");
         }
-        call::notice(
-            state,
-            key,
-            Severity::Warning,
-            "The agent has forgotten this conversation.",
-            Some(detail),
-        );
+        if former.is_some() {
+            detail.push_str("\nOr it finds it later: until you say something here, each start of it asks for it once more.");
+        }
+        call::notice(state, key, Severity::Warning, FORGOTTEN, Some(detail));
     }
     let kept = state.sessions.get_mut(&key).map(|session| &mut session.ledger);
     let (unsent, chosen) =
         kept.map(|ledger| (ledger.unsent.take(), std::mem::take(&mut ledger.chosen))).unwrap_or_default();
     forget_agent(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.former_id = former;
         session.ledger.has_forgotten = has_talked;
         session.ledger.unsent = unsent;
         session.ledger.chosen = chosen;
@@ -325,6 +344,8 @@ pub(super) fn forget_agent(state: &mut State, key: SessionKey) {
         session.ledger.wanted.clear();
         session.ledger.chosen.clear();
         session.ledger.subagents.clear();
+        session.ledger.owes_title = session.ledger.has_own_title;
+        session.ledger.former_id = None;
     }
 }
 
@@ -370,8 +391,12 @@ pub(super) fn on_opened(
     match result {
         Ok(reply) => {
             let is_resumed = matches!(purpose, Purpose::ResumeSession(_));
-            let is_empty = state.sessions.get(&key).is_some_and(|session| session.turn_count == 0);
-            if is_resumed && is_empty {
+            // What parlor kept is all there is of one in which nothing was said yet.
+            let is_bare = state
+                .sessions
+                .get(&key)
+                .is_some_and(|session| session.turn_count == 0 && !session.ledger.is_reopening);
+            if is_resumed && is_bare {
                 let title = "The session goes on, but the agent does not send what was said before.";
                 call::notice(state, key, Severity::Info, title, None);
             }
@@ -422,6 +447,10 @@ fn finish(
     keep::release(session, true);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
+    if !is_fresh && session.ledger.former_id.take().is_some() {
+        session.ledger.has_forgotten = false;
+        kept::say(session, "The agent knows this conversation again.".to_owned(), None);
+    }
     session.ledger.goes_on = !is_fresh;
     session.ledger.doubt = reply.is_provisional.then_some(Doubt::Provisional);
     session.phase = SessionPhase::Ready;
@@ -432,6 +461,7 @@ fn finish(
     }
     fx.push(Effect::ReadGit { session: key, folder });
     chosen::set_again(state, key, told, fx);
+    titles::tell_owed(state, key, fx);
     turn::go_on(state, key, now, fx);
 }
 

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
-use super::{Effect, State, auth, call, choices, close, extras, listing, open, providers, turn, words};
+use super::{
+    Effect, State, auth, call, choices, close, extras, listing, open, providers, titles, turn, words,
+};
 
 /// A call came back.
 pub(super) fn on_replied(
@@ -41,6 +43,7 @@ pub(super) fn on_replied(
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
             choices::on_set(state, *key, tag.number, result, now, fx);
         }
+        Purpose::TitleKept(wish) => titles::on_kept_told(state, wish, result, fx),
         Purpose::StopPart(_) => extras::on_stopped(state, result, fx),
         Purpose::Archive(key) => extras::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => extras::on_told(state, conn, result),

@@ -12,8 +12,8 @@ use crate::model::{
 };
 
 use super::{
-    Decision, Earlier, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn, TurnEnd,
-    messages, tools, turn, updates,
+    Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
+    TurnEnd, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -33,6 +33,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     session.queue = queue.into();
     session.ledger.has_own_title = head.has_own_title;
     session.ledger.chosen.clone_from(&head.chosen);
+    session.ledger.owes_title = head.owes_title;
     let earlier = head.kept_as.clone().filter(|_| left_out_count > 0).map(|uid| Earlier {
         uid,
         before: kept.first_seq,
@@ -229,6 +230,9 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
+        Record::HandedOver { agent, text } => {
+            session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        }
         // It is taken back before the agent is asked to go on with it.
         Record::Archived { is_away } => session.is_archived = is_away,
     }
@@ -240,6 +244,8 @@ fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
     let end = match outcome {
         TurnOutcome::Stopped { reason, usage, took_ms } => {
             session.turn_usage = usage.or(session.turn_usage);
+            // It was told with the prompt of this turn.
+            session.ledger.handover.take_if(|_| reason != crate::model::StopReason::Cancelled);
             let took = Duration::from_millis(took_ms);
             (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
         }

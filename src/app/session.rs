@@ -292,12 +292,17 @@ pub struct Ledger {
     pub earlier: Option<Earlier>,
     /// Whether the user gave the title.
     pub has_own_title: bool,
+    /// Whether the agent does not know that title.
+    pub owes_title: bool,
     /// Whether the agent had the session before it was opened here.
     pub goes_on: bool,
     /// What the next prompt tells the agent of a conversation that it does not know.
     pub handover: Option<Handover>,
     /// Whether the agent does not know what stands above.
     pub has_forgotten: bool,
+    /// The agent's name for the session that it could not take up again, as long as nothing was said in the one that
+    /// took its place: it may find it later.
+    pub former_id: Option<SessionId>,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
     /// What was chosen, and is to hold when the session is opened again.

@@ -63,6 +63,8 @@ pub struct Unseen {
 pub enum UnseenKind {
     /// A turn ended well.
     Finished,
+    /// A turn stopped before it was done: at a limit, or because the agent refused; as the beginning of a sentence.
+    Stopped(String),
     /// A turn failed, or the agent ended; in one sentence.
     Failed(String),
 }
@@ -76,7 +78,7 @@ pub enum TabMark {
     News,
     /// A turn ended well.
     Done,
-    /// Something failed, or the agent is gone.
+    /// Something failed or stopped early, or the agent is gone.
     Failed,
     /// A turn runs, or the agent starts.
     Working,
@@ -97,7 +99,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
         SessionPhase::Ended { .. } if session.ledger.reading.is_some() => TabMark::Nothing,
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => TabMark::Failed,
         SessionPhase::NoAgent | SessionPhase::Ready => match unseen {
-            Some(UnseenKind::Failed(_)) => TabMark::Failed,
+            Some(UnseenKind::Failed(_) | UnseenKind::Stopped(_)) => TabMark::Failed,
             Some(UnseenKind::Finished) => TabMark::Done,
             None if session.has_background_news && !is_front => TabMark::News,
             None => TabMark::Nothing,
@@ -133,7 +135,7 @@ pub(super) fn shelved_dialog(session: &Session) -> Option<(&str, Instant)> {
     })
 }
 
-/// Remembers what happened in a tab that is not in front. A failure hides a success, and the first of several
+/// Remembers what happened in a tab that is not in front. What is not well hides what is, and the first of several
 /// successes counts: since then the user may have a look.
 pub(super) fn tell_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
     let root = call::root_of(state, key);

@@ -22,6 +22,7 @@ mod servers;
 mod sessions;
 mod support;
 mod tabs;
+mod titles;
 mod tools;
 mod turns;
 mod v2;

@@ -229,6 +229,7 @@ fn begin(
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;
     session.ledger.is_held = false;
+    session.ledger.former_id = None;
     session.has_background_news = false;
     session.ledger.echo = Some((echo, 0));
     if let Some(handover) = &mut session.ledger.handover {
@@ -472,7 +473,8 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     let is_good = item.is_none();
     let unseen = match &item {
         Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
-        None | Some(TurnEnd::Stopped { .. }) => Some(UnseenKind::Finished),
+        None => Some(UnseenKind::Finished),
+        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.words())),
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
@@ -497,15 +499,15 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         return;
     }
     if let Some(what) = unseen {
-        let is_good = what == UnseenKind::Finished;
+        let words = match &what {
+            UnseenKind::Finished => "the turn has ended.".to_owned(),
+            UnseenKind::Stopped(why) => format!("the turn has stopped. {why}."),
+            UnseenKind::Failed(_) => "the turn has failed.".to_owned(),
+        };
         tabs::tell_unseen(state, key, what, now);
+        // A good end with more in the queue is no news.
         if waiting == 0 || !is_good {
-            tabs::announce(
-                state,
-                key,
-                if is_good { "the turn has ended." } else { "the turn has failed." },
-                fx,
-            );
+            tabs::announce(state, key, &words, fx);
         }
     }
     if !is_far {

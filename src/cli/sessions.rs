@@ -90,8 +90,17 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
             }
         }
         SessionsJob::Search(args) => search(&store, args, &world)?,
-        SessionsJob::Export { id, format, output } => export::export(&store, id, *format, output.as_deref())?,
-        SessionsJob::Import { files } => import::import(&store, files)?,
+        SessionsJob::Export { id, format, output, force, json } => {
+            let row = store.find(id)?;
+            match output {
+                Some(file) => {
+                    let file = export::File { path: file, replaces: *force, tells_json: *json };
+                    export::to_file(&store, &row, *format, &file, &mut world)?
+                }
+                None => export::text(&store, &row, *format)?,
+            }
+        }
+        SessionsJob::Import { files, json } => import::import(&store, files, *json)?,
         SessionsJob::Delete { ids, yes, json } => delete(&store, ids, (*yes, *json), &mut world)?,
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
     };
@@ -116,10 +125,12 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
     }
     let mut text = rows::table(&found, filter.folder.is_none(), world.now_ms);
     if found.is_empty() {
-        text.push_str(match &filter.folder {
-            Some(_) => "No sessions of this folder.\n",
-            None => "No sessions yet.\n",
-        });
+        let whose = filter.agent.as_ref().map(|agent| format!(" with {agent}")).unwrap_or_default();
+        let _ = match &filter.folder {
+            Some(_) => writeln!(text, "No sessions{whose} of this folder."),
+            None if whose.is_empty() => writeln!(text, "No sessions yet."),
+            None => writeln!(text, "No sessions{whose}."),
+        };
     }
     if let Some(folder) = filter.folder {
         let here = ListFilter { folder: Some(folder), ..ListFilter::default() };
@@ -290,16 +301,4 @@ fn counted(count: u64) -> String {
 /// A folder as sessions name it; one that is gone as it was written.
 fn real(folder: &Path) -> PathBuf {
     folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
-}
-
-/// Writes a file whole or not at all.
-fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok::<_, std::io::Error>(())
-    };
-    write().with_context(|| format!("cannot write {}; name another file with --output", path.display()))
 }

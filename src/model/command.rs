@@ -54,6 +54,8 @@ pub enum Purpose {
     ForkSession(SessionKey),
     /// A title.
     SetTitle(SessionKey),
+    /// A title of a session that is not open.
+    TitleKept(Box<TitleWish>),
     /// A turn.
     Prompt(SessionKey),
     /// A mode.
@@ -76,6 +78,17 @@ pub enum Purpose {
     ChangeProvider(Box<ProviderWish>),
     /// Whether the agent has a session in memory.
     SessionStatus(SessionId),
+}
+
+/// A title for a session that parlor keeps and that is not open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TitleWish {
+    /// Its id in the store.
+    pub uid: String,
+    /// The title.
+    pub title: String,
+    /// Its agent's name.
+    pub agent: String,
 }
 
 /// A request to an agent. `acp` builds it from the official types.
@@ -239,6 +252,20 @@ pub enum StopReason {
     Cancelled,
     /// A word of the agent's own.
     Other(String),
+}
+
+impl StopReason {
+    /// What it means, as the beginning of a sentence. A word of the agent's own is in it as it came.
+    pub fn words(&self) -> String {
+        match self {
+            Self::EndTurn => "The turn ended".to_owned(),
+            Self::Cancelled => "You cancelled the turn".to_owned(),
+            Self::MaxTokens => "The agent reached its limit of tokens".to_owned(),
+            Self::MaxTurnRequests => "The agent reached its limit of requests".to_owned(),
+            Self::Refusal => "The agent refused to go on".to_owned(),
+            Self::Other(word) => format!("The turn ended: {word}"),
+        }
+    }
 }
 
 /// Why a call brought nothing.

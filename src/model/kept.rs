@@ -39,6 +39,8 @@ pub struct KeptRow {
     pub title: String,
     /// The beginning of the first prompt; empty if none.
     pub first_prompt: String,
+    /// Whether its agent has not been told the title that the user gave it.
+    pub owes_title: bool,
     /// Unix milliseconds of the last event.
     pub updated_ms: i64,
     /// The same for people.
@@ -214,6 +216,13 @@ pub enum StoreJob {
         /// The title.
         title: String,
     },
+    /// The agent knows the title of the user's own now.
+    TitleKnown {
+        /// Whose.
+        uid: String,
+        /// The title.
+        title: String,
+    },
     /// Its end, for good.
     Delete {
         /// Which.
@@ -300,6 +309,13 @@ pub enum StoreNews {
         uid: String,
         /// The title.
         title: String,
+        /// The agent with its name for the session, if it has one; or why not.
+        result: Result<Option<(String, SessionId)>, String>,
+    },
+    /// That the agent knows the title was kept, or not.
+    TitleKnown {
+        /// Whose.
+        uid: String,
         /// Why not.
         result: Result<(), String>,
     },

@@ -79,6 +79,13 @@ pub enum Record {
     TurnEnded(TurnOutcome),
     /// What was kept before is replaced by what follows: the agent's own history of the session.
     Replaced,
+    /// The next prompt tells the agent a conversation that it does not know.
+    HandedOver {
+        /// Whose conversation it was.
+        agent: String,
+        /// The document: Markdown.
+        text: String,
+    },
     /// The agent put the session into its archive, or took it out.
     Archived {
         /// Whether it lies there now.
@@ -151,6 +158,7 @@ pub enum Note {
 
 /// Whose session it is and where it works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct SessionHead {
     /// The store's id of a session that was kept before; `None`: a new one.
     pub kept_as: Option<String>,
@@ -172,6 +180,8 @@ pub struct SessionHead {
     pub title: Option<String>,
     /// Whether the user gave the title; the agent's own then counts no more.
     pub has_own_title: bool,
+    /// Whether the agent does not know that title.
+    pub owes_title: bool,
     /// Whether it is a subagent's.
     pub is_child: bool,
     /// Whether the agent had the session before: what is kept under its name is this one then.

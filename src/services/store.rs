@@ -65,6 +65,8 @@ pub struct StoreError {
 pub enum Fault {
     /// No space on the disk.
     Full,
+    /// The disk takes no more for another reason: over its quota, perhaps, or damaged. In the system's words.
+    Refused(String),
     /// It may not be written.
     ReadOnly,
     /// Another process keeps it locked for too long.
@@ -99,6 +101,10 @@ impl std::fmt::Display for StoreError {
         let path = self.path.display();
         match &self.fault {
             Fault::Full => write!(f, "{path} cannot be written: the disk is full. Make some space."),
+            Fault::Refused(why) => write!(
+                f,
+                "{path} cannot be written: the disk takes no more ({why}). Look at its space, your quota and its health."
+            ),
             Fault::ReadOnly => write!(f, "{path} may not be written. Check its permissions and its disk."),
             Fault::Busy => {
                 write!(f, "Another process keeps {path} locked, so nothing was saved. Close it if it hangs.")

@@ -169,7 +169,6 @@ fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
     screen.send(F6);
     screen.wait_for("1 hidden");
     screen.send("\t");
-    screen.send("\t");
     screen.wait_for("where is the lighthouse");
     screen.send(CTRL_F);
     screen.wait_for("Search in all sessions");
@@ -200,7 +199,7 @@ fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
     screen.wait_gone("Choose an agent");
     screen.send(F6);
     screen.wait_for("1 hidden");
-    screen.send("\t\t");
+    screen.send("\t");
     screen.wait_for("folder gone");
     screen.send("\r");
     screen.wait_for("The folder of this session is gone");

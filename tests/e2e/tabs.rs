@@ -11,12 +11,12 @@ const ESC: &str = "\u{1b}";
 const CTRL_Q: &str = "\u{11}";
 const CTRL_END: &str = "\u{1b}[1;5F";
 
-fn alt(key: &str) -> String {
+pub fn alt(key: &str) -> String {
     format!("{ESC}{key}")
 }
 
 /// Processes whose parent is this one, by their command lines.
-fn children(parent: i32) -> Vec<i32> {
+pub fn children(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| {
         fs::read_to_string(format!("/proc/{pid}/stat")).ok().is_some_and(|stat| {
             let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
@@ -76,7 +76,7 @@ fn open_second(screen: &mut Screen) {
     screen.wait_for("ready");
 }
 
-fn prompt(screen: &mut Screen, text: &str) {
+pub fn prompt(screen: &mut Screen, text: &str) {
     screen.send(text);
     screen.wait_for(text);
     screen.send("\r");

@@ -119,8 +119,7 @@ fn sessions_are_listed_loaded_and_closed() {
     over_each_transport(|rig, _| {
         rig.act(Action::OpenSessions);
         rig.wait("both pages of the list", |state| state.listed.len() == 2);
-        // From this folder to its repository, to all.
-        rig.act(Action::NextScope);
+        // From this folder to all.
         rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);

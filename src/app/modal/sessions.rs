@@ -56,6 +56,8 @@ pub struct OpenRow {
     pub is_child: bool,
     /// What goes on in it, where that matters to the choice.
     pub state: &'static str,
+    /// Whether its agent does not know the title that the user gave it.
+    pub owes_title: bool,
 }
 
 /// A session of the list: known from at least one side.
@@ -67,6 +69,8 @@ pub struct SessionEntry {
     pub kept: Option<Arc<KeptRow>>,
     /// The agent of the shown session lists it.
     pub listed: Option<Arc<SessionInfo>>,
+    /// The agent of the shown session, whose list it may be in.
+    lister: Arc<str>,
     /// Its folder.
     folder: Arc<Path>,
     /// How near that is.
@@ -140,13 +144,15 @@ impl SessionEntry {
         let open = self.open.as_ref().map(|open| open.name.as_str());
         let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
         let names = [open, kept, listed, first].into_iter().flatten();
-        names.map(str::trim).find(|name| !name.is_empty()).unwrap_or("No prompt yet")
+        // What was said in one that only its agent has is not known here.
+        let nameless = if self.kept.is_some() { "No prompt yet" } else { "Without a title" };
+        names.map(str::trim).find(|name| !name.is_empty()).unwrap_or(nameless)
     }
 
-    /// The agent's name; empty for one that only the shown session's agent lists.
+    /// The agent's name.
     pub fn agent(&self) -> &str {
         let open = self.open.as_ref().map(|open| open.agent.as_str());
-        open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or_default()
+        open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or(&self.lister)
     }
 
     /// Its folder.
@@ -165,6 +171,12 @@ impl SessionEntry {
         let kept = self.kept.as_ref().map(|row| row.when.clone());
         let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
         kept.or_else(listed).unwrap_or_default()
+    }
+
+    /// Whether its agent does not know the title that the user gave it.
+    pub fn owes_title(&self) -> bool {
+        let kept = || self.kept.as_ref().is_some_and(|row| row.owes_title);
+        self.open.as_ref().map_or_else(kept, |open| open.owes_title)
     }
 
     /// Whether the agent keeps it in its archive.
@@ -193,6 +205,17 @@ impl SessionsDialog {
     /// The marked session.
     pub fn marked(&self) -> Option<&SessionEntry> {
         self.matches.get(self.selected).and_then(|place| self.rows.get(*place))
+    }
+
+    /// Whether there are sessions of the same repository in other folders.
+    pub fn has_kin(&self) -> bool {
+        self.rows.iter().any(|row| row.nearness == Nearness::SameRepository)
+    }
+
+    /// The end of the marked session, once it has been read.
+    pub fn marked_preview(&self) -> Option<&Session> {
+        let uid = self.marked()?.uid()?;
+        self.preview.as_ref().filter(|preview| preview.uid == uid)?.session.as_deref()
     }
 
     /// The marked place of the full-text search.
@@ -262,6 +285,7 @@ fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<S
 fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
     let conn = state.active_session().and_then(|session| session.conn);
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
+    let lister: Arc<str> = agent.unwrap_or_default().into();
     let mut listed: HashMap<&str, Arc<SessionInfo>> =
         state.listed.iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
     let by_uid: HashMap<&str, &Arc<KeptRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
@@ -273,6 +297,7 @@ fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry>
         let kept_row = uid.and_then(|uid| by_uid.get(uid).copied());
         shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
         rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
             folder: session.place.cwd.as_path().into(),
             nearness: kept_row.map_or(Nearness::Here, |row| row.nearness),
             updated_ms: i64::MAX,
@@ -285,6 +310,7 @@ fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry>
     for row in kept.iter().filter(|row| !shown_uids.contains(&row.uid.as_str())) {
         let of_agent = row.agent_session.as_ref().filter(|_| Some(row.agent.as_str()) == agent);
         rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
             open: None,
             listed: of_agent.and_then(|id| listed.remove(id.as_str())),
             folder: row.folder.as_path().into(),
@@ -298,6 +324,7 @@ fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry>
     for info in state.listed.iter().filter_map(|info| listed.remove(info.id.as_str())) {
         let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
         rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
             open: None,
             kept: None,
             folder: info.cwd.as_path().into(),
@@ -341,6 +368,7 @@ fn open_row(state: &State, session: &Session) -> OpenRow {
         branch: session.git.as_ref().map(|git| git.branch.clone()),
         is_child: session.parent.is_some(),
         state: open_state(session),
+        owes_title: session.ledger.owes_title,
     }
 }
 

@@ -66,6 +66,29 @@ fn all_tabs_are_listed_with_the_oldest_first() {
 }
 
 #[test]
+fn a_turn_that_stopped_early_is_told_as_what_it_was() {
+    for (reason, words) in [
+        (StopReason::MaxTokens, "The agent reached its limit of tokens"),
+        (StopReason::MaxTurnRequests, "The agent reached its limit of requests"),
+        (StopReason::Refusal, "The agent refused to go on"),
+        (StopReason::Other("nap".into()), "The turn ended: nap"),
+    ] {
+        let (mut desk, key, conn) = desk();
+        desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+        let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+        let ended = Ok(Reply::TurnEnded { reason, usage: None });
+        desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
+        let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
+        assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
+        assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
+        assert_eq!(
+            desk.state.flash.as_deref(),
+            Some(format!("Tab 2: the turn has stopped. {words}.").as_str())
+        );
+    }
+}
+
+#[test]
 fn a_permission_behind_the_front_is_answered_in_place_and_once() {
     let (mut desk, key, conn) = desk();
     desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));

@@ -173,7 +173,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let started = || {
         let mut desk = Desk::started();
-        desk.handshake(archiving).open(ID);
+        desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
         desk.fx.clear();
         desk.state.listed = vec![old(true)];
         desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
@@ -192,7 +192,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     let told = &desk.state.sessions[&desk.state.active].phase;
     assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
     // An agent without an archive is not asked, whatever its list says.
-    let mut desk = Desk::ready();
+    let mut desk = Desk::talked();
     desk.state.listed = vec![old(true)];
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.expect_sent("call load old");

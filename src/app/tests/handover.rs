@@ -191,3 +191,101 @@ fn nothing_is_handed_over_where_nothing_was_said() {
     desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
     assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
 }
+
+/// A session that was opened to go on from another one, as it is kept.
+fn kept_with(more: Vec<Record>) -> KeptSession {
+    let told = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
+    let records = std::iter::once(told).chain(more);
+    KeptSession {
+        head: SessionHead {
+            kept_as: Some("k2".into()),
+            agent: "fake".into(),
+            command: "fake".into(),
+            session: Some("n".into()),
+            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            ..SessionHead::default()
+        },
+        draft: "go on with".into(),
+        events: records.map(|record| KeptEvent { at_ms: 0, turn: 1, record }).collect(),
+        ..KeptSession::default()
+    }
+}
+
+#[test]
+fn what_is_to_be_told_is_kept_until_it_was_told() {
+    let mut desk = talked();
+    desk.kept.clear();
+    desk.flow(|state, _, fx| flow::tell_agent(state, KEY, fx)).play(Event::Input);
+    let is_document = |note: &Note| match note {
+        Note::Event { record, .. } => {
+            matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
+        }
+        _ => false,
+    };
+    assert!(desk.kept.iter().any(is_document), "{:?}", desk.kept);
+
+    let reopened = |more| {
+        let mut session = Session::new(SessionKey(9), SessionPlace::default());
+        restore(&mut session, kept_with(more), desk.now);
+        session.ledger.handover
+    };
+    let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
+    let prompt = || Record::Prompt { text: "go".into(), is_again: false };
+    let ended = |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1 });
+    let failed =
+        || Record::TurnEnded(TurnOutcome::Failed { error: "no quota".into(), fault: FaultKind::Agent });
+    assert_eq!(reopened(Vec::new()), Some(waits.clone()));
+    for end in [failed(), Record::TurnEnded(TurnOutcome::Cut), ended(StopReason::Cancelled)] {
+        assert_eq!(reopened(vec![prompt(), end]), Some(waits.clone()));
+    }
+    assert_eq!(reopened(vec![prompt(), ended(StopReason::EndTurn)]), None);
+    assert_eq!(reopened(vec![prompt(), failed(), prompt(), ended(StopReason::MaxTokens)]), None);
+}
+
+/// An agent that refuses to take up a session, which is then begun anew.
+fn forgotten() -> Desk {
+    let mut desk = talked();
+    desk.crash();
+    desk.wait(1).handshake(all_capabilities());
+    desk.fail(-32603, "no sessions of this project").fail(-32603, "no sessions of this project");
+    desk.open("fresh");
+    desk
+}
+
+fn ids_kept(desk: &Desk) -> Vec<&str> {
+    let ids = desk.kept.iter().filter_map(|note| match note {
+        Note::Head(head) => head.session.as_ref().map(SessionId::as_str),
+        _ => None,
+    });
+    ids.collect()
+}
+
+#[test]
+fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
+    let mut desk = forgotten();
+    desk.play(Event::Input);
+    assert!(desk.session().ledger.has_forgotten && desk.session().id == Some("fresh".into()));
+    assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next parlor asks for the old one too");
+    desk.fx.clear();
+    // It still does not know it: that is said, but not in the transcript once more.
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    desk.fail(-32603, "no").fail(-32603, "no").open("fresher");
+    assert!(desk.sent().contains("call resume s\ncall load s\ncall new"));
+    assert_eq!(desk.state.flash.as_deref(), Some("The agent still does not know this conversation."));
+    assert_eq!(digest(desk.session()).matches("has forgotten this conversation").count(), 1);
+    // Now it does.
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    assert!(!desk.session().ledger.has_forgotten && desk.session().id == Some("s".into()));
+    assert!(digest(desk.session()).ends_with("notice Info: The agent knows this conversation again."));
+}
+
+#[test]
+fn what_was_said_in_the_new_session_is_not_given_up_for_the_old_one() {
+    let mut desk = forgotten();
+    desk.submit("go on then").end_turn(StopReason::EndTurn);
+    assert_eq!(ids_kept(&desk).last(), Some(&"fresh"));
+    desk.fx.clear();
+    desk.crash().wait(1).handshake(all_capabilities());
+    assert!(desk.sent().contains("call resume fresh"));
+}

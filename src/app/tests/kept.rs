@@ -407,3 +407,13 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
     desk.play(Event::Act(Action::Accept));
     assert_eq!(serve(&mut desk), 4);
 }
+
+#[test]
+fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
+    let mut desk = Desk::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    let bare = KeptSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
+    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { kept: Ok(bare), ..opening(true) })));
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    assert_eq!(digest(shown(&desk)), "ready · idle");
+}

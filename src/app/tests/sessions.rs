@@ -113,7 +113,7 @@ fn what_is_not_advertised_is_never_called() {
 
 #[test]
 fn a_listed_session_is_loaded_into_a_view_of_its_own() {
-    let mut desk = Desk::ready();
+    let mut desk = Desk::talked();
     desk.state.listed = vec![SessionInfo {
         id: "old".into(),
         cwd: "/code/lib".into(),
@@ -131,7 +131,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     let session = &desk.state.sessions[&desk.state.active];
     assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
     assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
-    desk.expect("ready · idle");
+    desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent ended the turn without a word.");
     desk.state.active = KEY;
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).expect_sent("");
     assert_eq!(desk.state.active, SessionKey(2), "what is open is shown, not loaded again");
@@ -178,8 +178,22 @@ fn each_folder_has_its_own_history_of_prompts() {
 }
 
 #[test]
-fn a_crash_while_a_listed_session_loads_loads_it_again() {
+fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
     let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    assert_eq!(desk.state.sessions.len(), 1, "no second tab");
+    assert_ne!(desk.state.active, KEY);
+    desk.expect_sent("call load old\ncall close s");
+    // What was typed there is worth its tab.
+    let mut desk = Desk::ready();
+    desk.play(Event::Draft("half a thought".into()));
+    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    assert_eq!(desk.state.sessions.len(), 2);
+}
+
+#[test]
+fn a_crash_while_a_listed_session_loads_loads_it_again() {
+    let mut desk = Desk::talked();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
     desk.handshake(all_capabilities());
@@ -188,7 +202,7 @@ fn a_crash_while_a_listed_session_loads_loads_it_again() {
 
 #[test]
 fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
-    let mut desk = Desk::ready();
+    let mut desk = Desk::talked();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).fail(-32603, "broken");
     desk.expect_sent("call load old");
     let session = &desk.state.sessions[&desk.state.active];
@@ -201,7 +215,10 @@ fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
 #[test]
 fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
     let mut desk = Desk::started();
-    desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() }).open(ID);
+    desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
+        .open(ID)
+        .submit("hello")
+        .end_turn(StopReason::EndTurn);
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.reply(Ok(Reply::Done)).expect_sent("call resume old");

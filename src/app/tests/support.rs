@@ -42,6 +42,14 @@ impl Desk {
         desk
     }
 
+    /// The same, and something was said: the session stays when another is opened.
+    pub fn talked() -> Self {
+        let mut desk = Self::ready();
+        desk.submit("hello").end_turn(StopReason::EndTurn);
+        desk.fx.clear();
+        desk
+    }
+
     /// A turn runs in an open session.
     pub fn running() -> Self {
         let mut desk = Self::ready();

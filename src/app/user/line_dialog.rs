@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
+use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{composer, providers, queue, say, sessions};
@@ -12,11 +12,16 @@ pub fn open_title(state: &mut State, key: SessionKey) {
     let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
     state.modals.push(Modal::Line(LineDialog {
         title: "Rename the session".to_owned(),
-        help: if state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title) {
-            "parlor keeps the title, and the agent has it in its own list too.".to_owned()
-        } else {
-            "parlor keeps the title. The agent takes none.".to_owned()
-        },
+        help: match state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready) {
+            Some(conn) if conn.capabilities().can_set_title => {
+                "parlor keeps the title, and the agent has it in its own list too."
+            }
+            Some(_) => "parlor keeps the title. The agent takes none.",
+            None => {
+                "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
+            }
+        }
+        .to_owned(),
         input: LineInput::new(&title),
         is_secret: false,
         problem: None,
@@ -24,11 +29,11 @@ pub fn open_title(state: &mut State, key: SessionKey) {
     }));
 }
 
-/// Asks for the title of a session that is not open.
-pub fn open_kept_title(state: &mut State, uid: &str, title: &str) {
+/// Asks for the title of a session that is not open; `help` says whether its agent is told.
+pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) {
     state.modals.push(Modal::Line(LineDialog {
         title: "Rename the session".to_owned(),
-        help: "parlor keeps the title. The agent is not told, because the session is not open.".to_owned(),
+        help,
         input: LineInput::new(title),
         is_secret: false,
         problem: None,

@@ -77,8 +77,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::SearchSessions => toggle_search(state, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
-                Scope::Folder => Scope::Repository,
-                Scope::Repository => Scope::All,
+                // Where the repository has no more than the folder, the step would be for nothing.
+                Scope::Folder if dialog.has_kin() => Scope::Repository,
+                Scope::Folder | Scope::Repository => Scope::All,
                 Scope::All => Scope::Folder,
             };
             dialog.refilter();
@@ -182,16 +183,10 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Looks again which session is to be looked at, once rows came.
+/// Looks again which session is to be looked at, once rows came: another one may be marked now.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     ask_status(state, fx);
-    if let Some(Modal::Sessions(dialog)) = state.modals.last()
-        && dialog.preview.is_none()
-        && dialog.text.is_none()
-        && dialog.marked().is_some_and(|row| row.open.is_none() && row.kept.is_some())
-    {
-        preview(state, fx);
-    }
+    preview(state, fx);
 }
 
 /// Asks the agent whether it has the marked session in memory, where that was not asked yet.
@@ -336,7 +331,17 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(row) = marked(state) else { return };
     match (&row.open, row.uid()) {
         (Some(open), _) => line_dialog::open_title(state, open.key),
-        (None, Some(uid)) => line_dialog::open_kept_title(state, uid, row.name()),
+        (None, Some(uid)) => {
+            let agent = row.agent();
+            let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
+            let help = if has_name && flow::takes_titles(state, agent) {
+                format!("parlor keeps the title, and {agent} has it in its own list too.")
+            } else {
+                "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
+                    .to_owned()
+            };
+            line_dialog::open_kept_title(state, uid, row.name(), help);
+        }
         (None, None) => say(state, "Open the session first: only its agent has it.", fx),
     }
 }

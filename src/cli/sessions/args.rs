@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 
 /// What can be done with sessions.
 #[derive(Debug, Clone, Subcommand)]
@@ -29,12 +30,21 @@ pub enum SessionsJob {
         /// The file; without it, the export is printed
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Replace the file if it is there
+        #[arg(long, requires = "output")]
+        force: bool,
+        /// What was written where, as JSON
+        #[arg(long, requires = "output")]
+        json: bool,
     },
     /// Take over sessions that were exported as JSON
     Import {
         /// The files
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// What became of each file, as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Delete sessions for good
     Delete {
@@ -44,7 +54,7 @@ pub enum SessionsJob {
         /// Do not ask
         #[arg(long)]
         yes: bool,
-        /// What was deleted, as JSON
+        /// What was deleted, as JSON; needs --yes, for nothing is asked then
         #[arg(long, requires = "yes")]
         json: bool,
     },
@@ -53,7 +63,8 @@ pub enum SessionsJob {
 }
 
 /// The form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Markdown, to be read
     Markdown,
@@ -154,7 +165,7 @@ pub struct PruneArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
-    /// What was deleted, as JSON
+    /// What was deleted, as JSON; needs --yes, for nothing is asked then
     #[arg(long, requires = "yes")]
     pub json: bool,
 }

@@ -1,12 +1,14 @@
 //! Sessions as files: Markdown to be read, JSON to be imported again.
 
 use std::fmt::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 use super::page::{self, Call, Piece};
-use super::{Format, html, time, write_file};
+use super::{Format, World, html, time};
 use crate::model::{ExportForm, Record};
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
 use crate::ui::text::sanitize;
@@ -51,6 +53,24 @@ pub struct Head {
     /// The title.
     #[serde(default)]
     pub title: Option<String>,
+    /// Whether the user gave the title.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_own_title: bool,
+    /// Whether it is a subagent's.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_subagent: bool,
+    /// The id of the session that it goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<String>,
+    /// What stood in the prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub draft: String,
+    /// Prompts that waited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<String>,
+    /// How many events are missing here, because this parlor could not read them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable_count: u64,
     /// Unix milliseconds.
     pub created_ms: i64,
     /// Unix milliseconds.
@@ -68,17 +88,66 @@ pub struct Event {
     pub record: Record,
 }
 
-/// Exports a session to a file, or as the text to print.
-pub fn export(store: &Store, id: &str, format: Format, output: Option<&Path>) -> anyhow::Result<String> {
-    let row = store.find(id)?;
-    let text = match format {
-        Format::Markdown => markdown(store, &row)?,
-        Format::Json => json(store, &row)?,
-        Format::Html => html::page(&row, &page::pieces(store.events(&row.uid)?.0)),
-    };
-    let Some(output) = output else { return Ok(text) };
-    write_file(output, &text)?;
-    Ok(format!("Written to {}.\n", output.display()))
+/// Where an export goes.
+#[derive(Debug, Clone, Copy)]
+pub struct File<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Whether it takes the place of one that is there, without a question.
+    pub replaces: bool,
+    /// Whether JSON says what was done; then nothing is asked.
+    pub tells_json: bool,
+}
+
+/// What was written, as other programs read it.
+#[derive(Serialize)]
+struct Written<'a> {
+    session: &'a str,
+    format: Format,
+    file: String,
+    bytes: usize,
+}
+
+/// Exports a session to a file. One that is there already is only replaced where that was said, or after a yes. Returns
+/// what to print.
+pub fn to_file(
+    store: &Store,
+    row: &SessionRow,
+    format: Format,
+    file: &File<'_>,
+    world: &mut World<'_>,
+) -> anyhow::Result<String> {
+    let path = file.path.display();
+    let mut replaces = file.replaces;
+    if !replaces && file.path.symlink_metadata().is_ok() {
+        let ask = world.ask.as_mut().filter(|_| !file.tells_json);
+        replaces = ask.is_some_and(|ask| ask(&format!("{path} is there already. Replace it?")));
+        if !replaces {
+            bail!(
+                "{path} is there already, and was left as it is; name another file, or write --force to replace it"
+            );
+        }
+    }
+    let text = text(store, row, format)?;
+    write_file(file.path, &text, replaces)?;
+    Ok(if file.tells_json {
+        let file = file.path.to_string_lossy().into_owned();
+        pretty(&Written { session: &row.uid, format, file, bytes: text.len() })
+    } else {
+        format!("Written to {path}.\n")
+    })
+}
+
+/// A session in this form.
+pub fn text(store: &Store, row: &SessionRow, format: Format) -> anyhow::Result<String> {
+    Ok(match format {
+        Format::Markdown => markdown(store, row)?,
+        Format::Json => json(store, row)?,
+        Format::Html => {
+            let (events, unreadable_count) = store.events(&row.uid)?;
+            html::page(row, &page::pieces(events), unreadable_count)
+        }
+    })
 }
 
 /// Exports a session to a new file in a folder, and gives its path. Errors are for the user.
@@ -94,17 +163,35 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
             1 => folder.join(format!("parlor-{uid}.{extension}")),
             _ => folder.join(format!("parlor-{uid}-{number}.{extension}")),
         })
-        .find(|path| !path.exists());
+        .find(|path| path.symlink_metadata().is_err());
     let Some(path) = free else { return Err(format!("{} holds too many exports.", folder.display())) };
-    match export(store, uid, format, Some(&path)) {
-        Ok(_) => Ok(path),
-        Err(error) => Err(format!("{error:#}")),
-    }
+    let write = || write_file(&path, &text(store, &store.find(uid)?, format)?, false);
+    write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
+}
+
+/// Writes a file whole or not at all; over one that is there only where that is wanted.
+fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        let placed = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+        let placed = match placed {
+            // Not every disk can tell in one step that nothing is there; that was looked at before.
+            Err(refused) if !replaces && refused.error.kind() != ErrorKind::AlreadyExists => {
+                refused.file.persist(path)
+            }
+            other => other,
+        };
+        placed.map(drop).map_err(|refused| refused.error)
+    };
+    write().with_context(|| format!("cannot write {}; name another file with --output", path.display()))
 }
 
 /// All events with the session's head.
 pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
-    let (events, _) = store.events(&row.uid)?;
+    let (events, unreadable_count) = store.events(&row.uid)?;
     let document = Document {
         format: FORMAT.to_owned(),
         version: FORMAT_VERSION,
@@ -118,6 +205,12 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             roots: row.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect(),
             branch: row.branch.clone(),
             title: row.title.clone(),
+            has_own_title: row.has_own_title,
+            is_subagent: row.is_child,
+            came_from: row.came_from.clone(),
+            draft: row.draft.clone(),
+            queue: row.queue.clone(),
+            unreadable_count,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,
         },
@@ -143,8 +236,8 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     for (name, value) in facts(row) {
         let _ = writeln!(text, "- {name}: {value}");
     }
-    if unreadable_count > 0 {
-        let _ = writeln!(text, "\n> {unreadable_count} events cannot be read by this parlor.");
+    if let Some(words) = unreadable_words(unreadable_count) {
+        let _ = writeln!(text, "\n> {words}");
     }
     for piece in page::pieces(events) {
         text.truncate(text.trim_end().len());
@@ -180,6 +273,15 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     Ok(sanitize(&text).into_owned())
 }
 
+/// What stands in a document where events are missing, if some are.
+pub fn unreadable_words(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 event is missing: this parlor cannot read it.".to_owned()),
+        _ => Some(format!("{count} events are missing: this parlor cannot read them.")),
+    }
+}
+
 /// What is known of a session, for the top of a document.
 pub fn facts(row: &SessionRow) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Session", row.uid.clone()), ("Agent", row.agent.clone())];
@@ -210,4 +312,14 @@ fn fenced(text: &mut String, language: &str, code: &str) {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "{fence}{language}\n{}\n{fence}\n\n", code.trim_end());
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

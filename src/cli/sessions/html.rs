@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
 
-use super::export::facts;
+use super::export::{facts, unreadable_words};
 use super::page::{Call, Piece};
 use crate::services::store::SessionRow;
 
@@ -26,7 +26,7 @@ pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: 
 ";
 
 /// The page.
-pub fn page(row: &SessionRow, pieces: &[Piece]) -> String {
+pub fn page(row: &SessionRow, pieces: &[Piece], unreadable_count: u64) -> String {
     let title = escaped(row.name().lines().next().unwrap_or_default());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -38,6 +38,9 @@ pub fn page(row: &SessionRow, pieces: &[Piece]) -> String {
         let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value));
     }
     page.push_str("</dl>\n");
+    if let Some(words) = unreadable_words(unreadable_count) {
+        let _ = writeln!(page, "<p class=\"notice error\">{words}</p>");
+    }
     for piece in pieces {
         match piece {
             Piece::Prompt(text) => {

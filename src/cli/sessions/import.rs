@@ -6,21 +6,37 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use serde::Serialize;
 
-use super::export::Document;
+use super::export::{Document, pretty};
 use crate::model::KeptEvent;
-use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
+use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
 
-/// Takes over files, and tells what came of each.
-pub fn import(store: &Store, files: &[PathBuf]) -> anyhow::Result<String> {
+/// What became of a file, as other programs read it.
+#[derive(Serialize)]
+struct Taken {
+    file: String,
+    session: String,
+    was_known: bool,
+}
+
+/// Takes over files, and tells what came of each. All of them are read before the first is taken over.
+pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Result<String> {
+    let sessions: Vec<_> = files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+    let mut taken = Vec::new();
+    for (file, (row, events)) in files.iter().zip(&sessions) {
+        let Imported { uid, was_known } = store.import(row, events)?;
+        taken.push(Taken { file: file.to_string_lossy().into_owned(), session: uid, was_known });
+    }
+    if tells_json {
+        return Ok(pretty(&taken));
+    }
     let mut told = String::new();
-    for file in files {
-        let (row, events) = read(file)?;
-        let imported = store.import(&row, &events)?;
-        let _ = if imported.was_known {
-            writeln!(told, "{}: session {} is here already.", file.display(), imported.uid)
+    for Taken { file, session, was_known } in taken {
+        let _ = if was_known {
+            writeln!(told, "{file}: session {session} is here already.")
         } else {
-            writeln!(told, "{}: imported as session {}.", file.display(), imported.uid)
+            writeln!(told, "{file}: imported as session {session}.")
         };
     }
     Ok(told)
@@ -52,6 +68,11 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
         roots: head.roots.into_iter().map(Into::into).collect(),
         branch: head.branch,
         title: head.title,
+        has_own_title: head.has_own_title,
+        is_child: head.is_subagent,
+        came_from: head.came_from,
+        draft: head.draft,
+        queue: head.queue,
         created_ms: head.created_ms,
         updated_ms: head.updated_ms,
         ..SessionRow::default()

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use crate::app::{self, Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, StopReason,
-    ToolContent, ToolStatus,
+    ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, ToolContent,
+    ToolStatus,
 };
 
 /// The most lines of output that one call gets.
@@ -75,7 +75,7 @@ fn piece(session: &Session, item: &Item) -> Option<Piece> {
             })
         }
         ItemBody::Tool(tool) => Some(Piece::Call(call(session, tool))),
-        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, stop_words(reason)),
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, format!("{}.", reason.words())),
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             notice(true, format!("{}: {error}", fault.heading()))
         }
@@ -173,15 +173,4 @@ fn shortened(text: &str) -> String {
     let _ = writeln!(short, "… {} lines left out …", count - 2 * half);
     short.extend(text.lines().skip(count - half).flat_map(|line| [line, "\n"]));
     short.trim_end().to_owned()
-}
-
-fn stop_words(reason: &StopReason) -> String {
-    match reason {
-        StopReason::EndTurn => "The turn ended.".to_owned(),
-        StopReason::MaxTokens => "The turn ended at the limit of tokens.".to_owned(),
-        StopReason::MaxTurnRequests => "The turn ended at the limit of requests.".to_owned(),
-        StopReason::Refusal => "The agent refused.".to_owned(),
-        StopReason::Cancelled => "The turn was cancelled.".to_owned(),
-        StopReason::Other(word) => format!("The turn ended: {word}."),
-    }
 }

@@ -87,7 +87,7 @@ fn a_list_shows_this_folder_and_says_what_it_hides() {
     );
     let all = place.run(&["list", "--all"]);
     assert!(all.lines().count() == 2 && all.contains("fix that  /there"), "{all}");
-    assert_eq!(place.run(&["list", "--all", "--agent", "other"]), "No sessions yet.\n");
+    assert_eq!(place.run(&["list", "--all", "--agent", "other"]), "No sessions with other.\n");
     let json: serde_json::Value = serde_json::from_str(&place.run(&["list", "--json"])).unwrap();
     assert_eq!((&json[0]["id"], &json[0]["turns"]), (&here.into(), &1.into()));
 }
@@ -141,9 +141,206 @@ fn an_export_is_imported_elsewhere() {
     assert!(there.run(&["import", file]).ends_with("is here already.\n"));
     let (mine, copy) = (here.run(&["show", &id]), there.run(&["show", &id]));
     assert_eq!(mine, copy);
+    // A file that cannot be taken over keeps those beside it from being so, too.
+    let elsewhere = Place::new();
+    let missing = elsewhere.dir.path().join("missing.json");
+    let error =
+        elsewhere.try_run(&["import", file, missing.to_str().unwrap()], None).unwrap_err().to_string();
+    assert!(error.contains("name a file that exists"), "{error}");
+    assert_eq!(elsewhere.store.count().unwrap(), 0);
     std::fs::write(file, "{\"format\":\"else\"}").unwrap();
     let error = there.try_run(&["import", file], None).unwrap_err().to_string();
     assert!(error.contains("is no export that can be taken over"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_where_that_was_said() {
+    let place = Place::new();
+    let id = place.record("/here", "fix this", "done");
+    let path = place.dir.path().join("notes.md");
+    let file = path.to_str().unwrap();
+    let read = || std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, "notes of a month").unwrap();
+    let error = place.try_run(&["export", &id, "-o", file], None).unwrap_err().to_string();
+    assert!(error.contains("notes.md is there already") && error.contains("--force"), "{error}");
+    assert!(place.try_run(&["export", &id, "-o", file], Some(false)).is_err());
+    // A program that reads JSON is not asked.
+    assert!(place.try_run(&["export", &id, "-o", file, "--json"], Some(true)).is_err());
+    assert_eq!(read(), "notes of a month");
+    assert!(place.try_run(&["export", &id, "-o", file], Some(true)).unwrap().starts_with("Written to"));
+    assert!(read().starts_with("# fix this"));
+    std::fs::write(&path, "notes").unwrap();
+    place.run(&["export", &id, "-o", file, "--force"]);
+    assert!(read().starts_with("# fix this"));
+    // What cannot be written whole leaves nothing behind.
+    let below = place.dir.path().join("missing/notes.md");
+    let error = place.try_run(&["export", &id, "-o", below.to_str().unwrap()], None).unwrap_err();
+    assert!(error.to_string().contains("name another file"), "{error}");
+    let into =
+        |name: &str| export_into(&place.store, &id, ExportForm::Markdown, &place.dir.path().join(name));
+    std::fs::create_dir(place.dir.path().join("out")).unwrap();
+    let (first, second) = (into("out").unwrap(), into("out").unwrap());
+    assert!(first != second && first.exists() && second.exists(), "{first:?} {second:?}");
+    assert_eq!(std::fs::read_dir(place.dir.path().join("out")).unwrap().count(), 2, "nothing half written");
+}
+
+/// Every kind of value that a session may hold, and what an agent may have made of them.
+fn all_sorts() -> Vec<Record> {
+    let update = |update| Record::Update(update);
+    let raw = |text: &str| Raw(std::sync::Arc::from(text));
+    let image = ContentBlock::Image {
+        data: "iVBORw0KGgo=".into(),
+        mime_type: "image/png".to_owned(),
+        uri: Some("file:///a.png".to_owned()),
+    };
+    let mut call = ToolCallPatch::new("t\u{0}\"1".into());
+    call.is_announcement = true;
+    call.title = Patch::Set("Look \u{1b}[31m at <it>".to_owned());
+    call.name = Patch::Clear;
+    call.raw_input = Patch::Set(raw("{\"n\":12345678901234567890,\"x\":1e400}"));
+    call.raw_output = Patch::Set(raw("[null]"));
+    call.content = Patch::Set(vec![
+        ToolContent::Block(image.clone()),
+        ToolContent::Diff(FileDiff {
+            path: "/a b.rs".into(),
+            change: DiffChange::Texts { old: None, new: "x\r\n".into() },
+        }),
+        ToolContent::Unknown(raw("{\"type\":\"hologram\"}")),
+    ]);
+    vec![
+        Record::Prompt { text: "look\nat \u{1f980} this".to_owned(), is_again: false },
+        update(SessionUpdate::Block { role: Role::User, message: Some("u1".into()), block: image }),
+        update(SessionUpdate::Chunk { role: Role::Thought, message: None, text: "hm \u{202e}".to_owned() }),
+        update(SessionUpdate::Tool(Box::new(call))),
+        Record::Decided { tool: "t1".into(), option: Some("Yes".to_owned()), is_allow: true },
+        Record::Answered { question: "q?".to_owned(), answer: "a".to_owned() },
+        Record::Command {
+            terminal: "x1".into(),
+            command: Some("ls".to_owned()),
+            cwd: Some("/code".into()),
+            output: "\u{1b}[1mred\u{7}".to_owned(),
+            dropped_bytes: 7,
+            exit: ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) },
+        },
+        update(SessionUpdate::Unknown {
+            name: "new_thing".to_owned(),
+            raw: raw("{\"deep\":[{\"a\":1.10}]}"),
+        }),
+        update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None })),
+        update(SessionUpdate::Info { title: Patch::Set("Theirs".to_owned()), updated_at: Patch::Clear }),
+        Record::Notice { severity: Severity::Warning, title: "w".to_owned(), detail: None },
+        Record::TurnEnded(TurnOutcome::Stopped {
+            reason: StopReason::Other("odd".to_owned()),
+            usage: None,
+            took_ms: 3,
+        }),
+        Record::Archived { is_away: true },
+        Record::Replaced,
+        Record::Prompt { text: "again".to_owned(), is_again: false },
+        update(SessionUpdate::Chunk {
+            role: Role::Agent,
+            message: Some("m".into()),
+            text: "words".to_owned(),
+        }),
+    ]
+}
+
+#[test]
+fn nothing_of_a_session_is_lost_on_its_way_to_another_machine() {
+    let (here, there) = (Place::new(), Place::new());
+    let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+    let mut recorder = Recorder::new(here.store.clone(), services);
+    let head = SessionHead {
+        agent: "fake".to_owned(),
+        command: "fake".to_owned(),
+        args: vec!["--acp".to_owned()],
+        session: Some("theirs".into()),
+        place: SessionPlace {
+            cwd: "/here".into(),
+            additional_directories: vec!["/lib".into()],
+            ..SessionPlace::default()
+        },
+        branch: Some("main".to_owned()),
+        title: Some("Mine".to_owned()),
+        has_own_title: true,
+        is_child: true,
+        ..SessionHead::default()
+    };
+    let events = all_sorts().into_iter().map(|record| Note::Event { turn: 1, record: Box::new(record) });
+    let link =
+        Note::CameFrom { session: SessionKey(7), kept_as: Some("0ther".to_owned()), copied_turns: None };
+    let mut notes = vec![link, Note::Head(Box::new(head))];
+    notes.extend(events);
+    notes.push(Note::Draft("half a \u{1f980} thought".to_owned()));
+    notes.push(Note::Queue(vec!["one".to_owned(), "two\nlines".to_owned()]));
+    recorder.keep(SessionKey(1), notes);
+    assert_eq!(recorder.finish(), None);
+    let mine = here.store.find("theirs").unwrap();
+    let file = here.dir.path().join("out.json");
+    let file = file.to_str().unwrap();
+    here.run(&["export", &mine.uid, "--format", "json", "-o", file]);
+    there.run(&["import", file]);
+
+    let copy = there.store.find("theirs").unwrap();
+    assert_eq!(here.store.events(&mine.uid).unwrap().0.len(), all_sorts().len());
+    assert_eq!(there.store.events(&mine.uid).unwrap(), here.store.events(&mine.uid).unwrap());
+    // A turn that runs there does not run here.
+    assert_eq!((mine.state.word(), copy.state.word()), ("turn", "cut"));
+    let same = SessionRow { state: mine.state, folder_mark: mine.folder_mark.clone(), ..copy };
+    assert_eq!(same, mine);
+    assert_eq!(there.run(&["show", &mine.uid, "--json"]), std::fs::read_to_string(file).unwrap());
+    for words in ["look", "words"] {
+        let found = [&here, &there].map(|place| place.run(&["search", words, "--json"]));
+        assert_eq!(found[0], found[1]);
+    }
+}
+
+#[test]
+fn what_is_written_for_other_programs_keeps_its_names() {
+    let place = Place::new();
+    let id = place.record("/here", "mend the basket", "The basket holds.");
+    let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&place.run(args)).unwrap() };
+    let names = |value: &serde_json::Value| -> String {
+        let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names.join(" ")
+    };
+    let row = "agent agent_session branch created_at first_prompt folder id is_subagent state title turns updated_at";
+    assert_eq!(names(&json(&["list", "--json"])[0]), row);
+    let hit = &json(&["search", "basket", "--json"])[0];
+    assert_eq!(names(hit), "agent at folder is_error kind name session snippet turn");
+    let shown = json(&["show", &id, "--json"]);
+    assert_eq!(names(&shown), "events format session version");
+    assert_eq!((&shown["format"], &shown["version"]), (&"parlor-session".into(), &1.into()));
+    assert_eq!(
+        names(&shown["session"]),
+        "agent agent_session args branch command created_ms folder id roots title updated_ms"
+    );
+    assert_eq!(names(&shown["events"][0]), "at_ms record turn");
+    let file = place.dir.path().join("out.json");
+    let file = file.to_str().unwrap();
+    let written = json(&["export", &id, "--format", "json", "-o", file, "--json"]);
+    let bytes = std::fs::metadata(file).unwrap().len();
+    let wanted = serde_json::json!({"session": id, "format": "json", "file": file, "bytes": bytes});
+    assert_eq!(written, wanted);
+    let taken = serde_json::json!([{"file": file, "session": id, "was_known": true}]);
+    assert_eq!(json(&["import", file, "--json"]), taken);
+    let other = Place::new();
+    assert!(other.run(&["import", file, "--json"]).contains("\"was_known\": false"));
+    let pruned = json(&["prune", "--keep", "0", "--yes", "--json"]);
+    assert_eq!((names(&pruned[0]).as_str(), &pruned[0]["id"]), (row, &id.as_str().into()));
+    other.run(&["import", file]);
+    let deleted: serde_json::Value =
+        serde_json::from_str(&other.run(&["delete", &id, "--yes", "--json"])).unwrap();
+    assert_eq!(names(&deleted[0]), row);
+    // What asks needs a yes where nobody can be asked; clap says which word is missing.
+    for args in
+        [&["delete", "x", "--json"][..], &["prune", "--keep", "1", "--json"], &["export", "x", "--json"]]
+    {
+        let words = ["parlor", "sessions"].iter().chain(args);
+        let error = <super::super::Cli as clap::Parser>::try_parse_from(words).unwrap_err().to_string();
+        assert!(error.contains("--yes") || error.contains("--output"), "{error}");
+    }
 }
 
 #[test]

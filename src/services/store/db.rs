@@ -66,6 +66,8 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         // Each commit reaches the disk: a power cut takes no more than what was not committed yet.
         conn.pragma_update(None, "synchronous", "full")?;
+        // There is a system (macOS) whose usual call leaves it in the disk's own memory.
+        conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         conn.set_prepared_statement_cache_capacity(32);
         schema::migrate(conn)
@@ -111,8 +113,23 @@ pub(super) fn fault(error: &rusqlite::Error) -> Fault {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Fault::ReadOnly,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(words()),
+        Some(ErrorCode::SystemIoFailure) if is_of_writing(error) => Fault::Refused(words()),
         _ => Fault::Other(words()),
     }
+}
+
+/// Whether the system failed to write, rather than to read. SQLite calls a disk full only where the system does: one
+/// over its quota is another error to it.
+fn is_of_writing(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi;
+    let of_writing = [
+        ffi::SQLITE_IOERR_WRITE,
+        ffi::SQLITE_IOERR_FSYNC,
+        ffi::SQLITE_IOERR_DIR_FSYNC,
+        ffi::SQLITE_IOERR_TRUNCATE,
+        ffi::SQLITE_IOERR_SHMSIZE,
+    ];
+    error.sqlite_error().is_some_and(|error| of_writing.contains(&error.extended_code))
 }
 
 /// The same for an error of the system.

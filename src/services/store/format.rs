@@ -49,6 +49,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Notice { .. } => "notice",
         Record::TurnEnded(_) => "turn_ended",
         Record::Replaced => "replaced",
+        Record::HandedOver { .. } => "handed_over",
         Record::Archived { .. } => "archived",
     }
 }
@@ -72,7 +73,11 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
 /// Whether a session with this record is worth a row: one that only told its settings is not.
 pub(super) fn is_substance(record: &Record) -> bool {
     match record {
-        Record::Prompt { .. } | Record::Asked(_) | Record::Answered { .. } | Record::Command { .. } => true,
+        Record::Prompt { .. }
+        | Record::Asked(_)
+        | Record::Answered { .. }
+        | Record::Command { .. }
+        | Record::HandedOver { .. } => true,
         Record::Update(update) => matches!(
             update,
             SessionUpdate::Chunk { .. }

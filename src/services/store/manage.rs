@@ -10,7 +10,7 @@ use super::rows::{self, SessionRow, SessionState};
 use super::track::{Track, new_uid};
 use super::write::{self, Batch};
 use super::{Fault, Store, StoreError, db, owner};
-use crate::model::{KeptEvent, Note};
+use crate::model::{KeptEvent, Note, SessionId};
 
 /// What came of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,9 @@ impl Store {
         })
     }
 
-    /// Gives a session a title of the user's own. Fails while another parlor has it open.
-    pub fn rename(&self, uid: &str, title: &str) -> Result<(), StoreError> {
+    /// Gives a session a title of the user's own, which its agent does not know then. Gives the agent with its name for
+    /// the session, if it has one. Fails while another parlor has it open.
+    pub fn rename(&self, uid: &str, title: &str) -> Result<Option<(String, SessionId)>, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
@@ -51,9 +52,21 @@ impl Store {
                 return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
             }
             change
-                .execute("UPDATE sessions SET title = ?2, own_title = 1 WHERE id = ?1", params![id, title])
+                .prepare_cached("UPDATE sessions SET title = ?2, own_title = 1, owes_title = 1 WHERE id = ?1")
+                .and_then(|mut query| query.execute(params![id, title]))
                 .map_err(sql)?;
-            change.commit().map_err(sql)
+            change.commit().map_err(sql)?;
+            let SessionRow { agent, agent_session, .. } = row;
+            Ok(agent_session.map(|id| (agent, id.as_str().into())))
+        })
+    }
+
+    /// Keeps that the agent knows this title, if it is still the session's.
+    pub fn note_title_known(&self, uid: &str, title: &str) -> Result<(), StoreError> {
+        self.with(|conn| {
+            conn.prepare_cached("UPDATE sessions SET owes_title = 0 WHERE uid = ?1 AND title = ?2")?
+                .execute(params![uid, title])
+                .map(|_| ())
         })
     }
 

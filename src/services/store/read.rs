@@ -29,7 +29,7 @@ impl Store {
         self.with_faults(|conn| {
             // A file that may not be written can still be read.
             match recover(self, conn) {
-                Err(Fault::ReadOnly | Fault::Full | Fault::Busy) | Ok(()) => {}
+                Err(Fault::ReadOnly | Fault::Full | Fault::Refused(_) | Fault::Busy) | Ok(()) => {}
                 Err(other) => return Err(other),
             }
             list(conn, filter).map_err(|error| db::fault(&error))
@@ -80,7 +80,9 @@ impl Store {
     /// and written when that works again.
     pub fn reopen(&self, uid: &str) -> Result<KeptSession, StoreError> {
         let (row, kept) = match self.take_written(uid) {
-            Err(StoreError { fault: Fault::ReadOnly | Fault::Full, .. }) => self.take_unwritten(uid),
+            Err(StoreError { fault: Fault::ReadOnly | Fault::Full | Fault::Refused(_), .. }) => {
+                self.take_unwritten(uid)
+            }
             other => other,
         }?;
         let mut reopened = locked(&self.inner.reopened);

@@ -359,6 +359,9 @@ impl Writer {
         }
         let why = match fault {
             Fault::Full => "the disk is full".to_owned(),
+            Fault::Refused(why) => {
+                format!("the disk takes no more ({why}); look at its space and your quota")
+            }
             Fault::ReadOnly => "the data folder may not be written".to_owned(),
             Fault::Busy => "another process keeps the file locked".to_owned(),
             Fault::Newer => "a newer parlor made the file; update this one".to_owned(),

@@ -61,6 +61,8 @@ pub struct SessionRow {
     pub title: Option<String>,
     /// Whether the user gave it.
     pub has_own_title: bool,
+    /// Whether the agent has not been told that title.
+    pub owes_title: bool,
     /// The session that it goes on from, by id.
     pub came_from: Option<String>,
     /// Modes, models and options that were chosen in it.
@@ -121,6 +123,7 @@ impl SessionRow {
                 branch: self.branch.clone(),
                 title: self.title.clone(),
                 has_own_title: self.has_own_title,
+                owes_title: self.owes_title,
                 is_child: self.is_child,
                 goes_on: false,
                 chosen: self.chosen.clone(),
@@ -146,6 +149,7 @@ impl SessionRow {
             branch: row.get("branch")?,
             title: row.get("title")?,
             has_own_title: row.get("own_title")?,
+            owes_title: row.get("owes_title")?,
             came_from: row.get("came_from")?,
             chosen: parsed(json("chosen")?).unwrap_or_default(),
             folder_mark: parsed(json("folder_mark")?),
@@ -170,10 +174,10 @@ impl SessionRow {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
                 first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
-                agent_pid, agent_born, own_title, came_from, folder_mark, chosen)
+                agent_pid, agent_born, own_title, owes_title, came_from, folder_mark, chosen)
             VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
                 :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
-                :owner, :agent_pid, :agent_born, :own_title, :came_from, :folder_mark, :chosen)
+                :owner, :agent_pid, :agent_born, :own_title, :owes_title, :came_from, :folder_mark, :chosen)
             ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
                 args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
                 roots = excluded.roots, branch = excluded.branch, title = excluded.title,
@@ -181,7 +185,7 @@ impl SessionRow {
                 turns = excluded.turns, next_seq = excluded.next_seq, usage = excluded.usage,
                 draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
                 agent_pid = excluded.agent_pid, agent_born = excluded.agent_born,
-                own_title = excluded.own_title, came_from = excluded.came_from,
+                own_title = excluded.own_title, owes_title = excluded.owes_title, came_from = excluded.came_from,
                 folder_mark = excluded.folder_mark, chosen = excluded.chosen
             RETURNING id",
         )?;
@@ -210,6 +214,7 @@ impl SessionRow {
                 ":agent_pid": self.agent_pid,
                 ":agent_born": self.agent_born.map(u64::cast_signed),
                 ":own_title": self.has_own_title,
+                ":owes_title": self.owes_title,
                 ":came_from": self.came_from,
                 ":folder_mark": self.folder_mark.as_ref().map(text_of),
                 ":chosen": text_of(&self.chosen),

@@ -101,6 +101,10 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE sessions ADD COLUMN chosen TEXT;
     ",
+    // 5: titles of the user's own that the agent has not been told.
+    "
+    ALTER TABLE sessions ADD COLUMN owes_title INTEGER NOT NULL DEFAULT 0;
+    ",
 ];
 
 /// The newest form.
@@ -124,4 +128,51 @@ pub(super) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
         step.pragma_update(None, "user_version", i64::try_from(index).unwrap_or_default() + 1)?;
     }
     step.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ended, head, prompt, record};
+    use super::super::{ListFilter, Search, Store, db};
+    use super::*;
+
+    /// A file as the parlor left it that knew so many steps, with a session in it.
+    fn older(dir: &std::path::Path, steps: usize) {
+        let conn = Connection::open(dir.join(db::FILE)).unwrap();
+        for sql in &STEPS[..steps] {
+            conn.execute_batch(sql).unwrap();
+        }
+        conn.pragma_update(None, "user_version", i64::try_from(steps).unwrap()).unwrap();
+        conn.execute_batch(
+            "INSERT INTO sessions (uid, agent, command, args, folder, roots, title, first_prompt, is_child,
+                created, updated, state, turns, next_seq, draft, queue)
+            VALUES ('0ld', 'fake', 'fake', '[]', '/code', '[]', 'The till', 'mend it', 0, 1, 2, 'idle', 1, 1,
+                'half', '[\"next\"]');
+            INSERT INTO events VALUES (1, 0, 1, 1, 'prompt', '{\"prompt\":{\"text\":\"mend the rounding\"}}');
+            INSERT INTO docs (session, seq, turn, at, kind, is_error, text)
+                VALUES (1, 0, 1, 1, 'prompt', 0, 'mend the rounding');
+            INSERT INTO prompts (folder, text, at) VALUES ('/code', 'mend it', 1);",
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn a_file_of_every_older_form_becomes_the_newest_with_all_that_is_in_it() {
+        for steps in 1..=STEPS.len() {
+            let dir = tempfile::tempdir().unwrap();
+            older(dir.path(), steps);
+            let store = Store::open(dir.path()).unwrap();
+            let row = store.find("0ld").unwrap();
+            assert_eq!((row.name(), row.draft.as_str(), row.queue.len()), ("The till", "half", 1), "{steps}");
+            assert!(!row.has_own_title && !row.owes_title && row.came_from.is_none());
+            assert_eq!(store.reopen("0ld").unwrap().events.len(), 1);
+            let search = Search { words: "rounding".to_owned(), limit: 5, ..Search::default() };
+            assert_eq!(store.search(&search).unwrap().len(), 1);
+            assert_eq!(store.history(std::path::Path::new("/code")), ["mend it"]);
+            record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
+            assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 2);
+            assert_eq!(store.with(|conn| version(conn)).unwrap(), NEWEST);
+            assert!(store.take_troubles().is_empty());
+        }
+    }
 }

@@ -60,6 +60,10 @@ impl Store {
                 let result = self.rename(&uid, &title).map_err(words);
                 tell(StoreNews::Renamed { uid, title, result });
             }
+            StoreJob::TitleKnown { uid, title } => {
+                let result = self.note_title_known(&uid, &title).map_err(words);
+                tell(StoreNews::TitleKnown { uid, result });
+            }
             StoreJob::Delete { uid } => {
                 let result = self.delete(&uid).map_err(words);
                 tell(StoreNews::Deleted { uid, result });
@@ -147,6 +151,7 @@ impl Store {
             branch: row.branch,
             title: row.title.unwrap_or_default(),
             first_prompt: row.first_prompt.unwrap_or_default(),
+            owes_title: row.owes_title,
             updated_ms: row.updated_ms,
             when: when::ago(row.updated_ms, now_ms),
             turn_count: row.turn_count,

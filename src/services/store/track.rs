@@ -128,6 +128,7 @@ impl Track {
         row.branch = head.branch;
         row.title = head.title;
         row.has_own_title = head.has_own_title;
+        row.owes_title = head.owes_title;
         row.is_child = head.is_child;
         row.chosen = head.chosen;
     }

@@ -161,14 +161,11 @@ fn words(body: &ItemBody, look: &Look<'_>) -> Head {
 }
 
 fn stop_words(reason: &StopReason) -> (String, Role) {
-    match reason {
-        StopReason::EndTurn => ("The turn ended".to_owned(), Role::TextDim),
-        StopReason::Cancelled => ("You cancelled the turn".to_owned(), Role::TextDim),
-        StopReason::MaxTokens => ("The agent reached its limit of tokens".to_owned(), Role::Warning),
-        StopReason::MaxTurnRequests => ("The agent reached its limit of requests".to_owned(), Role::Warning),
-        StopReason::Refusal => ("The agent refused to go on".to_owned(), Role::Warning),
-        StopReason::Other(word) => (format!("The turn ended: {}", one_line(word)), Role::Warning),
-    }
+    let role = match reason {
+        StopReason::EndTurn | StopReason::Cancelled => Role::TextDim,
+        _ => Role::Warning,
+    };
+    (one_line(&reason.words()), role)
 }
 
 fn marked(mark: &str, text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {

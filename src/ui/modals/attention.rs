@@ -132,7 +132,7 @@ fn line(scene: &Scene, row: &Waiting, cols: u16) -> Line<'static> {
     let place = tabs::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
     let mark = match row.what {
         WaitingFor::Ask(..) | WaitingFor::SignIn | WaitingFor::Question(_) => TabMark::Waits,
-        WaitingFor::Failure(_) => TabMark::Failed,
+        WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
         WaitingFor::Result => TabMark::Done,
     };
     let (mark, role) = bar::mark(scene, mark);
@@ -146,6 +146,7 @@ fn line(scene: &Scene, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::SignIn => "A sign-in".to_owned(),
         WaitingFor::Question(title) => text::one_line(title),
         WaitingFor::Failure(_) => "A failure".to_owned(),
+        WaitingFor::Stopped(why) => text::one_line(why),
         WaitingFor::Result => "The turn has ended".to_owned(),
     };
     let name_cols = usize::from(cols) / 3;
@@ -178,7 +179,7 @@ fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
         WaitingFor::Failure(why) => plain(Role::Error, why),
         WaitingFor::SignIn => plain(Role::TextDim, "The agent goes on once you have signed in."),
         WaitingFor::Question(_) => Vec::new(),
-        WaitingFor::Result => {
+        WaitingFor::Result | WaitingFor::Stopped(_) => {
             let session = scene.state.sessions.get(&row.key);
             let said = session.and_then(last_words).unwrap_or_default();
             let mut rows = plain(Role::TextDim, &said);

@@ -26,7 +26,7 @@ use crate::ui::view_state::{Hit, ViewState};
 const MOST_COLS: u16 = 104;
 
 /// From this height on there is room for the end of the marked session.
-const PREVIEW_ROWS: u16 = 26;
+const PREVIEW_ROWS: u16 = 24;
 
 /// Columns from which a folder stands beside the name.
 const FOLDER_COLS: u16 = 60;
@@ -127,6 +127,11 @@ fn note(scene: &Scene, dialog: &SessionsDialog) -> String {
     }
     if dialog.is_loading {
         note.push_str(". Reading the rest");
+    }
+    if let Some(marked) = dialog.marked().filter(|marked| marked.owes_title()) {
+        let agent = text::one_line(marked.agent());
+        let agent = if agent.is_empty() { "The agent" } else { &agent };
+        let _ = write!(note, ". {agent} does not know this title yet");
     }
     note
 }
@@ -246,7 +251,7 @@ fn preview(
 ) -> Vec<Row> {
     let rule = scene.look.glyphs.rule.repeat(usize::from(cols));
     let mut lines = vec![Row::from(Line::from(scene.span(Role::Rule, rule)))];
-    let session = dialog.preview.as_ref().and_then(|preview| preview.session.as_deref());
+    let session = dialog.marked_preview();
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
         let words_of = match dialog.marked() {
@@ -366,6 +371,27 @@ mod tests {
         dialog(&mut stage).is_loading = true;
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
         assert!(drawn.contains("Reading the rest"), "{drawn}");
+    }
+
+    #[test]
+    fn that_the_agent_does_not_know_the_title_stands_below_the_list() {
+        let mut stage = stage(4);
+        let state = stage.state.clone();
+        let shown = dialog(&mut stage);
+        for row in &mut shown.kept {
+            Arc::make_mut(row).owes_title = row.uid == "k2";
+        }
+        shown.join(&state);
+        let words = "claude does not know this title yet";
+        let mut counted = 0;
+        for selected in 0..4 {
+            dialog(&mut stage).selected = selected;
+            let is_owed = dialog(&mut stage).marked().is_some_and(|row| row.uid() == Some("k2"));
+            let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
+            assert_eq!(drawn.contains(words), is_owed, "{drawn}");
+            counted += u32::from(is_owed);
+        }
+        assert_eq!(counted, 1);
     }
 
     #[test]

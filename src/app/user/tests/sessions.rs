@@ -100,7 +100,7 @@ fn what_is_open_kept_and_listed_stands_there_once() {
     open(&mut rig, vec![kept("k1", "Shown now", Nearness::Here), both, of_another]);
     rig.state.listed = vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
     on_sessions_listed(&mut rig.state);
-    assert_eq!(shown(&rig), ["New session", "No prompt yet", "Fix the till", "Of another agent"]);
+    assert_eq!(shown(&rig), ["New session", "Without a title", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
     assert!(rows[0].open.is_some() && rows[0].kept.is_some() && rows[0].listed.is_some());
     let both = rows.iter().find(|row| row.uid() == Some("k2")).unwrap();
@@ -133,6 +133,34 @@ fn one_key_widens_from_the_folder_to_all_and_what_is_hidden_is_counted() {
     }
     // The one that is open here is always there.
     assert_eq!(seen, [(2, 3), (3, 2), (5, 0), (2, 3)]);
+    // Without another worktree the step between would show the same.
+    let mut rig = Rig::new();
+    open(&mut rig, vec![kept("k1", "here", Nearness::Here), kept("k2", "there", Nearness::Elsewhere)]);
+    rig.act(Action::NextScope);
+    assert_eq!((shown(&rig).len(), dialog(&rig).hidden_count), (3, 0));
+}
+
+#[test]
+fn the_end_that_is_shown_is_that_of_the_marked_session() {
+    let mut rig = Rig::new();
+    let fx = open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
+    assert!(jobs(&fx).contains(&&StoreJob::Preview { uid: "k1".into() }), "{fx:?}");
+    let end = || StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) };
+    tell(&mut rig, end());
+    assert!(dialog(&rig).marked_preview().is_some());
+    // The agent's list comes, and its session is the latest: that one is marked now.
+    rig.state.listed = vec![listed("s9", None)];
+    on_sessions_listed(&mut rig.state);
+    assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Without a title", "one"));
+    assert!(dialog(&rig).marked_preview().is_none());
+    let now = rig.now;
+    update(&mut rig.state, Event::Input, now);
+    assert_eq!(dialog(&rig).preview, None);
+    // What was read of another one meanwhile is not taken for it either.
+    tell(&mut rig, end());
+    assert!(dialog(&rig).marked_preview().is_none());
+    let fx = rig.act(Action::Down);
+    assert!(jobs(&fx).contains(&&StoreJob::Preview { uid: "k1".into() }), "{fx:?}");
 }
 
 #[test]
@@ -260,8 +288,11 @@ fn a_session_that_is_not_open_is_renamed_in_the_store() {
     rig.type_line(" well");
     let fx = rig.act(Action::Accept);
     assert_eq!(jobs(&fx), [&StoreJob::Rename { uid: "k1".into(), title: "Kept well".into() }]);
-    tell(&mut rig, StoreNews::Renamed { uid: "k1".into(), title: "Kept well".into(), result: Ok(()) });
+    tell(&mut rig, StoreNews::Renamed { uid: "k1".into(), title: "Kept well".into(), result: Ok(None) });
     assert_eq!(shown(&rig), ["New session", "Kept well"]);
+    assert!(dialog(&rig).marked().unwrap().owes_title());
+    tell(&mut rig, StoreNews::TitleKnown { uid: "k1".into(), result: Ok(()) });
+    assert!(!dialog(&rig).marked().unwrap().owes_title());
 }
 
 #[test]
@@ -364,7 +395,6 @@ fn archived_sessions_are_out_of_the_way_and_the_marked_one_is_asked_about() {
     let fx = update(&mut rig.state, Event::Input, now);
     assert!(matches!(calls(&fx)[..], [Call::SessionStatus(id)] if id.as_str() == "a"), "{fx:?}");
     assert!(calls(&update(&mut rig.state, Event::Input, now)).is_empty(), "it is asked already");
-    rig.act(Action::NextScope);
     rig.act(Action::NextScope);
     assert!(shown(&rig).contains(&"Away"), "{:?}", shown(&rig));
 }

@@ -9,7 +9,7 @@ use super::*;
 /// Tells where the child of [`killed_writers_lose_nothing_that_was_written`] writes.
 const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
 
-fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
+pub fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
     loop {
         match told.blocking_recv() {
             Some(ServiceEvent::Trouble(words)) => return words,

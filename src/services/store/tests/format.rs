@@ -41,6 +41,10 @@ fn records_are_kept_in_this_form() {
     );
     check(&Record::TurnEnded(TurnOutcome::Cut), r#"{"turn_ended":"cut"}"#);
     check(&Record::Replaced, r#""replaced""#);
+    check(
+        &Record::HandedOver { agent: "one".into(), text: "# So far".into() },
+        r##"{"handed_over":{"agent":"one","text":"# So far"}}"##,
+    );
     check(&Record::Archived { is_away: true }, r#"{"archived":{"is_away":true}}"#);
     let usage = Usage { used_tokens: 5, size_tokens: 10, cost: None };
     check(

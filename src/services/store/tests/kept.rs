@@ -222,11 +222,17 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
         told.remove(0)
     };
     let news = serve(StoreJob::Rename { uid: "s001".into(), title: "Mine".into() });
-    assert!(matches!(news, StoreNews::Renamed { result: Ok(()), .. }), "{news:?}");
+    assert!(matches!(news, StoreNews::Renamed { result: Ok(_), .. }), "{news:?}");
     assert_eq!(
         store.find("s001").map(|row| (row.title, row.has_own_title)).unwrap(),
         (Some("Mine".into()), true)
     );
+    let owes = || store.find("s001").unwrap().owes_title;
+    assert!(owes(), "nobody has told the agent");
+    serve(StoreJob::TitleKnown { uid: "s001".into(), title: "Another".into() });
+    assert!(owes(), "it was named once more meanwhile");
+    let news = serve(StoreJob::TitleKnown { uid: "s001".into(), title: "Mine".into() });
+    assert!(matches!(news, StoreNews::TitleKnown { result: Ok(()), .. }) && !owes(), "{news:?}");
     let news = serve(StoreJob::Open { uid: "s001".into(), takes: true, at: None, folder: "/tmp".into() });
     let StoreNews::Opened(opening) = news else { panic!("{news:?}") };
     assert!(!opening.takes, "a session without its folder is only read at first");

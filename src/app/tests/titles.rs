@@ -1,0 +1,162 @@
+//! Titles of the user's own: told to the agent at once, when a session is opened next, or not at all, and never
+//! said to be known before the agent said so.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn kept(owes_title: bool) -> KeptSession {
+    KeptSession {
+        head: SessionHead {
+            kept_as: Some("k1".into()),
+            agent: "fake".into(),
+            command: "fake".into(),
+            session: Some("old".into()),
+            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            title: Some("Mine".into()),
+            has_own_title: true,
+            owes_title,
+            ..SessionHead::default()
+        },
+        events: vec![KeptEvent {
+            at_ms: 0,
+            turn: 1,
+            record: Record::Prompt { text: "one".into(), is_again: false },
+        }],
+        end_seq: 1,
+        ..KeptSession::default()
+    }
+}
+
+fn tell(desk: &mut Desk, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+/// A kept session is opened, and its agent resumes it.
+fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> Desk {
+    let mut desk = Desk::started();
+    desk.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    let opening =
+        KeptOpening { uid: "k1".into(), takes: true, at: None, kept: Ok(kept(owes_title)), offers: None };
+    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    desk
+}
+
+fn shown(desk: &Desk) -> &Session {
+    desk.state.active_session().unwrap()
+}
+
+/// What the store was asked for since the last look.
+fn jobs(desk: &mut Desk) -> Vec<StoreJob> {
+    std::mem::take(&mut desk.fx)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        })
+        .collect()
+}
+
+fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
+    let whose = whose.map(|(agent, id)| (agent.to_owned(), SessionId::from(id)));
+    StoreNews::Renamed { uid: "k1".into(), title: "New".into(), result: Ok(whose) }
+}
+
+#[test]
+fn a_title_that_is_owed_is_told_once_the_session_is_open_and_kept_as_told() {
+    let mut desk = reopened(all_capabilities(), true);
+    desk.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
+    assert!(shown(&desk).ledger.owes_title, "the agent has not said a word yet");
+    let mut notes = Vec::new();
+    let conn = desk.conn();
+    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    let replied = Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Done)));
+    for effect in update(&mut desk.state, replied, desk.now) {
+        if let Effect::Keep { notes: more, .. } = effect {
+            notes.extend(more);
+        }
+    }
+    assert!(!shown(&desk).ledger.owes_title);
+    let is_told = |note: &Note| matches!(note, Note::Head(head) if !head.owes_title && head.has_own_title);
+    assert!(notes.iter().any(is_told), "{notes:?}");
+}
+
+#[test]
+fn what_the_agent_knows_or_cannot_take_is_not_told() {
+    reopened(all_capabilities(), false).expect_sent("call resume old\ndraft \"\"");
+    let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
+    let mut desk = reopened(takes_none, true);
+    desk.expect_sent("call resume old\ndraft \"\"");
+    assert!(shown(&desk).ledger.owes_title, "another agent, or a newer one, may take it");
+}
+
+#[test]
+fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    desk.fx.clear();
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
+    desk.open(ID).expect_sent("call title \"Early\"");
+    desk.fail(-32603, "too early");
+    assert!(desk.session().ledger.owes_title);
+    assert_eq!(
+        desk.state.flash.as_deref(),
+        Some("parlor keeps the title, but the agent did not take it: too early")
+    );
+    assert_eq!(desk.session().title.as_deref(), Some("Early"));
+}
+
+#[test]
+fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
+    let mut desk = Desk::ready();
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "One".into(), now, fx));
+    let conn = desk.conn();
+    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Two".into(), now, fx));
+    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
+    assert_eq!((desk.session().title.as_deref(), desk.session().ledger.owes_title), (Some("Two"), true));
+    desk.reply(Ok(Reply::Title("TWO".into())));
+    assert_eq!((desk.session().title.as_deref(), desk.session().ledger.owes_title), (Some("TWO"), false));
+}
+
+#[test]
+fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
+    let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
+    let mut desk = Desk::started();
+    desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
+    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx)).reply(Ok(Reply::Done));
+    assert!(!desk.session().ledger.owes_title);
+    desk.crash();
+    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.handshake(forgets);
+    desk.fx.clear();
+    desk.open("other").expect_sent("call title \"Mine\"");
+}
+
+#[test]
+fn the_agent_of_a_session_that_is_not_open_is_told_where_it_runs_in_another_tab() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, renamed(Some(("fake", "old"))));
+    desk.expect_sent("call title \"New\"");
+    desk.reply(Ok(Reply::Done));
+    let known = StoreJob::TitleKnown { uid: "k1".into(), title: "New".into() };
+    assert_eq!(jobs(&mut desk), [known]);
+    assert_eq!(desk.state.flash.as_deref(), Some("Renamed, in fake's own list too."));
+
+    // One that does not have the session in memory may refuse; then it is told when the session is opened.
+    tell(&mut desk, renamed(Some(("fake", "old"))));
+    desk.fail(-32602, "unknown session");
+    assert_eq!(jobs(&mut desk), []);
+    assert_eq!(
+        desk.state.flash.as_deref(),
+        Some("Renamed here. fake did not take the title: unknown session")
+    );
+    for whose in [Some(("other", "old")), None] {
+        desk.fx.clear();
+        tell(&mut desk, renamed(whose));
+        desk.expect_sent("");
+        assert!(desk.state.flash.as_deref().unwrap().contains("told when the session is opened"));
+    }
+}

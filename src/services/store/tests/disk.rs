@@ -1,0 +1,165 @@
+//! Power cuts and disks that take no more, as near to the real thing as a test comes.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::faults::next_trouble;
+use super::*;
+
+/// Tells where the child of [`a_disk_that_takes_no_more_is_told_and_written_to_when_it_does`] writes.
+const FULL_DIR: &str = "PARLOR_TEST_STORE_FULL";
+
+/// What a child may write to one file.
+const MOST_BYTES: u64 = 512 << 10;
+
+fn numbered(number: usize) -> Note {
+    event(1, Record::Answered { question: "q".to_owned(), answer: number.to_string() })
+}
+
+/// The numbers that are kept of the only session, in order; none if there is no session yet.
+fn numbers(store: &Store) -> Vec<usize> {
+    let Some(row) = store.list(&ListFilter::default()).unwrap().pop() else { return Vec::new() };
+    let (events, unreadable_count) = store.events(&row.uid).unwrap();
+    assert_eq!(unreadable_count, 0);
+    let numbers = events.into_iter().filter_map(|event| match event.record {
+        Record::Answered { answer, .. } => answer.parse().ok(),
+        _ => None,
+    });
+    numbers.collect()
+}
+
+fn pragma(conn: &Connection, name: &str) -> String {
+    conn.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+        .map(|value| match value {
+            rusqlite::types::Value::Text(text) => text,
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+        .unwrap()
+}
+
+#[test]
+fn each_commit_is_on_the_disk_before_it_counts() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    let check = |conn: &Connection| {
+        let found = ["journal_mode", "synchronous", "fullfsync"].map(|name| pragma(conn, name));
+        // 2 is FULL: the log is synchronised with every commit. Source: sqlite.org, "PRAGMA synchronous".
+        assert_eq!(found, ["wal", "2", "1"]);
+        Ok(())
+    };
+    writer.on_conn_for_test(check);
+    store.with(|conn| check(conn)).unwrap();
+}
+
+/// What a power cut may leave behind the place up to which the log had reached the disk.
+fn tails(rest: &[u8]) -> [Vec<u8>; 4] {
+    let mut torn = rest.to_vec();
+    if let Some(first) = torn.first_mut() {
+        *first ^= 0xff;
+    }
+    let noise = (0..rest.len()).map(|_| random().to_le_bytes()[0]).collect();
+    [Vec::new(), vec![0; rest.len()], noise, torn]
+}
+
+#[test]
+fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
+    let (dir, store) = store();
+    let data = dir.path().join("data");
+    let [file, log, _] = db::files(&data);
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    let mut committed = 0;
+    // In the first part the log holds all there is, in the second one the beginning is in the file already.
+    for part in 0..2 {
+        if part == 1 {
+            writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
+        }
+        let before = committed;
+        // How long the log was when so many of this part were committed.
+        let mut ends = Vec::new();
+        for _ in 0..20 {
+            let words = "word ".repeat(usize::try_from(random() % 2_000).unwrap());
+            let mut notes = vec![says(1, &words), numbered(committed)];
+            if committed == 0 {
+                notes.splice(0..0, [head("s1"), prompt(1, "go")]);
+            }
+            writer.keep_now(notes);
+            committed += 1;
+            ends.push(fs::metadata(&log).unwrap().len());
+        }
+        let (file, log) = (fs::read(&file).unwrap(), fs::read(&log).unwrap());
+        assert_eq!(log.len() as u64, *ends.last().unwrap(), "the log began anew meanwhile");
+        for round in 0..40 {
+            let cut = match round {
+                0 => 0,
+                1 => log.len(),
+                _ => usize::try_from(random()).unwrap_or(0) % (log.len() + 1),
+            };
+            let wanted = before + ends.iter().filter(|end| **end <= cut as u64).count();
+            let (kept, rest) = log.split_at(cut);
+            let [tail, ..] = &mut tails(rest)[round % 4..] else { unreachable!() };
+            let after = tempfile::tempdir().unwrap();
+            let [copy, copied_log, _] = db::files(after.path());
+            fs::write(copy, &file).unwrap();
+            fs::write(copied_log, [kept, tail].concat()).unwrap();
+
+            let found = Store::open(after.path()).unwrap();
+            let kept: Vec<usize> = numbers(&found);
+            assert!(kept.iter().copied().eq(0..wanted), "part {part}, cut at {cut}: {kept:?}, not {wanted}");
+            let check = found.with(|conn| {
+                conn.execute_batch("INSERT INTO docs_fts (docs_fts) VALUES ('integrity-check')")?;
+                conn.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0))
+            });
+            assert_eq!(check.unwrap(), "ok", "part {part}, cut at {cut}");
+            assert_eq!(found.take_troubles(), Vec::<String>::new());
+        }
+    }
+}
+
+/// The child of the test below; by itself it has nothing to check but that nobody wants it.
+#[test]
+fn child_on_a_disk_that_takes_no_more() {
+    let Some(dir) = std::env::var_os(FULL_DIR) else {
+        assert!(std::env::args().len() > 0);
+        return;
+    };
+    let store = Store::open(PathBuf::from(dir)).unwrap();
+    let (mut recorder, mut told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "go"), numbered(0)]);
+    super::sessions::wait_for(|| numbers(&store).len() == 1);
+    let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
+    setrlimit(Resource::Fsize, Rlimit { current: Some(MOST_BYTES), maximum }).unwrap();
+    for number in 1..=8 {
+        recorder.keep(SessionKey(1), vec![says(1, &"word ".repeat(40_000)), numbered(number)]);
+    }
+    let trouble = next_trouble(&mut told);
+    assert!(trouble.contains("the disk takes no more") && trouble.contains("your quota"), "{trouble}");
+    assert!(trouble.contains("goes on in memory"), "{trouble}");
+    // What is kept already can be read, and gone on with.
+    assert_eq!(numbers(&store).len(), 1);
+    let uid = store.list(&ListFilter::default()).unwrap().remove(0).uid;
+    assert_eq!(store.reopen(&uid).unwrap().events.len(), 2);
+    recorder.keep(SessionKey(1), vec![numbered(9)]);
+    setrlimit(Resource::Fsize, Rlimit { current: maximum, maximum }).unwrap();
+    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert_eq!(recorder.finish(), None);
+    assert!(numbers(&store).into_iter().eq(0..10));
+}
+
+#[test]
+fn a_disk_that_takes_no_more_is_told_and_written_to_when_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "services::store::tests::disk::child_on_a_disk_that_takes_no_more";
+    // The signal that comes with the error would end the child.
+    let child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .arg(name)
+        .env(FULL_DIR, dir.path().join("data"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = [child.stdout, child.stderr].concat();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&told));
+}
