@@ -33,6 +33,7 @@ pub fn open(state: &mut State) {
 pub fn close(state: &mut State) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     session.transcript.watch(false);
+    session.pages.look_again();
     session.search.take().is_some()
 }
 

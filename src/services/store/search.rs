@@ -64,6 +64,16 @@ struct Call {
 }
 
 impl Docs {
+    /// Whether an event adds to a call that is known already.
+    pub fn knows(&self, record: &Record) -> bool {
+        match record {
+            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+                self.calls.contains_key(&patch.id)
+            }
+            _ => false,
+        }
+    }
+
     /// Takes an event in, and puts the rows that changed into `out`.
     pub fn take(
         &mut self,

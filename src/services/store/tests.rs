@@ -3,6 +3,7 @@ use std::path::Path;
 use super::*;
 use crate::model::*;
 
+mod ceiling;
 mod faults;
 mod format;
 mod kept;
