@@ -232,7 +232,10 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     }
     // Who follows the end is not there to read what was let go a moment ago.
     let may_read = reader.is_some() || !pages.is_full();
-    if may_read && ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading) && shown.is_near_top() {
+    if may_read
+        && ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
+        && shown.is_near_top()
+    {
         return Some(Event::Act(Action::LoadEarlier));
     }
     let later = ledger.reading.as_ref()?.later.as_ref()?;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod e2e {
+    mod ceiling;
     mod copy;
     mod modes;
     mod picture;

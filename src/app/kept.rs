@@ -63,6 +63,8 @@ pub struct Earlier {
     pub count: u64,
     /// Whether a page of them is on its way.
     pub is_loading: bool,
+    /// Whether the last page could not be read: then nobody asks for it but the user.
+    pub has_failed: bool,
 }
 
 impl Reading {

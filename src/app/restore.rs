@@ -38,6 +38,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         before: kept.first_seq,
         count: left_out_count,
         is_loading: false,
+        has_failed: false,
     });
     if left_out_count > 0 {
         push_notice(session, Severity::Info, earlier_words(left_out_count), None);

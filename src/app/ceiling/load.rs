@@ -26,7 +26,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
         // It is asked for again with the next frame.
         return None;
     }
-    earlier.is_loading = true;
+    (earlier.is_loading, earlier.has_failed) = (true, false);
     let (uid, before) = (earlier.uid.clone(), earlier.before);
     let gone = &pages.book.gone;
     let mut bytes = 0;
@@ -56,6 +56,9 @@ pub(in crate::app) fn is_stale(session: &mut Session) -> bool {
 pub(in crate::app) fn read_failed(session: &mut Session) {
     session.pages.book.reading = 0;
     session.pages.redo = None;
+    if let Some(earlier) = &mut session.ledger.earlier {
+        earlier.has_failed = true;
+    }
 }
 
 /// The pages that were asked for came: how many events are left before them, or `None` for what a page of ours is not.

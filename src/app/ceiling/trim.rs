@@ -2,7 +2,7 @@
 //!
 //! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
 
-use crate::app::{Earlier, Item, ItemBody, Modal, Session, State, ToolCall, user};
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, ToolCall, user};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, ToolContent};
 
 use super::{Gone, Key, Page, index, weight};
@@ -95,7 +95,12 @@ fn is_placed(page: &Page) -> bool {
 /// Whether something happens in these items, or they are pointed to.
 fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
     let is_marked = session.selected.is_some_and(|id| range.contains(&index(id)));
+    let is_asked_about = session
+        .asks
+        .iter()
+        .any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if range.contains(&index(tool))));
     is_marked
+        || is_asked_about
         || session.ledger.open_message.is_some_and(|id| range.contains(&index(id)))
         || session.transcript.items().get(range).unwrap_or_default().iter().any(|item| is_open(session, item))
 }
@@ -151,7 +156,7 @@ fn drop_pages(session: &mut Session, count: usize) {
     if has_head {
         set_head(session, title);
     }
-    session.ledger.earlier = Some(Earlier { uid, before, count, is_loading: false });
+    session.ledger.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
 }
 
 /// The line above all items says how much is kept, and not in memory.

@@ -99,7 +99,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     // What is searched for may stand in what is kept, but not shown.
     if search.is_without_hits()
         && search.pages_left > 0
-        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading)
+        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
     {
         search.pages_left -= 1;
         let key = session.key;
