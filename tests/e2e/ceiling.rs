@@ -84,7 +84,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
     screen.wait_for(&format!("number {MESSAGES}."));
     screen.wait_quiet();
     screen.send(PAGE_UP);
-    screen.wait_for(&format!("number {}.", MESSAGES - 2));
+    screen.wait_for(&format!("number {}.", MESSAGES - 1));
     screen.send(CTRL_END);
     screen.wait_for(&format!("number {MESSAGES}."));
 
