@@ -6,7 +6,7 @@
 //! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
 //! the agent), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
-//! told of a conversation with another. `flow` is what the one may ask of the other. `keep` says
+//! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is what the one may ask of the other. `keep` says
 //! what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
@@ -16,6 +16,7 @@ pub mod attention;
 mod auth;
 mod call;
 mod callbacks;
+pub mod ceiling;
 pub mod changes;
 mod choices;
 mod chosen;
@@ -56,6 +57,7 @@ mod updates;
 pub mod user;
 pub mod words;
 
+pub use ceiling::{Former, Pages};
 pub use effect::*;
 pub use extras::Part;
 pub use handover::Handover;
@@ -92,6 +94,8 @@ pub enum Event {
     Open(Target),
     /// The first and the last item that are on the screen, told before a wish that counts from there.
     Reading(ItemId, ItemId),
+    /// The reader left the end of the session in front, and this is the first item on the screen; or is back there.
+    Reader(Option<ItemId>),
     /// Some key or click arrived (also one that did nothing): the grace period of dialogs counts from it.
     Input,
     /// A service tells something.
@@ -126,6 +130,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
         Event::Open(target) => user::on_open(state, target, &mut fx),
         Event::Reading(first, last) => user::on_reading(state, first, last),
+        Event::Reader(reader) => user::on_reader(state, reader),
         Event::Input => user::on_input(state, now),
         Event::Service(event) => on_service(state, event, now, &mut fx),
         Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
@@ -148,6 +153,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     user::settle(state, now);
     user::settle_search(state, &mut fx);
     user::settle_sessions(state, &mut fx);
+    ceiling::settle(state);
     keep::flush(state, &mut fx);
     fx
 }

@@ -53,6 +53,9 @@ const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 /// From so many MiB of kept sessions on pruning is offered unless something else is said.
 const DEFAULT_WARN_MIB: u64 = 1024;
 
+/// How much of a session's transcript is in memory unless something else is said, in MiB.
+const DEFAULT_MEMORY_MIB: u64 = 16;
+
 /// Everything that can be configured, in force.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -99,6 +102,8 @@ pub struct Config {
     pub handover_bytes: usize,
     /// From how many MiB of kept sessions on pruning is offered; 0: never.
     pub sessions_warn_mib: u64,
+    /// How many MiB of a session's transcript are in memory, about; the rest is read from the disk. 0: all of it.
+    pub sessions_memory_mib: u64,
     /// Where each value comes from, by dotted name; what is missing here is a default.
     pub origins: BTreeMap<String, Origin>,
 }
@@ -127,6 +132,7 @@ impl Default for Config {
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
+            sessions_memory_mib: DEFAULT_MEMORY_MIB,
             origins: BTreeMap::new(),
         }
     }
@@ -317,9 +323,11 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
             bytes.map_or(config.handover_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     }
     if let Some(sessions) = table.get("sessions").and_then(|value| reader.table("sessions", value)) {
-        reader.unknown_keys(sessions, "[sessions]", &["warn_mib"]);
+        reader.unknown_keys(sessions, "[sessions]", &["memory_mib", "warn_mib"]);
         let mib = sessions.get("warn_mib").and_then(|value| reader.number("sessions.warn_mib", value, 0));
         config.sessions_warn_mib = mib.unwrap_or(config.sessions_warn_mib);
+        let mib = sessions.get("memory_mib").and_then(|value| reader.number("sessions.memory_mib", value, 0));
+        config.sessions_memory_mib = mib.unwrap_or(config.sessions_memory_mib);
     }
     if let Some(table) = table.get("agents").and_then(|value| reader.table("agents", value)) {
         agents::read_agents(&mut reader, table, &mut config, &paths.config_folder(), around);

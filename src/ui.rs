@@ -46,7 +46,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::user::{self, Focus};
 use crate::app::{Event, Session, SessionPhase, State};
-use crate::model::Action;
+use crate::model::{Action, ItemId};
 
 use look::{Glyphs, Look};
 use scene::{Marks, Scene};
@@ -218,12 +218,24 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     is_animating(state).then_some(step)
 }
 
-/// What the last frame makes worth wishing: the part before or behind, when the reader comes near the beginning or the
+/// What the last frame makes worth telling or wishing: where the reader is, and the part before or behind, when the reader comes near the beginning or the
 /// end of what is shown of a kept session.
 pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
-    let ledger = &state.active_session()?.ledger;
+    let session = state.active_session()?;
+    let ledger = &session.ledger;
     let shown = view.transcript()?;
-    if ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading) && shown.is_near_top() {
+    let pages = &session.pages;
+    let reader = shown.visible().map(|(first, _)| first).filter(|_| !shown.is_following());
+    let page = |item: Option<ItemId>| item.map(|item| pages.page_of(item));
+    if pages.limit_bytes > 0 && page(reader) != page(pages.reader()) {
+        return Some(Event::Reader(reader));
+    }
+    // Who follows the end is not there to read what was let go a moment ago.
+    let may_read = reader.is_some() || !pages.is_full();
+    if may_read
+        && ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
+        && shown.is_near_top()
+    {
         return Some(Event::Act(Action::LoadEarlier));
     }
     let later = ledger.reading.as_ref()?.later.as_ref()?;

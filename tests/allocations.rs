@@ -1,8 +1,21 @@
-//! Allocations per text chunk: a limit of the wire, counted in a process of its own.
+//! Allocations per text chunk, which is a limit of the wire, and live heap under the ceiling of a transcript: counted in
+//! a process of its own.
+
+use std::time::Instant;
 
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
-use parlor::model::AgentSpec;
+use parlor::app::{Effect, Event, Setup, State, flow, update};
+use parlor::config::keymap::Keymap;
+use parlor::model::{
+    AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPlace, Note, Patch,
+    Reply, Role, ServiceEvent, SessionKey, SessionReply, SessionUpdate, StoreNews, ToolCallPatch,
+    ToolContent, ToolStatus,
+};
+use parlor::ui::theme::Theme;
+use parlor::ui::{self, ViewState};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -32,8 +45,13 @@ fn chunk(message: u64, text: &str) -> String {
 
 // One test: the counters are of the whole process.
 #[test]
-fn a_chunk_costs_few_allocations_and_a_joined_one_hardly_any() {
+fn chunks_cost_few_allocations_and_a_long_session_no_more_heap_than_a_short_one() {
     let _profiler = dhat::Profiler::builder().testing().build();
+    a_chunk_costs_few_allocations_and_a_joined_one_hardly_any();
+    a_ceiling_holds_the_heap();
+}
+
+fn a_chunk_costs_few_allocations_and_a_joined_one_hardly_any() {
     let apart = allocations(|at| chunk(at, "forty bytes of text, more or less, plain"));
     // The JSON reader unescapes into a buffer that grows by doubling.
     let escaped = allocations(|_| chunk(1, r#"a line\nand a \"quote\" that must be unescaped"#));
@@ -42,4 +60,146 @@ fn a_chunk_costs_few_allocations_and_a_joined_one_hardly_any() {
     assert!(apart <= 4.0, "{apart} allocations per chunk of its own message");
     assert!(escaped <= 6.0, "{escaped} allocations per chunk with escapes");
     assert!(joined <= 0.5, "{joined} allocations per joined chunk");
+}
+
+/// A session whose agent streams, whose disk is fast, and which is on a screen.
+struct Stream {
+    state: State,
+    view: ViewState,
+    buf: Buffer,
+    now: Instant,
+    count: u64,
+    /// Events that were handed to the disk.
+    written: i64,
+}
+
+/// The ceiling, and the page that follows from it.
+const LIMIT: usize = 1 << 20;
+const PAGE: usize = LIMIT / 8;
+
+impl Stream {
+    fn new() -> Self {
+        let now = Instant::now();
+        let spec = AgentSpec { name: "stream".into(), command: "stream".into(), ..AgentSpec::default() };
+        let setup = Setup {
+            folder: "/".into(),
+            start_with: Some(spec),
+            keeps_sessions: true,
+            memory_bytes: LIMIT,
+            ..Setup::default()
+        };
+        let (state, _) = State::new(setup, now);
+        let view = ViewState::new(&Keymap::defaults(), now);
+        let buf = Buffer::empty(Rect::new(0, 0, 100, 30));
+        let mut stream = Self { state, view, buf, now, count: 0, written: 0 };
+        let opening = stream.play(Event::Agent(ConnId(1), AgentEvent::Ready(Box::default())));
+        let call = opening.into_iter().find_map(|effect| match effect {
+            Effect::Send(_, AgentCommand::Call(tag, _)) => Some(tag),
+            _ => None,
+        });
+        let reply = SessionReply { id: Some("s".into()), ..SessionReply::default() };
+        let opened = AgentEvent::Replied(call.expect("the session is opened"), Ok(Reply::Session(reply)));
+        stream.play(Event::Agent(ConnId(1), opened));
+        let mut fx = Vec::new();
+        flow::submit(&mut stream.state, SessionKey(1), "go".into(), now, &mut fx);
+        let uid = StoreNews::KeptAs { key: SessionKey(1), uid: "k".into() };
+        stream.play(Event::Service(ServiceEvent::Store(Box::new(uid))));
+        stream
+    }
+
+    /// Plays an event; what is to be kept is written at once.
+    fn play(&mut self, event: Event) -> Vec<Effect> {
+        let mut fx = update(&mut self.state, event, self.now);
+        let mut marks = Vec::new();
+        for effect in &fx {
+            let Effect::Keep { notes, .. } = effect else { continue };
+            for note in notes {
+                match note {
+                    Note::Event { .. } => self.written += 1,
+                    Note::Mark(mark) => {
+                        marks.push(MarkPlace { mark: *mark, seq: self.written, is_whole: true });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if let Some(upto) = marks.last().map(|told| told.mark) {
+            let news = StoreNews::Written { key: SessionKey(1), upto, marks };
+            fx.extend(self.play(Event::Service(ServiceEvent::Store(Box::new(news)))));
+        }
+        fx
+    }
+
+    /// Messages, thoughts, calls with output and with changes, all within one turn.
+    fn stream(&mut self, updates: u64) {
+        for _ in 0..updates {
+            let n = self.count;
+            self.count += 1;
+            let update = match n % 5 {
+                0 => SessionUpdate::Chunk {
+                    role: Role::Agent,
+                    message: Some(format!("m{n}").as_str().into()),
+                    text: format!("## Step {n}\n\nSome **text** with `code` in it.\n"),
+                },
+                1 => SessionUpdate::Chunk { role: Role::Thought, message: None, text: format!("so {n}") },
+                2 | 3 => {
+                    let mut patch = ToolCallPatch::new(format!("t{}", n - n % 5).as_str().into());
+                    patch.is_announcement = n % 5 == 2;
+                    patch.title = Patch::Set(format!("cargo test {n}"));
+                    let is_over = n % 5 == 3;
+                    let status = if is_over { ToolStatus::Completed } else { ToolStatus::InProgress };
+                    patch.status = Patch::Set(status);
+                    let output = ContentBlock::Text("ok, all of it\n".repeat(8));
+                    patch.content = Patch::Set(vec![ToolContent::Block(output)]);
+                    SessionUpdate::Tool(Box::new(patch))
+                }
+                _ => {
+                    let mut patch = ToolCallPatch::new(format!("e{n}").as_str().into());
+                    (patch.is_announcement, patch.status) = (true, Patch::Set(ToolStatus::Completed));
+                    let new = format!("fn step_{n}() {{}}\n").repeat(4).into();
+                    let change = DiffChange::Texts { old: None, new };
+                    let diff = FileDiff { path: format!("/step_{n}.rs").into(), change };
+                    patch.content = Patch::Set(vec![ToolContent::Diff(diff)]);
+                    SessionUpdate::Tool(Box::new(patch))
+                }
+            };
+            self.play(Event::Agent(ConnId(1), AgentEvent::Update("s".into(), update)));
+            if n % 100 == 0 {
+                self.buf.reset();
+                ui::draw_into(&self.state, &mut self.view, &Theme::plain(), &mut self.buf, false);
+            }
+        }
+    }
+
+    /// Goes on until pages have just gone, so that two lengths are compared at the same moment.
+    fn stream_until_pages_go(&mut self) {
+        let mut before = self.items();
+        loop {
+            self.stream(5);
+            let now = self.items();
+            if now < before {
+                return;
+            }
+            before = now;
+        }
+    }
+
+    fn items(&self) -> usize {
+        self.state.active_session().map_or(0, |session| session.transcript.items().len())
+    }
+}
+
+/// Live heap after some updates and after four times as many.
+fn a_ceiling_holds_the_heap() {
+    let mut stream = Stream::new();
+    stream.stream(25_000);
+    stream.stream_until_pages_go();
+    let (short, items) = (HeapStats::get().curr_bytes, stream.items());
+    stream.stream(75_000);
+    stream.stream_until_pages_go();
+    let (long, now) = (HeapStats::get().curr_bytes, stream.items());
+    println!("{short} bytes with {items} items, {long} bytes with {now} items");
+    assert!(items.abs_diff(now) < 200, "{items} items, then {now}");
+    assert!(long.abs_diff(short) <= PAGE, "{short} bytes, then {long}");
+    assert!(long < 8 * LIMIT, "{long} bytes for a ceiling of {LIMIT}");
 }

@@ -6,6 +6,7 @@ mod e2e {
     #[path = "../support/bridge.rs"]
     #[allow(dead_code, reason = "other tests use the rest")]
     pub mod bridge;
+    mod ceiling;
     mod copy;
     mod forks;
     mod modes;

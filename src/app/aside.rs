@@ -212,7 +212,8 @@ fn relation(shown: &Session, told: &Session) -> Relation {
     };
     let places: Vec<usize> = (0..theirs.len()).filter(|place| agree(&ours, last, &theirs, *place)).collect();
     // The same prompt may come several times in a row; a history that is shown whole counts them.
-    let place = places.iter().find(|place| **place == last).or(places.last()).copied();
+    let is_whole = shown.ledger.earlier.is_none();
+    let place = places.iter().find(|place| is_whole && **place == last).or(places.last()).copied();
     let Some(place) = place else {
         let end = theirs.len() - 1;
         let is_shorter = (0..last).any(|place| agree(&ours, place, &theirs, end));

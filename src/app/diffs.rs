@@ -5,10 +5,14 @@
 //! An answer may come late: it counts only for a call that still tells the same change.
 
 use crate::model::{
-    FileDiff, ItemId, LocateAsk, LocateJob, LocatedDiff, SessionKey, ToolCallPatch, ToolStatus,
+    FileDiff, ItemId, KeptPlace, LocateAsk, LocateJob, LocatedDiff, Record, SessionKey, ToolCallId,
+    ToolCallPatch, ToolStatus,
 };
 
-use super::{Effect, ItemBody, Session, State, ToolCall, tools};
+use super::{Effect, ItemBody, Session, State, ToolCall, keep, tools};
+
+/// So many items are looked at for a call that has another place now.
+const MOST_LOOKED_AT: usize = 500;
 
 /// Most changes of one call that are looked for.
 const MOST_ASKS: usize = 64;
@@ -84,9 +88,22 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
     }
 }
 
+/// The call that tells one of these changes: the item that was asked for, unless others came or went in front of it.
+fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
+    let first = &found.first()?.diff;
+    let tells =
+        |id: ItemId| tools::get(session, id).is_some_and(|call| call.diffs().any(|diff| diff == first));
+    if tells(item) {
+        return Some(item);
+    }
+    let last = session.transcript.items().iter().rev().take(MOST_LOOKED_AT);
+    last.map(|item| item.id).find(|id| tells(*id))
+}
+
 /// The service looked.
 pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found: Vec<LocatedDiff>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(item) = teller_of(session, item, &found) else { return };
     let Some(call) = tools::get(session, item) else { return };
     let told: Vec<FileDiff> = call.diffs().cloned().collect();
     let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
@@ -99,7 +116,30 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
                 !told.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
             };
             call.places.retain(|known| !is_stale(known));
-            call.places.extend(found);
+            call.places.extend(found.iter().cloned());
+        }
+    });
+    if let Some(tool) = tools::get(session, item).map(|call| call.id.clone()) {
+        let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
+        let kept = found.iter().filter_map(|found| {
+            Some(KeptPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
+        });
+        keep::note(session, Record::Located { tool, places: kept.collect() });
+    }
+}
+
+/// What was found then, of a session that is made of what was kept.
+pub(super) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<KeptPlace>) {
+    let Some(item) = tools::by_id(session, tool) else { return };
+    session.transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            let told: Vec<FileDiff> = call.diffs().cloned().collect();
+            for KeptPlace { nth, place, is_done } in places {
+                if let Some(diff) = told.get(nth) {
+                    call.places.retain(|known| known.diff != *diff);
+                    call.places.push(LocatedDiff { diff: diff.clone(), place, is_done });
+                }
+            }
         }
     });
 }

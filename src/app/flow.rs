@@ -8,6 +8,7 @@ use crate::model::FieldValue;
 
 pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
+pub use super::ceiling::ask_for_all;
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use crate::model::{AgentSpec, ConnId, Note, Record, SessionHead, SessionId, SessionKey, Setting};
 
-use super::{Conn, Effect, Session, State};
+use super::{Conn, Effect, Session, State, ceiling};
 
 /// What was and what will be handed out.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,8 +20,8 @@ pub struct Keeping {
     pub agent: Option<(String, String, Vec<String>)>,
     /// What happened since it was last handed out.
     pub notes: Vec<Note>,
-    /// What is to be handed out only once it is whole.
-    held: Option<Vec<Note>>,
+    /// Whether a history is coming that counts once it is whole.
+    holds: bool,
     /// What was last handed out of the head.
     head: Option<HeadMark>,
     draft: String,
@@ -62,23 +62,23 @@ impl Keeping {
 
 /// Notes that something happened in the running or last turn.
 pub(super) fn note(session: &mut Session, record: Record) {
+    let Some(record) = ceiling::divert(session, record) else { return };
     let turn = session.turn_count;
-    let keeping = &mut session.ledger.keeping;
-    let notes = keeping.held.as_mut().unwrap_or(&mut keeping.notes);
-    notes.push(Note::Event { turn, record: Box::new(record) });
+    session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
 }
 
 /// From now on what happens is a history that replaces what is kept, if it comes to its end: until then that stays.
 pub(super) fn hold(session: &mut Session) {
-    session.ledger.keeping.held = Some(Vec::new());
+    session.ledger.keeping.holds = true;
+    session.ledger.keeping.notes.push(Note::Hold);
     note(session, Record::Replaced);
 }
 
 /// The history has come to its end, or to none.
 pub(super) fn release(session: &mut Session, is_whole: bool) {
     let keeping = &mut session.ledger.keeping;
-    if let Some(held) = keeping.held.take().filter(|_| is_whole) {
-        keeping.notes.extend(held);
+    if std::mem::take(&mut keeping.holds) {
+        keeping.notes.push(Note::Release { is_whole });
     }
 }
 

@@ -19,7 +19,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
-    State, call, close, conn, keep, open, restore, tabs, titles, turn, user,
+    State, call, ceiling, close, conn, keep, open, restore, tabs, titles, turn, user,
 };
 
 pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
@@ -63,6 +63,8 @@ pub struct Earlier {
     pub count: u64,
     /// Whether a page of them is on its way.
     pub is_loading: bool,
+    /// Whether the last page could not be read: then nobody asks for it but the user.
+    pub has_failed: bool,
 }
 
 impl Reading {
@@ -147,13 +149,7 @@ pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instan
 
 /// Asks for a page of what came before, if there is more.
 pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    if let Some(earlier) = state.sessions.get_mut(&key).and_then(|session| session.ledger.earlier.as_mut())
-        && !earlier.is_loading
-    {
-        earlier.is_loading = true;
-        let Earlier { uid, before, .. } = earlier.clone();
-        fx.push(Effect::Store(StoreJob::Earlier { key, uid, before }));
-    }
+    fx.extend(state.sessions.get_mut(&key).and_then(ceiling::earlier_job).map(Effect::Store));
 }
 
 /// Asks for a page of what comes behind, if there is more.
@@ -232,6 +228,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
             push_note(state, Severity::Info, title);
         }
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
+        StoreNews::Written { key, upto, marks } => ceiling::on_written(state, key, upto, &marks, fx),
         StoreNews::KeptAs { key, uid } => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.ledger.keeping.kept_as = Some(uid);
@@ -457,6 +454,7 @@ fn on_taken(
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
     if is_whole_end {
+        ceiling::on_appended(session, kept.end_seq);
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         session.ledger.owes_title |= kept.head.owes_title;

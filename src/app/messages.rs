@@ -83,7 +83,7 @@ pub(super) fn on_message(
 }
 
 /// The message of this id. It is looked for from the end: agents change what they said a moment ago.
-fn find(session: &Session, role: Role, message: &MessageId) -> Option<ItemId> {
+pub(super) fn find(session: &Session, role: Role, message: &MessageId) -> Option<ItemId> {
     let items = session.transcript.items().iter().rev();
     let is_it = |body: &ItemBody| matches!(body, ItemBody::Message(known) if known.role == role && known.message.as_ref() == Some(message));
     items.take(MOST_LOOKED_AT).find(|item| is_it(&item.body)).map(|item| item.id)

@@ -14,9 +14,9 @@ use crate::model::{
 
 use super::chosen::Told;
 use super::{
-    ConnPhase, Doubt, Effect, ItemBody, Replay, SessionPhase, State, UnseenKind, aside, asks, auth, call,
-    choices, chosen, conn, extras, handover, keep, kept, left_out, servers, session_title, tabs, titles,
-    turn, updates, user, words,
+    ConnPhase, Doubt, Effect, Former, ItemBody, Replay, SessionPhase, State, UnseenKind, aside, asks, auth,
+    call, ceiling, choices, chosen, conn, extras, handover, keep, kept, left_out, servers, session_title,
+    tabs, titles, turn, updates, user, words,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -126,6 +126,8 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     copy.ledger.copied_from = Some(key);
     copy.ledger.conns.push_back(conn);
     copy.ledger.earlier.clone_from(&source.ledger.earlier);
+    copy.pages.limit_bytes = source.pages.limit_bytes;
+    ceiling::on_copied(&mut copy);
     let source_title = session_title(source);
     let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
@@ -354,9 +356,12 @@ pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
     if let Some(session) = state.sessions.get_mut(&key)
         && let Replay::Running(former) = std::mem::take(&mut session.ledger.replay)
     {
-        session.turn_count = former.items().last().map_or(0, |item| item.turn);
-        session.transcript.restore(*former);
+        let Former { transcript, book, earlier } = *former;
+        session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
+        session.transcript.restore(transcript);
         session.forget_places();
+        session.pages.take_back(book);
+        session.ledger.earlier = earlier;
         keep::release(session, false);
     }
 }

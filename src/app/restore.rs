@@ -13,7 +13,7 @@ use crate::model::{
 
 use super::{
     Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
-    TurnEnd, messages, tools, turn, updates,
+    TurnEnd, ceiling, diffs, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -21,7 +21,8 @@ pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of i
 
 /// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
 pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option<ItemId> {
-    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count, .. } = kept;
+    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count, end_seq, .. } =
+        kept;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.place.cwd.is_absolute() {
@@ -39,6 +40,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         before: kept.first_seq,
         count: left_out_count,
         is_loading: false,
+        has_failed: false,
     });
     if left_out_count > 0 {
         push_notice(session, Severity::Info, earlier_words(left_out_count), None);
@@ -54,12 +56,13 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
+    ceiling::on_restored(session, kept.first_seq, end_seq, left_out_count > 0);
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
     mark
 }
 
 /// What stands above the first event that is shown.
-fn earlier_words(count: u64) -> String {
+pub(super) fn earlier_words(count: u64) -> String {
     match count {
         0 => "This is the beginning of what is kept.".to_owned(),
         1 => "1 earlier event is kept. Scroll up to see it.".to_owned(),
@@ -82,6 +85,7 @@ pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
     session.transcript.drop_last();
     play(session, window.events, now);
     push_later(session, window.later_count);
+    ceiling::on_appended(session, window.next_seq);
 }
 
 /// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
@@ -117,13 +121,7 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
 pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) {
     let mut before = Session::new(session.key, session.place.clone());
     play(&mut before, page.events, now);
-    for (id, view) in before.terminals {
-        session.terminals.entry(id).or_insert(view);
-    }
-    let items = before.transcript.into_items();
-    let by = items.len();
-    session.transcript.insert(1, items);
-    session.shift_places(1, by);
+    ceiling::put_in_front(session, before, page.first_seq);
     session.transcript.edit(ItemId(0), |item| {
         if let ItemBody::Notice { title, .. } = &mut item.body {
             *title = earlier_words(page.left_out_count);
@@ -208,6 +206,7 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
                 tools::decide(session, place, &decision, now);
             }
         }
+        Record::Located { tool, places } => diffs::put_places(session, &tool, places),
         Record::Answered { question, answer } => {
             session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
         }

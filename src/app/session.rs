@@ -12,7 +12,10 @@ use crate::model::{
 use super::aside::{self, Aside};
 use super::outline::Only;
 use super::search::Search;
-use super::{Earlier, Handover, Keeping, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript, Unseen};
+use super::{
+    Earlier, Former, Handover, Keeping, Pages, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript,
+    Unseen,
+};
 
 /// A prompt whose turn failed, and which is offered to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct Session {
     pub turn_count: u32,
     /// The items.
     pub transcript: Transcript,
+    /// Which of them are in memory.
+    pub pages: Pages,
     /// Tool calls of the running or last turn.
     pub tools: ToolIndex,
     /// Terminals, by the id that tool calls name.
@@ -125,6 +130,7 @@ impl Session {
             turn: Turn::Idle,
             turn_count: 0,
             transcript: Transcript::default(),
+            pages: Pages::default(),
             tools: ToolIndex::new(),
             terminals: BTreeMap::new(),
             terminal_waits: Vec::new(),
@@ -177,12 +183,27 @@ impl Session {
         ledger.subagents.clear();
         ledger.can_cancel.clear();
         ledger.earlier = None;
+        drop(self.pages.forget());
     }
 
     /// Items were put in front of those from this place on: what points to them follows.
     pub(super) fn shift_places(&mut self, from: usize, by: usize) {
-        let (from, by) = (from as u64, by as u64);
-        let shift = |id: &mut ItemId| id.0 += if id.0 >= from { by } else { 0 };
+        self.move_places(|place| if place >= from { place + by } else { place });
+        if let Some(search) = &mut self.search {
+            search.shift(from, by);
+        }
+    }
+
+    /// Items before this place were taken away, so many: what points to those behind follows.
+    pub(super) fn unshift_places(&mut self, from: usize, by: usize) {
+        self.move_places(|place| if place >= from { place - by.min(place) } else { place });
+    }
+
+    fn move_places(&mut self, moved: impl Fn(usize) -> usize) {
+        let shift = |id: &mut ItemId| {
+            id.0 = usize::try_from(id.0).map_or(id.0, |place| moved(place) as u64);
+        };
+        self.pages.shift(&moved);
         self.selected.iter_mut().for_each(shift);
         if let Some((first, last)) = &mut self.reading {
             shift(first);
@@ -200,9 +221,6 @@ impl Session {
         ledger.shown_by.values_mut().for_each(shift);
         ledger.compactions.values_mut().for_each(shift);
         ledger.subagents.values_mut().for_each(shift);
-        if let Some(search) = &mut self.search {
-            search.shift(usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(by).unwrap_or(0));
-        }
     }
 
     /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
@@ -340,7 +358,7 @@ pub enum Replay {
     /// Nothing came yet.
     Armed,
     /// It has begun; the items from before, to be restored if it fails.
-    Running(Box<Transcript>),
+    Running(Box<Former>),
     /// It is played beside what is shown, into a session of its own; what it means is seen at its end.
     Aside(Box<Aside>),
     /// The reply came before any item: one agent replays only then, beginning with a user's message.

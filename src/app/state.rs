@@ -11,8 +11,8 @@ use crate::model::{
 };
 
 use super::{
-    AskView, Effect, FolderWish, ItemBody, Modal, Reading, Session, Sessions, UserView, ViewCommand, call,
-    flow, kept, restore, user,
+    AskView, Effect, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView, ViewCommand,
+    call, flow, kept, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
@@ -175,7 +175,8 @@ impl State {
         self.next.session += 1;
         let key = SessionKey(self.next.session);
         let folds = self.setup.folds;
-        self.sessions.insert(key, Session { folds, ..Session::new(key, place) });
+        let pages = Pages::new(self.setup.memory_bytes);
+        self.sessions.insert(key, Session { folds, pages, ..Session::new(key, place) });
         key
     }
 
@@ -209,6 +210,8 @@ pub struct Setup {
     pub folder_offers: Vec<FolderOffer>,
     /// Callbacks for agents that have no switches of their own.
     pub callbacks: Callbacks,
+    /// How much of a session's transcript is in memory, in bytes; the rest is on the disk. 0: all.
+    pub memory_bytes: usize,
     /// How much of a conversation is handed over at the most, in bytes.
     pub handover_bytes: usize,
     /// Whether the last session of the folder is to be offered.

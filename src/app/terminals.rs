@@ -11,9 +11,6 @@ use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, TerminalId};
 
 use super::{Session, TERMINAL_VIEW_BYTES, TerminalView};
 
-/// How much of a command's output is kept on disk.
-const KEPT_BYTES: usize = 128 << 10;
-
 impl TerminalView {
     /// A terminal that wrote nothing yet.
     pub fn new(is_ours: bool, now: Instant) -> Self {
@@ -57,13 +54,13 @@ impl TerminalView {
 
 /// News of a terminal that the agent owns, told beside the tool call of this item.
 pub(super) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
-    session.ledger.shown_by.entry(id_of(&news).clone()).or_insert(item);
+    session.ledger.shown_by.entry(news.id().clone()).or_insert(item);
     on_told(session, news, now);
 }
 
 /// News of a terminal that the agent owns, told by themselves. Source: ACP v2 `terminal_update`.
 pub(super) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) {
-    let id = id_of(&news).clone();
+    let id = news.id().clone();
     let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
     match news {
         AgentTerminal::Info { cwd, .. } => {
@@ -90,16 +87,6 @@ pub(super) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) 
     touch(session, &id);
 }
 
-fn id_of(news: &AgentTerminal) -> &TerminalId {
-    match news {
-        AgentTerminal::Info { id, .. }
-        | AgentTerminal::About { id, .. }
-        | AgentTerminal::Bytes { id, .. }
-        | AgentTerminal::Output { id, .. }
-        | AgentTerminal::Exit { id, .. } => id,
-    }
-}
-
 /// A command of ours wrote something.
 pub(super) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
     if let Some(view) = session.terminals.get_mut(id) {
@@ -123,16 +110,14 @@ pub(super) fn end_if_running(session: &mut Session, id: &TerminalId, exit: ExitI
     }
 }
 
-/// A command of ours with the end of its output, to be kept.
+/// A command of ours with its output as far as it is in memory, to be kept.
 pub(super) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitInfo) -> Record {
-    let from = view.output.len().saturating_sub(KEPT_BYTES);
-    let output = view.output.get(from..).unwrap_or_default();
     Record::Command {
         terminal: id.clone(),
         command: view.command.clone(),
         cwd: view.cwd.clone(),
-        output: String::from_utf8_lossy(output).into_owned(),
-        dropped_bytes: view.dropped_bytes + from as u64,
+        output: String::from_utf8_lossy(&view.output).into_owned(),
+        dropped_bytes: view.dropped_bytes,
         exit: exit.clone(),
     }
 }

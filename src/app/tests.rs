@@ -5,6 +5,7 @@
 mod asks;
 mod attention;
 mod callbacks;
+mod ceiling;
 mod chosen;
 mod close;
 mod dialects;

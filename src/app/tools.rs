@@ -8,9 +8,11 @@
 
 use std::time::Instant;
 
-use crate::model::{ItemId, ToolCallId, ToolCallPatch, ToolContent, ToolStatus};
+use crate::model::{
+    ItemId, Patch, Record, SessionUpdate, ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
+};
 
-use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, messages, terminals};
+use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, ceiling, messages, terminals};
 
 /// Where a patch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +64,7 @@ fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant
         && may_follow(call.status, status)
     {
         call.status = status;
-        call.is_status_assumed = false;
+        call.is_status_assumed = patch.is_assumed;
         if status.is_final() && call.took.is_none() {
             call.took = Some(now.saturating_duration_since(call.began));
         }
@@ -117,6 +119,12 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
                 assume_end(call, status, now);
             }
         });
+        // What is kept further up ends with it.
+        if let Some(call) = get(session, id) {
+            let mut patch = ToolCallPatch::new(call.id.clone());
+            (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
+            ceiling::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch))));
+        }
     }
 }
 

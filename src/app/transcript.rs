@@ -3,6 +3,7 @@
 //! Every change goes through [`Transcript::push`] or [`Transcript::edit`], so no revision is forgotten.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub struct Transcript {
     first_rev: u32,
     /// How many items were put in front of others so far: a view that kept places moves them by it.
     inserted: usize,
+    /// How many items were taken away in front of others.
+    removed: usize,
     /// Items that were added or changed since they were last asked for; `None`: nobody asks.
     touched: Option<BTreeSet<ItemId>>,
     edits: Edits,
@@ -167,6 +170,10 @@ pub struct Message {
 }
 
 impl Item {
+    fn new(id: ItemId, rev: u32, turn: u32, body: ItemBody) -> Self {
+        Self { id, rev, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
+    }
+
     /// Whether nothing is drawn for it: a call that only a permission request made is gone once it is answered,
     /// but for a refusal, of which some agents say nothing more.
     pub fn is_hidden(&self) -> bool {
@@ -342,16 +349,7 @@ impl Transcript {
         if let Some(touched) = &mut self.touched {
             touched.insert(id);
         }
-        self.items.push(Item {
-            id,
-            rev: self.first_rev,
-            turn,
-            is_open: None,
-            shows_context: false,
-            open_gaps: Vec::new(),
-            times: 1,
-            body,
-        });
+        self.items.push(Item::new(id, self.first_rev, turn, body));
         id
     }
 
@@ -366,7 +364,32 @@ impl Transcript {
         self.first_rev = highest.wrapping_add(1);
         let first_rev = self.first_rev;
         self.items.extend(items.into_iter().chain(behind).map(|item| Item { rev: first_rev, ..item }));
-        for (place, item) in self.items.iter_mut().enumerate().skip(at) {
+        self.number_from(at);
+    }
+
+    /// Takes items away that stand in front of others, perhaps for one in their place; those behind get new ids.
+    pub(super) fn remove(&mut self, range: Range<usize>, instead: Option<ItemBody>) {
+        let end = range.end.min(self.items.len());
+        let start = range.start.min(end);
+        let turn = self.items.get(start).map_or(0, |item| item.turn);
+        let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
+        self.first_rev = highest.wrapping_add(1);
+        self.revision += 1;
+        self.removed += end - start - usize::from(instead.is_some()).min(end - start);
+        let instead = instead.map(|body| Item::new(ItemId(0), 0, turn, body));
+        drop(self.items.splice(start..end, instead));
+        for item in self.items.iter_mut().skip(start) {
+            item.rev = self.first_rev;
+        }
+        // What was let go is to be free for others.
+        if self.items.capacity() > 4 * self.items.len().max(64) {
+            self.items.shrink_to(2 * self.items.len());
+        }
+        self.number_from(start);
+    }
+
+    fn number_from(&mut self, start: usize) {
+        for (place, item) in self.items.iter_mut().enumerate().skip(start) {
             item.id = ItemId(place as u64);
         }
         if let Some(touched) = &mut self.touched {
@@ -399,6 +422,11 @@ impl Transcript {
     /// How many items were ever put in front of others.
     pub fn inserted(&self) -> usize {
         self.inserted
+    }
+
+    /// How many items were ever taken away in front of others.
+    pub fn removed(&self) -> usize {
+        self.removed
     }
 
     /// Changes an item; the only way to do so.

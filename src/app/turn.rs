@@ -16,8 +16,8 @@ use crate::model::{
 
 use super::{
     Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
-    Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, conn, handover, keep, kept, messages,
-    open, tabs, tools, user, words,
+    Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, ceiling, conn, handover, keep, kept,
+    messages, open, tabs, tools, user, words,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
@@ -211,6 +211,8 @@ fn begin(
     }
     aside::settle(session, now);
     next_turn(session, now);
+    let count = session.transcript.items().len();
+    ceiling::on_pushed(session, count);
     keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
         session.transcript.push(

@@ -13,8 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, choices, chosen, diffs,
-    extras, keep, messages, terminals, tools, turn, words,
+    Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, ceiling,
+    choices, chosen, diffs, extras, keep, messages, terminals, tools, turn, words,
 };
 
 /// Most updates that wait for their session to be known, per connection.
@@ -115,13 +115,18 @@ pub(super) fn apply(
     if makes_items && matches!(session.turn, Turn::Idle) {
         note_outside_turn(session, &update);
     }
+    let Some(update) = ceiling::take_late(session, update) else { return };
     let record = Record::Update(update.clone());
+    let count = session.transcript.items().len();
     match update {
         SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
         other => apply_here(session, other, now, fx),
     }
     // Behind it, because a message of a replayed history begins the turn that it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
+        if session.transcript.items().len() > count {
+            ceiling::on_pushed(session, count);
+        }
         keep::note(session, record);
     }
 }
@@ -218,10 +223,14 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
 
 /// The history replaces what is shown; until the replay has ended well, that is kept.
 fn begin_replay(session: &mut Session, may_fail: bool) {
-    let former = session.transcript.take();
+    let transcript = session.transcript.take();
+    let earlier = session.ledger.earlier.take();
+    let former = Former { transcript, book: session.pages.forget(), earlier };
     session.forget_places();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
+    // What is kept under its name is this one: the store is to know before anything of it comes.
+    session.ledger.goes_on = true;
     if may_fail {
         keep::hold(session);
         session.ledger.replay = Replay::Running(Box::new(former));

@@ -132,6 +132,13 @@ pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
     }
 }
 
+/// Where the reader is who left the end; `None`: at the end.
+pub fn on_reader(state: &mut State, reader: Option<ItemId>) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.pages.set_reader(reader);
+    }
+}
+
 /// Gives the action to the layer that has the keys; what that layer does not know may still be a command.
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);

@@ -87,6 +87,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         reopen,
         folder_offers,
         callbacks: config.callbacks,
+        memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
         handover_bytes: config.handover_bytes,
         offers_last,
         unsaved,

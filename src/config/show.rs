@@ -60,6 +60,8 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("handover.max_bytes", "max_bytes", i64::try_from(config.handover_bytes).unwrap_or(i64::MAX));
     out.head("[sessions]");
     out.value("sessions.warn_mib", "warn_mib", i64::try_from(config.sessions_warn_mib).unwrap_or(i64::MAX));
+    let memory = i64::try_from(config.sessions_memory_mib).unwrap_or(i64::MAX);
+    out.value("sessions.memory_mib", "memory_mib", memory);
     for (name, spec) in &config.agents {
         out.agent(name, spec);
     }

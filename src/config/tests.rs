@@ -168,6 +168,10 @@ fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
             ":2: `handover.max_bytes` is out of range; write max_bytes = 1024, or more",
         ),
         ("[handover]\nmax_bytes = 'x'", ":2: `handover.max_bytes` must be a whole number, not a string"),
+        (
+            "[sessions]\nmemory_mib = -1",
+            ":2: `sessions.memory_mib` is out of range; write memory_mib = 0, or more",
+        ),
         ("[sessions]\nwarn_mib = -1", ":2: `sessions.warn_mib` is out of range; write warn_mib = 0, or more"),
         ("[callbacks]\nfs = 1", ":2: `callbacks.fs` must be true or false, not an integer"),
         ("[callbacks]\nfs-read = true", "write `fs_read`"),

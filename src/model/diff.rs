@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{DiffChange, FileDiff, ItemId, SessionKey};
 
 /// A part of a change that stands in one place of its file: both texts of a snippet, or one hunk of a patch.
@@ -57,7 +59,8 @@ pub struct LocatedDiff {
 }
 
 /// Where a change stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DiffPlace {
     /// One of its texts is the whole file.
     Whole,
@@ -70,7 +73,7 @@ pub enum DiffPlace {
 }
 
 /// Where a piece begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PieceStart {
     /// The line, from 1.
     pub line: u32,

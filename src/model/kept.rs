@@ -190,6 +190,8 @@ pub enum StoreJob {
         uid: String,
         /// Only those before this event.
         before: i64,
+        /// All from this one on; `None`: as many as a page holds.
+        from: Option<i64>,
     },
     /// The events from this one on.
     Later {
@@ -335,6 +337,15 @@ pub enum StoreNews {
         /// The places, best first.
         hits: Result<Vec<KeptHit>, String>,
     },
+    /// What was handed over of a session is on the disk.
+    Written {
+        /// The session.
+        key: SessionKey,
+        /// All up to this mark, or to what came late with this number.
+        upto: u64,
+        /// Where marks stand.
+        marks: Vec<MarkPlace>,
+    },
     /// What is recorded of a session is kept under this id from now on.
     KeptAs {
         /// The session.
@@ -342,6 +353,17 @@ pub enum StoreNews {
         /// The store's id.
         uid: String,
     },
+}
+
+/// Where a mark of a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MarkPlace {
+    /// The mark.
+    pub mark: u64,
+    /// The number of the event behind it.
+    pub seq: i64,
+    /// Whether all between the mark before and this one was kept in whole.
+    pub is_whole: bool,
 }
 
 /// A session that was read to be shown.

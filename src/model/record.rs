@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity, StopReason,
-    TerminalId, ToolCallId,
+    DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity,
+    StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -39,6 +39,13 @@ pub enum Record {
         option: Option<String>,
         /// Whether it allows.
         is_allow: bool,
+    },
+    /// Where changes that a call tells stood in their files when they were looked for.
+    Located {
+        /// The call.
+        tool: ToolCallId,
+        /// Each change by its place among those that the call told then, and where it stood.
+        places: Vec<KeptPlace>,
     },
     /// A question was answered.
     Answered {
@@ -93,6 +100,17 @@ pub enum Record {
     },
 }
 
+/// Where a change stood in its file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptPlace {
+    /// Which of the call's changes, from 0.
+    pub nth: usize,
+    /// Where it stood.
+    pub place: DiffPlace,
+    /// Whether the file was read after the call was done.
+    pub is_done: bool,
+}
+
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,6 +157,26 @@ pub enum Note {
         /// What.
         record: Box<Record>,
     },
+    /// What comes behind begins another page of the transcript. [`super::StoreNews::Written`] tells its place.
+    Mark(u64),
+    /// Something happened to what stands further up: it is kept there, so that each page can be read by itself.
+    Late {
+        /// Counted with the marks: once it is on disk, [`super::StoreNews::Written`] says so.
+        serial: u64,
+        /// Behind the events before this place.
+        before: EventPlace,
+        /// In which turn.
+        turn: u32,
+        /// What.
+        record: Box<Record>,
+    },
+    /// What follows is a history that counts only if it comes to its end.
+    Hold,
+    /// It has come to its end, or to none.
+    Release {
+        /// Whether it is whole.
+        is_whole: bool,
+    },
     /// What stands in the prompt.
     Draft(String),
     /// The prompts that wait.
@@ -154,6 +192,15 @@ pub enum Note {
     },
     /// The session was closed here; others may open it.
     Closed,
+}
+
+/// A place between two events of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventPlace {
+    /// Where this mark was made; the store has not told its number yet.
+    Mark(u64),
+    /// Before the event of this number.
+    Seq(i64),
 }
 
 /// Whose session it is and where it works.

@@ -182,6 +182,9 @@ pub struct ToolCallPatch {
     /// What the agent tells of its own terminals beside the call (`_meta.terminal_*`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terminals: Vec<AgentTerminal>,
+    /// Whether the status is parlor's guess, in what is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_assumed: bool,
     /// What the agent says beside the call in a permission request. Source: ACP v2 `title`, `description`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -213,6 +216,7 @@ impl ToolCallPatch {
             exit_code: Patch::Keep,
             parent: None,
             terminals: Vec::new(),
+            is_assumed: false,
             note: None,
             extra: None,
             can_cancel: Patch::Keep,
@@ -267,6 +271,19 @@ pub enum AgentTerminal {
         /// How.
         status: ExitInfo,
     },
+}
+
+impl AgentTerminal {
+    /// The terminal that it is about.
+    pub fn id(&self) -> &TerminalId {
+        match self {
+            Self::Info { id, .. }
+            | Self::About { id, .. }
+            | Self::Bytes { id, .. }
+            | Self::Output { id, .. }
+            | Self::Exit { id, .. } => id,
+        }
+    }
 }
 
 /// How a command ended. Source: ACP v1 terminals, `TerminalExitStatus`.

@@ -52,10 +52,28 @@ struct Told {
     /// Those behind that were begun.
     begun: BTreeMap<usize, Said>,
     count: usize,
+    /// How many items had been put in front of others, and taken away there.
+    moved: (usize, usize),
     phase: String,
     plan: String,
     running: Option<(u32, Instant)>,
     queued: usize,
+}
+
+impl Told {
+    /// Items came or went in front of others: places follow.
+    fn follow_moved(&mut self, inserted: usize, removed: usize) {
+        let (came, went) = (inserted.saturating_sub(self.moved.0), removed.saturating_sub(self.moved.1));
+        self.moved = (inserted, removed);
+        if self.count == 0 || (came == 0 && went == 0) {
+            return;
+        }
+        self.first_open = (self.first_open + came).saturating_sub(went);
+        self.count = (self.count + came).saturating_sub(went);
+        let begun = std::mem::take(&mut self.begun).into_iter();
+        self.begun =
+            begun.filter_map(|(place, said)| Some(((place + came).checked_sub(went)?, said))).collect();
+    }
 }
 
 /// How much of an item was said.
@@ -175,6 +193,7 @@ impl Linear {
         out: &mut String,
     ) {
         let items = session.transcript.items();
+        told.follow_moved(session.transcript.inserted(), session.transcript.removed());
         if items.len() < told.count {
             // The history was read anew.
             (told.first_open, told.begun) = (0, BTreeMap::new());

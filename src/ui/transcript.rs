@@ -50,8 +50,8 @@ pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
     wishes: Vec<Wish>,
-    /// How many items had been put in front of others.
-    inserted: usize,
+    /// How many items had been put in front of others, and taken away there.
+    moved: (usize, usize),
     /// What there was when the reader left the end.
     news: News,
     item_count: usize,
@@ -281,11 +281,11 @@ impl TranscriptView {
         self.wishes.retain(|wish| !is_sideways(wish));
     }
 
-    /// Items were put in front of those that are read: what is read stays where it is on the screen.
-    fn follow_inserted(&mut self, inserted: usize) {
-        let by = inserted.saturating_sub(self.inserted);
-        self.inserted = inserted;
-        if by == 0 || self.item_count == 0 {
+    /// Items were put in front of those that are read, or taken away there: what is read stays where it is on the screen.
+    fn follow_moved(&mut self, inserted: usize, removed: usize) {
+        let (came, went) = (inserted.saturating_sub(self.moved.0), removed.saturating_sub(self.moved.1));
+        self.moved = (inserted, removed);
+        if (came == 0 && went == 0) || self.item_count == 0 {
             return;
         }
         self.cells.clear();
@@ -295,14 +295,21 @@ impl TranscriptView {
         self.clear_selection();
         // The first item is the line above all of them, and stays the first.
         let moved = |place: Place| match place.item {
-            0 => Place { item: by + 1, ..Place::default() },
-            item => Place { item: item + by, ..place },
+            0 => Place { item: came + 1, ..Place::default() },
+            item if item + came > went => Place { item: item + came - went, ..place },
+            _ => Place { item: 1, ..Place::default() },
         };
         if let Anchor::At(place) = self.anchor {
             self.anchor = Anchor::At(moved(place));
         }
+        if let Some(filter) = &mut self.filter
+            && let Anchor::At(place) = filter.back
+        {
+            filter.back = Anchor::At(moved(place));
+        }
         self.last_top = moved(self.last_top);
-        self.news.shift(by);
+        self.item_count = (self.item_count + came).saturating_sub(went);
+        self.news.shift(came, went);
     }
 
     /// Whether the reader is near the beginning of what is shown.
@@ -381,13 +388,13 @@ pub fn draw(
     view.take_look(look, cols);
     view.height = usize::from(area.height);
     let count = session.transcript.items().len();
+    view.follow_moved(session.transcript.inserted(), session.transcript.removed());
     if count < view.item_count {
         view.cells.clear();
         view.anchor = Anchor::Follow;
         view.clear_selection();
         view.heights.clear();
     }
-    view.follow_inserted(session.transcript.inserted());
     let is_read = session.ledger.reading.is_some();
     if is_read && view.is_following() && (1..count).contains(&view.item_count) {
         // The next part of an old session came: the reader stays where they are.

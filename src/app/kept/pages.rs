@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, State, call, restore, user};
+use crate::app::{Effect, Modal, State, call, ceiling, restore, user};
 use crate::model::{EarlierPage, SessionKey, Window};
 
 use super::Later;
@@ -65,15 +65,23 @@ pub(super) fn on_earlier(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(earlier) = &mut session.ledger.earlier else { return };
     earlier.is_loading = false;
+    if ceiling::is_stale(session) {
+        return;
+    }
     let page = match page {
         Ok(page) => page,
         Err(why) => {
+            ceiling::read_failed(session);
             call::flash(state, why, fx);
             return;
         }
     };
-    earlier.before = page.first_seq;
-    earlier.count = page.left_out_count;
+    let left_out_count = ceiling::on_page(session, page.first_seq, page.left_out_count);
+    let page = EarlierPage { left_out_count, ..page };
+    if let Some(earlier) = &mut session.ledger.earlier {
+        earlier.before = page.first_seq;
+        earlier.count = page.left_out_count;
+    }
     let is_over = page.left_out_count == 0 || page.events.is_empty();
     restore::prepend(session, page, now);
     if is_over {
@@ -85,4 +93,5 @@ pub(super) fn on_earlier(
     if state.active == key {
         state.modals.retain(|modal| !is_of_items(modal));
     }
+    ceiling::redo(state, key, now, fx);
 }

@@ -14,8 +14,12 @@ fn kept_notes(desk: &mut Desk) -> Vec<Note> {
 /// What a store would give back.
 fn kept_session(desk: &mut Desk) -> KeptSession {
     let mut kept = KeptSession::default();
+    let mut held_from = 0;
     for note in kept_notes(desk) {
         match note {
+            Note::Hold => held_from = kept.events.len(),
+            Note::Release { is_whole: true } | Note::Mark(_) | Note::Late { .. } => {}
+            Note::Release { is_whole: false } => kept.events.truncate(held_from),
             Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
             Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
             Note::Draft(draft) => kept.draft = draft,
@@ -378,35 +382,34 @@ fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
         is_archived: false,
         is_live: None,
     }];
-    let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Record> {
+    let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Note> {
         let fx = update(&mut desk.state, Event::Agent(CONN, event), desk.now);
         let notes = fx.into_iter().filter_map(|effect| match effect {
             Effect::Keep { notes, .. } => Some(notes),
             _ => None,
         });
-        notes
-            .flatten()
-            .filter_map(|note| match note {
-                Note::Event { record, .. } => Some(*record),
-                _ => None,
-            })
-            .collect()
+        notes.flatten().filter(|note| !matches!(note, Note::Head(_))).collect()
     };
     for is_whole in [false, true] {
         desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
         let key = desk.state.active;
-        for told in first() {
-            assert_eq!(recorded(&mut desk, AgentEvent::Update("old".into(), told)), []);
+        for (nth, told) in first().into_iter().enumerate() {
+            let record = Box::new(Record::Update(told.clone()));
+            let event = Note::Event { turn: 1, record };
+            let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
+            let notes = if nth == 0 { vec![Note::Hold, replaced, event] } else { vec![event] };
+            assert_eq!(recorded(&mut desk, AgentEvent::Update("old".into(), told)), notes);
         }
         assert_eq!(desk.state.sessions[&key].transcript.items().len(), 2, "it is shown as it comes");
         let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
         if is_whole {
             let reply = Ok(Reply::Session(SessionReply::default()));
-            let records = recorded(&mut desk, AgentEvent::Replied(tag, reply));
-            assert_eq!((records.first(), records.len()), (Some(&Record::Replaced), 3));
+            let notes = recorded(&mut desk, AgentEvent::Replied(tag, reply));
+            assert_eq!(notes, [Note::Release { is_whole }]);
         } else {
             let failed = Err(CallError::Agent(RpcError::new(-32603, "no")));
-            assert!(!recorded(&mut desk, AgentEvent::Replied(tag, failed)).contains(&Record::Replaced));
+            let notes = recorded(&mut desk, AgentEvent::Replied(tag, failed));
+            assert_eq!(notes.first(), Some(&Note::Release { is_whole }));
             desk.flow(|state, now, fx| flow::close_session(state, key, now, fx));
         }
     }

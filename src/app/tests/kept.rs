@@ -149,7 +149,7 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
     desk.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
     desk.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
-    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before };
+    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, from: None };
     assert_eq!(jobs(&mut desk), [earlier(6)]);
     let selected = shown(&desk).transcript.items()[1].id;
     desk.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
@@ -387,7 +387,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
             if wanted.is_empty() {
                 return count;
             }
-            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before }]);
+            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before, from: None }]);
             before -= 100;
             count += 1;
             let page = EarlierPage {

@@ -192,6 +192,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             picker::push(state, palette);
         }
         Action::OpenHelp => dialogs::toggle_page(state, dialogs::help(), fx),
+        Action::OpenChanges
+            if !matches!(state.modals.last(), Some(Modal::Changes(_)))
+                && flow::ask_for_all(state, action, fx) => {}
         Action::OpenChanges => dialogs::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
         Action::OpenLog => dialogs::toggle_page(state, dialogs::log(), fx),
         Action::OpenConnection => {

@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::app::{
     CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall,
+    ToolCall, flow,
 };
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
@@ -42,6 +42,19 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::CopyTurnPatch => Some(CopySource::TurnPatch),
         _ => return false,
     };
+    // Of a long turn, the beginning may be on the disk only.
+    let is_whole = |session: &Session| {
+        let turn = match action {
+            Action::CopyReply | Action::CopyReplyPlain | Action::CopyItem => last_reply_turn(session),
+            Action::CopyTurnPatch => last_changed_turn(session),
+            _ => return source.is_some(),
+        };
+        let first = session.transcript.items().get(1);
+        turn.is_some() && turn != first.map(|item| item.turn)
+    };
+    if session.selected.is_none() && !is_whole(session) && flow::ask_for_all(state, action, fx) {
+        return true;
+    }
     match commands::obstacle(state, action) {
         Some(why) => say(state, why, fx),
         None => copy(state, source, fx),
@@ -291,11 +304,13 @@ fn has_changes(tool: &ToolCall) -> bool {
     tool.diffs().next().is_some()
 }
 
+fn last_changed_turn(session: &Session) -> Option<u32> {
+    last_tool(session, has_changes).and_then(|id| session.transcript.get(id)).map(|item| item.turn)
+}
+
 /// The changes of the turn that changed something last, without those that came to nothing.
 fn turn_changes(session: &Session) -> Vec<&FileDiff> {
-    let turn =
-        last_tool(session, has_changes).and_then(|id| session.transcript.get(id)).map(|item| item.turn);
-    let Some(turn) = turn else { return Vec::new() };
+    let Some(turn) = last_changed_turn(session) else { return Vec::new() };
     let tools = items_of(session, turn).filter_map(|item| match &item.body {
         ItemBody::Tool(tool) if !item.is_hidden() && tool.parent.is_none() => Some(tool),
         _ => None,

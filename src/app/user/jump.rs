@@ -8,7 +8,7 @@ use crate::app::outline::{Only, is_failure};
 use crate::app::search::title;
 use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall, TurnEnd, ViewCommand,
+    ToolCall, TurnEnd, ViewCommand, flow,
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
@@ -41,12 +41,14 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
             return true;
         }
         Action::OpenFilter => {
-            open_filter(state);
+            if !flow::ask_for_all(state, action, fx) {
+                open_filter(state);
+            }
             return true;
         }
         _ => return false,
     };
-    jump(state, stop, is_forward, fx);
+    jump(state, stop, is_forward, action, fx);
     true
 }
 
@@ -63,7 +65,7 @@ pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
     }
 }
 
-fn jump(state: &mut State, stop: Stop, is_forward: bool, fx: &mut Vec<Effect>) {
+fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let items = session.transcript.items();
     let is_stop = |item: &&Item| is_stop(item, stop);
@@ -76,6 +78,9 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, fx: &mut Vec<Effect>) {
     };
     if let Some(id) = target.map(|item| item.id) {
         go_to(state, id, fx);
+        return;
+    }
+    if !is_forward && flow::ask_for_all(state, action, fx) {
         return;
     }
     let what = match stop {
@@ -113,6 +118,9 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 }
 
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
+    if flow::ask_for_all(state, Action::OpenOutline, fx) {
+        return;
+    }
     let Some(session) = state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
     let mut is_cut = false;

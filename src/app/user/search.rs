@@ -33,6 +33,7 @@ pub fn open(state: &mut State) {
 pub fn close(state: &mut State) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     session.transcript.watch(false);
+    session.pages.look_again();
     session.search.take().is_some()
 }
 
@@ -98,7 +99,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     // What is searched for may stand in what is kept, but not shown.
     if search.is_without_hits()
         && search.pages_left > 0
-        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading)
+        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
     {
         search.pages_left -= 1;
         let key = session.key;

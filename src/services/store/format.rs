@@ -12,18 +12,19 @@ pub const FORMAT: &str = "parlor-session";
 /// The version of it.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// The largest event that is kept in whole.
-const MAX_EVENT_BYTES: usize = 8 << 20;
+/// The largest event that is kept in whole: what an agent may send in one message.
+const MAX_EVENT_BYTES: usize = 64 << 20;
 
-/// The record as text. One that is too large, or has no text, is replaced by a notice that says so.
-pub(super) fn encode(record: &Record) -> String {
+/// The record as text, and whether that is all of it. One that is too large, or has no text, is replaced by a notice
+/// that says so.
+pub(super) fn encode(record: &Record) -> (String, bool) {
     match serde_json::to_string(record) {
-        Ok(text) if text.len() <= MAX_EVENT_BYTES => text,
+        Ok(text) if text.len() <= MAX_EVENT_BYTES => (text, true),
         Ok(text) => {
             let title = format!("An event of {} MiB was too large to keep.", text.len() >> 20);
-            notice(title, None)
+            (notice(title, None), false)
         }
-        Err(error) => notice("An event could not be kept.".to_owned(), Some(error.to_string())),
+        Err(error) => (notice("An event could not be kept.".to_owned(), Some(error.to_string())), false),
     }
 }
 
@@ -44,6 +45,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Update(update) => update_kind(update),
         Record::Asked(_) => "asked",
         Record::Decided { .. } => "decided",
+        Record::Located { .. } => "located",
         Record::Answered { .. } => "answered",
         Record::Command { .. } => "command",
         Record::Notice { .. } => "notice",

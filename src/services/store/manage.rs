@@ -168,6 +168,8 @@ fn leave_to_copy(conn: &Connection, id: i64, uid: &str) -> rusqlite::Result<()> 
 fn delete_rows(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     conn.execute("DELETE FROM docs WHERE session = ?1", params![id])?;
     conn.execute("DELETE FROM events WHERE session = ?1", params![id])?;
+    conn.execute("DELETE FROM late WHERE session = ?1", params![id])?;
+    conn.execute("DELETE FROM staged WHERE session = ?1", params![id])?;
     conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
     Ok(())
 }

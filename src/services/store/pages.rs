@@ -66,6 +66,35 @@ impl Store {
         })
     }
 
+    /// All events of a session from one on, up to another; also those of a history that is still coming. Fails if
+    /// there are none.
+    pub fn between(&self, uid: &str, from: i64, before: i64) -> Result<EarlierPage, StoreError> {
+        self.with_faults(|conn| {
+            let sql = |error: rusqlite::Error| db::fault(&error);
+            let found = rows::by_uid(conn, uid).map_err(sql)?;
+            let Some((id, _)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
+            let mut query = conn
+                .prepare_cached(
+                    "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+                        UNION ALL SELECT seq, at, turn, body FROM staged
+                            WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+                        ORDER BY seq",
+                )
+                .map_err(sql)?;
+            let mut found = query.query(params![id, from, before]).map_err(sql)?;
+            let mut events = Vec::new();
+            while let Some(row) = found.next().map_err(sql)? {
+                events.extend(event_of(row).map_err(sql)?);
+            }
+            if events.is_empty() {
+                return Err(Fault::Other("that part of the session is not there any more".to_owned()));
+            }
+            let events = with_late(conn, id, events, (from, before)).map_err(sql)?;
+            let events = events.into_iter().map(|(_, event)| event).collect();
+            Ok(EarlierPage { events, first_seq: from, left_out_count: 0 })
+        })
+    }
+
     /// The events from one of a session on, as many as a page holds.
     pub fn later(&self, uid: &str, from: i64) -> Result<Window, StoreError> {
         self.with(|conn| {
@@ -164,7 +193,6 @@ fn piece(
     let mut bytes = 0;
     let mut first_seq = None;
     let mut turn_begins_at = None;
-    let mut mark = None;
     while let Some(row) = rows.next()? {
         let body = row.get_ref(3)?.as_str().unwrap_or_default();
         if bytes > 0 && bytes + body.len() > max_bytes {
@@ -173,18 +201,15 @@ fn piece(
         bytes += body.len();
         let seq: i64 = row.get(0)?;
         first_seq = Some(seq);
-        match format::decode(body) {
-            Some(record) => {
-                let is_prompt = matches!(record, Record::Prompt { .. });
-                events.push(KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record });
+        match event_of(row)? {
+            Some((seq, event)) => {
+                let is_prompt = matches!(event.record, Record::Prompt { .. });
+                events.push((seq, event));
                 if is_prompt {
                     turn_begins_at = Some((events.len(), seq));
                 }
             }
             None => unreadable_count += 1,
-        }
-        if at == Some(seq) {
-            mark = events.len().checked_sub(1);
         }
     }
     let mut left_out_count = 0;
@@ -192,13 +217,13 @@ fn piece(
         left_out_count = count_between(conn, id, begin, first)?;
         if let Some((count, seq)) = turn_begins_at.filter(|_| left_out_count > 0) {
             events.truncate(count);
-            mark = mark.filter(|mark| *mark < count);
             first_seq = Some(seq);
             left_out_count = count_between(conn, id, begin, seq)?;
         }
     }
-    let mark = mark.map(|mark| events.len() - 1 - mark);
     events.reverse();
+    let events = with_late(conn, id, events, (first_seq.unwrap_or(before), before))?;
+    let (mark, events) = marked(events, at);
     let page = EarlierPage { events, first_seq: first_seq.unwrap_or(0), left_out_count };
     Ok(Piece { page, mark, unreadable_count })
 }
@@ -231,6 +256,7 @@ fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Re
     let mut rows = query.query(params![id, from, end, MAX_PAGE_EVENTS])?;
     let mut window = Window { first_seq: from, next_seq: from, ..Window::default() };
     let mut bytes = 0;
+    let mut events = Vec::new();
     let mut turn_ends_at = None;
     while let Some(row) = rows.next()? {
         let body = row.get_ref(3)?.as_str().unwrap_or_default();
@@ -239,27 +265,60 @@ fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Re
         }
         bytes += body.len();
         let seq: i64 = row.get(0)?;
-        if let Some(record) = format::decode(body) {
-            if matches!(record, Record::Prompt { .. })
+        if let Some((seq, event)) = event_of(row)? {
+            if matches!(event.record, Record::Prompt { .. })
                 && at.is_none_or(|at| at < seq)
-                && !window.events.is_empty()
+                && !events.is_empty()
             {
-                turn_ends_at = Some((window.events.len(), seq));
+                turn_ends_at = Some((events.len(), seq));
             }
-            window.events.push(KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record });
-        }
-        if at == Some(seq) {
-            window.mark = window.events.len().checked_sub(1);
+            events.push((seq, event));
         }
         window.next_seq = seq + 1;
     }
     window.later_count = count_between(conn, id, window.next_seq, end)?;
     if let Some((count, seq)) = turn_ends_at.filter(|_| window.later_count > 0) {
-        window.events.truncate(count);
+        events.truncate(count);
         window.next_seq = seq;
         window.later_count = count_between(conn, id, seq, end)?;
     }
+    let events = with_late(conn, id, events, (from, window.next_seq))?;
+    (window.mark, window.events) = marked(events, at);
     Ok(window)
+}
+
+/// An event with its number; `None` if it cannot be read.
+fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, KeptEvent)>> {
+    let Some(record) = format::decode(row.get_ref(3)?.as_str().unwrap_or_default()) else { return Ok(None) };
+    Ok(Some((row.get(0)?, KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record })))
+}
+
+/// Events with what came late of them, each where it is played. Their numbers lie in a range.
+fn with_late(
+    conn: &Connection,
+    id: i64,
+    mut events: Vec<(i64, KeptEvent)>,
+    (from, before): (i64, i64),
+) -> rusqlite::Result<Vec<(i64, KeptEvent)>> {
+    let mut query = conn.prepare_cached(
+        "SELECT seq, at, turn, body FROM late WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq, nth",
+    )?;
+    let mut rows = query.query(params![id, from, before])?;
+    let count = events.len();
+    while let Some(row) = rows.next()? {
+        events.extend(event_of(row)?);
+    }
+    if events.len() > count {
+        // Those of the same number stay in their order: the event itself first.
+        events.sort_by_key(|(seq, _)| *seq);
+    }
+    Ok(events)
+}
+
+/// The place of the event of this number, and the events without their numbers.
+fn marked(events: Vec<(i64, KeptEvent)>, at: Option<i64>) -> (Option<usize>, Vec<KeptEvent>) {
+    let mark = at.and_then(|at| events.iter().position(|(seq, _)| *seq == at));
+    (mark, events.into_iter().map(|(_, event)| event).collect())
 }
 
 /// The number of the first event that counts for those before this one: what an agent's own history replaced is not

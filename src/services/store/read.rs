@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_pa
 
 use super::rows::{self, SessionRow, SessionState};
 use super::search::{self, Hit, Search};
-use super::write::EventRow;
+use super::write::{self, EventRow};
 use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, unix_ms};
 use crate::model::{KeptEvent, KeptSession, Record, TurnOutcome};
 
@@ -53,8 +53,11 @@ impl Store {
     pub fn events(&self, uid: &str) -> Result<(Vec<KeptEvent>, u64), StoreError> {
         self.with(|conn| {
             let mut query = conn.prepare_cached(
-                "SELECT at, turn, body FROM events WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
-                    ORDER BY seq",
+                "SELECT at, turn, body, seq, 0 AS nth FROM events
+                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                    UNION ALL SELECT at, turn, body, seq, nth FROM late
+                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                    ORDER BY seq, nth",
             )?;
             let mut rows = query.query([uid])?;
             let (mut events, mut unreadable_count) = (Vec::new(), 0);
@@ -213,7 +216,10 @@ pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault>
             })
             .map_err(sql)?;
         for (id, mut row) in left {
-            bury(&change, id, &mut row).map_err(sql)?;
+            let had_part = bury(&change, id, &mut row).map_err(sql)?;
+            if had_part && row.next_seq == 0 && row.draft.is_empty() && row.queue.is_empty() {
+                change.execute("DELETE FROM sessions WHERE id = ?1", [id]).map_err(sql)?;
+            }
         }
         change.commit().map_err(sql)?;
     }
@@ -235,8 +241,14 @@ fn close_left(row: &mut SessionRow) -> bool {
     is_cut
 }
 
-/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to.
-fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()> {
+/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to. A history that was
+/// coming then will not come to its end; says whether there was one.
+fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<bool> {
+    let part: Option<i64> =
+        conn.query_row("SELECT min(seq) FROM staged WHERE session = ?1", [id], |row| row.get(0))?;
+    if let Some(from) = part {
+        write::forget_staged(conn, id, from)?;
+    }
     if close_left(row) {
         let last: Option<i64> = conn
             .query_row("SELECT max(seq) FROM events WHERE session = ?1", [id], |row| row.get(0))
@@ -249,7 +261,8 @@ fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()
             turn: row.turn_count,
             at_ms: unix_ms(),
             kind: format::kind(&record),
-            body: format::encode(&record),
+            body: format::encode(&record).0,
+            is_staged: false,
         };
         conn.execute(
             "INSERT INTO events (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -257,5 +270,5 @@ fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<()
         )?;
         row.next_seq = event.seq + 1;
     }
-    row.save(conn).map(|_| ())
+    row.save(conn).map(|_| part.is_some())
 }

@@ -6,7 +6,7 @@
 //! Invariants: with nothing to write there is no timer; what cannot be written stays in memory, in order, and
 //! is tried again; the first failure is told at once, and the success after it too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::track::Track;
+use super::track::{Passed, Track};
 use super::write::{self, Batch};
 use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
 use crate::model::{Note, ServiceEvent, SessionKey, StoreNews};
@@ -98,6 +98,7 @@ impl Recorder {
             conn: None,
             tracks: BTreeMap::new(),
             batch: Batch::default(),
+            passed: BTreeMap::new(),
             is_failing: false,
         };
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
@@ -163,6 +164,8 @@ struct Writer {
     tracks: BTreeMap<SessionKey, Track>,
     /// What is not written yet.
     batch: Batch,
+    /// What the batch brings sessions to.
+    passed: BTreeMap<SessionKey, Passed>,
     is_failing: bool,
 }
 
@@ -220,7 +223,7 @@ impl Writer {
         }
         for track in self.tracks.values_mut() {
             if is_closing {
-                track.release();
+                track.release(&mut self.batch);
             }
             track.save(&mut self.batch);
         }
@@ -305,6 +308,7 @@ impl Writer {
         }
         let batch = std::mem::take(&mut self.batch);
         let does_recover = self.is_failing;
+        self.gather_passed();
         let result = self.on_conn(|store, conn| {
             if does_recover {
                 read::recover(store, conn)?;
@@ -312,12 +316,13 @@ impl Writer {
             write::write(conn, &batch).map_err(|error| db::fault(&error))
         });
         match result {
-            Ok(()) if self.is_failing => {
-                self.is_failing = false;
-                self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
-                self.tell_saving(None);
+            Ok(gone) => {
+                if std::mem::take(&mut self.is_failing) {
+                    self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
+                    self.tell_saving(None);
+                }
+                self.tell_written(&gone);
             }
-            Ok(()) => {}
             Err(fault) => {
                 self.batch = batch;
                 self.tell_failure(&fault);
@@ -326,6 +331,27 @@ impl Writer {
         self.store.tell_troubles(&mut |event| {
             let _ = self.services.send(event);
         });
+    }
+
+    /// Where sessions are once the batch is written.
+    fn gather_passed(&mut self) {
+        for (key, track) in &mut self.tracks {
+            if let Some(passed) = track.take_passed() {
+                let known = self.passed.entry(*key).or_default();
+                known.upto = passed.upto;
+                known.marks.extend(passed.marks);
+            }
+        }
+    }
+
+    fn tell_written(&mut self, gone: &BTreeSet<String>) {
+        for (key, Passed { upto, marks }) in std::mem::take(&mut self.passed) {
+            let is_gone = self.tracks.get(&key).is_none_or(|track| gone.contains(&track.row.uid));
+            if let Some(upto) = upto.filter(|_| !is_gone) {
+                let news = StoreNews::Written { key, upto, marks };
+                let _ = self.services.send(ServiceEvent::Store(Box::new(news)));
+            }
+        }
     }
 
     /// Works on the thread's own connection; on a new file if the old one is damaged.
@@ -398,6 +424,7 @@ pub(super) mod tests {
             conn: None,
             tracks: BTreeMap::new(),
             batch: Batch::default(),
+            passed: BTreeMap::new(),
             is_failing: false,
         };
         (TestWriter(writer), told)

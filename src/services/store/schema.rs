@@ -105,6 +105,30 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE sessions ADD COLUMN owes_title INTEGER NOT NULL DEFAULT 0;
     ",
+    // 6: what was told late of something far above, and histories that are not whole yet.
+    "
+    -- Played behind the event of this number: it changes what stands there or before, however late it came.
+    CREATE TABLE late (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        nth INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (session, seq, nth)
+    ) WITHOUT ROWID;
+
+    -- An agent's own history while it comes: once it is whole, its events join the others.
+    CREATE TABLE staged (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+    ",
 ];
 
 /// The newest form.

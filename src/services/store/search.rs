@@ -3,7 +3,7 @@
 //! Duty: one text for each message, tool call and error, so that a word that came in pieces is found whole.
 //! Not its duty: reading sessions (`read`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 
 use rusqlite::{Connection, named_params};
@@ -23,6 +23,9 @@ const MAX_GROWING_BYTES: usize = 4 << 10;
 /// The most that is taken of one part of a call.
 const MAX_PART_BYTES: usize = 16 << 10;
 
+/// So many calls may still grow; more of an older one begins another row.
+const MAX_CALLS: usize = 256;
+
 /// A row of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocRow {
@@ -37,8 +40,10 @@ pub(super) struct DocRow {
 #[derive(Debug, Default)]
 pub(super) struct Docs {
     message: Option<OpenMessage>,
-    /// Calls of the running turn.
+    /// The last calls of the running turn.
     calls: HashMap<ToolCallId, Call>,
+    /// Their order.
+    order: VecDeque<ToolCallId>,
 }
 
 #[derive(Debug)]
@@ -64,6 +69,16 @@ struct Call {
 }
 
 impl Docs {
+    /// Whether an event adds to a call that is known already.
+    pub fn knows(&self, record: &Record) -> bool {
+        match record {
+            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+                self.calls.contains_key(&patch.id)
+            }
+            _ => false,
+        }
+    }
+
     /// Takes an event in, and puts the rows that changed into `out`.
     pub fn take(
         &mut self,
@@ -90,6 +105,7 @@ impl Docs {
             Record::Prompt { text, .. } => {
                 self.message = None;
                 self.calls.clear();
+                self.order.clear();
                 put(seq, row("prompt", false, text.clone()));
             }
             Record::Update(SessionUpdate::Chunk { role, message, text }) => {
@@ -116,14 +132,17 @@ impl Docs {
             }
             Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
                 self.message = None;
-                let call = self.calls.entry(patch.id.clone()).or_insert_with(|| Call {
-                    seq,
-                    turn,
-                    at_ms,
-                    ..Call::default()
+                let call = self.calls.entry(patch.id.clone()).or_insert_with(|| {
+                    self.order.push_back(patch.id.clone());
+                    Call { seq, turn, at_ms, ..Call::default() }
                 });
                 call.apply(patch);
                 put(call.seq, call.row());
+                if self.order.len() > MAX_CALLS
+                    && let Some(oldest) = self.order.pop_front()
+                {
+                    self.calls.remove(&oldest);
+                }
             }
             Record::Command { command, output, exit, .. } => {
                 let text = format!("{}\n{}", command.as_deref().unwrap_or_default(), part(&plain(output)));
@@ -139,6 +158,7 @@ impl Docs {
             Record::Replaced => {
                 self.message = None;
                 self.calls.clear();
+                self.order.clear();
             }
             Record::TurnEnded(outcome) => {
                 self.message = None;

@@ -47,8 +47,12 @@ impl Store {
                 let kept = self.reopen(&uid).map(Box::new).map_err(words);
                 tell(StoreNews::Taken { key, kept });
             }
-            StoreJob::Earlier { key, uid, before } => {
-                tell(StoreNews::Earlier { key, page: self.earlier(&uid, before).map_err(words) });
+            StoreJob::Earlier { key, uid, before, from } => {
+                let page = match from {
+                    Some(from) => self.between(&uid, from, before),
+                    None => self.earlier(&uid, before),
+                };
+                tell(StoreNews::Earlier { key, page: page.map_err(words) });
             }
             StoreJob::Later { key, uid, from } => {
                 tell(StoreNews::Later { key, window: self.later(&uid, from).map_err(words) });

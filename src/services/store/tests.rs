@@ -3,6 +3,7 @@ use std::path::Path;
 use super::*;
 use crate::model::*;
 
+mod ceiling;
 mod disk;
 mod faults;
 mod format;

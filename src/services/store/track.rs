@@ -5,11 +5,13 @@
 //! Invariants: a session gets a row with its first prompt, message or draft, not sooner; numbers of events only
 //! grow; what a search finds is written again only when it grew.
 
-use crate::model::{Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
+use std::collections::BTreeMap;
+
+use crate::model::{EventPlace, MarkPlace, Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
 
 use super::rows::{SessionRow, SessionState};
 use super::search::Docs;
-use super::write::{Batch, CopyRow, EventRow};
+use super::write::{Batch, CopyRow, EventRow, LateRow};
 use super::{format, random};
 
 /// How much of the first prompt is kept beside the session.
@@ -28,6 +30,23 @@ pub(super) struct Track {
     /// The beginning that it has from another session, until it is written.
     copy: Option<CopyRow>,
     docs: Docs,
+    /// While a history comes that may not come to its end: the row as it was before.
+    held: Option<Box<SessionRow>>,
+    /// What came late and waits for a row.
+    waiting_late: Vec<LateRow>,
+    /// The numbers of the events behind marks.
+    marks: BTreeMap<u64, i64>,
+    /// Whether all since the last mark was kept in whole.
+    is_whole: bool,
+    passed: Passed,
+}
+
+/// Marks that were passed since they were last asked for.
+#[derive(Debug, Default)]
+pub(super) struct Passed {
+    /// The last one, or the number of what came late behind it.
+    pub upto: Option<u64>,
+    pub marks: Vec<MarkPlace>,
 }
 
 impl Track {
@@ -40,7 +59,19 @@ impl Track {
             updated_ms: at_ms,
             ..SessionRow::default()
         });
-        Self { row, is_kept, is_dirty: false, waiting: Vec::new(), copy: None, docs: Docs::default() }
+        Self {
+            row,
+            is_kept,
+            is_dirty: false,
+            waiting: Vec::new(),
+            copy: None,
+            docs: Docs::default(),
+            held: None,
+            waiting_late: Vec::new(),
+            marks: BTreeMap::new(),
+            is_whole: true,
+            passed: Passed::default(),
+        }
     }
 
     /// Takes a note in; what is to be written goes to the batch.
@@ -48,6 +79,13 @@ impl Track {
         match note {
             Note::Head(head) => self.set_head(*head),
             Note::Event { turn, record } => self.add(turn, &record, at_ms, batch),
+            Note::Late { serial, before, turn, record } => {
+                self.add_late(before, turn, &record, at_ms, batch);
+                self.passed.upto = Some(serial);
+            }
+            Note::Mark(mark) => self.pass(mark),
+            Note::Hold => self.held = Some(Box::new(self.row.clone())),
+            Note::Release { is_whole } => self.end_history(is_whole, batch),
             Note::Draft(draft) => {
                 self.is_kept |= !draft.trim().is_empty();
                 self.row.draft = draft;
@@ -58,13 +96,14 @@ impl Track {
             }
             // The recorder knows the ids of other sessions.
             Note::CameFrom { .. } => {}
-            Note::Closed => self.release(),
+            Note::Closed => self.release(batch),
         }
         self.is_dirty = true;
         // A copy is worth a row without a word of its own, once the agent has made it.
         self.is_kept |= self.copy.is_some() && self.row.agent_session.is_some();
         if self.is_kept {
             batch.events.append(&mut self.waiting);
+            batch.late.append(&mut self.waiting_late);
             batch.copies.extend(self.copy.take());
         }
     }
@@ -79,6 +118,7 @@ impl Track {
         for event in &mut self.waiting {
             event.seq += below;
         }
+        self.move_marks(below);
         self.row.first_prompt.clone_from(&source.first_prompt);
         self.row.turn_count = turns;
         self.copy = Some(CopyRow { from: source.uid.clone(), to: self.row.uid.clone(), turns, below });
@@ -87,12 +127,30 @@ impl Track {
     /// Adds the row to the batch, if there is a reason to keep it and it changed.
     pub fn save(&mut self, batch: &mut Batch) {
         if self.is_kept && std::mem::take(&mut self.is_dirty) {
-            batch.save(&self.row);
+            match &self.held {
+                // What a history tells counts once it is whole.
+                Some(before) => batch.save(&SessionRow {
+                    next_seq: before.next_seq,
+                    first_prompt: before.first_prompt.clone(),
+                    turn_count: before.turn_count,
+                    updated_ms: before.updated_ms,
+                    usage: before.usage.clone(),
+                    state: before.state,
+                    ..self.row.clone()
+                }),
+                None => batch.save(&self.row),
+            }
         }
     }
 
+    /// Marks that were passed; what stands before them is with the batch, if the session is kept.
+    pub fn take_passed(&mut self) -> Option<Passed> {
+        (self.is_kept && self.passed.upto.is_some()).then(|| std::mem::take(&mut self.passed))
+    }
+
     /// Nobody has the session open any more.
-    pub fn release(&mut self) {
+    pub fn release(&mut self, batch: &mut Batch) {
+        self.end_history(false, batch);
         self.is_dirty = true;
         self.row.owner = None;
         self.row.agent_pid = None;
@@ -114,6 +172,64 @@ impl Track {
             event.seq += self.row.next_seq;
         }
         self.row.next_seq += came.next_seq;
+        self.move_marks(self.row.next_seq - came.next_seq);
+    }
+
+    fn move_marks(&mut self, by: i64) {
+        self.marks.values_mut().for_each(|seq| *seq += by);
+        self.passed.marks.iter_mut().for_each(|mark| mark.seq += by);
+        for late in &mut self.waiting_late {
+            late.uid.clone_from(&self.row.uid);
+            late.seq += by;
+        }
+    }
+
+    fn pass(&mut self, mark: u64) {
+        let seq = self.row.next_seq;
+        self.marks.insert(mark, seq);
+        let is_whole = std::mem::replace(&mut self.is_whole, true);
+        self.passed.marks.push(MarkPlace { mark, seq, is_whole });
+        self.passed.upto = Some(mark);
+    }
+
+    fn add_late(&mut self, before: EventPlace, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {
+        let before = match before {
+            EventPlace::Seq(seq) => seq,
+            EventPlace::Mark(mark) => self.marks.get(&mark).copied().unwrap_or(self.row.next_seq),
+        };
+        let (body, is_whole) = format::encode(record);
+        self.is_whole &= is_whole;
+        if self.docs.knows(record) {
+            self.docs.take(&self.row.uid, before - 1, turn, at_ms, record, &mut batch.docs);
+        }
+        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq: before - 1, turn, at_ms, body });
+    }
+
+    fn end_history(&mut self, is_whole: bool, batch: &mut Batch) {
+        let Some(before) = self.held.take() else { return };
+        let from = before.next_seq;
+        for event in &mut self.waiting {
+            event.is_staged = false;
+        }
+        if !is_whole {
+            self.waiting.retain(|event| event.seq < from);
+            self.waiting_late.retain(|late| late.seq < from);
+            self.row = SessionRow {
+                next_seq: from,
+                first_prompt: before.first_prompt,
+                turn_count: before.turn_count,
+                updated_ms: before.updated_ms,
+                usage: before.usage,
+                state: before.state,
+                ..std::mem::take(&mut self.row)
+            };
+            self.docs = Docs::default();
+        }
+        batch.end_history(&self.row.uid, from, is_whole);
+        if !is_whole && from == 0 && self.row.draft.is_empty() && self.row.queue.is_empty() {
+            self.is_kept = false;
+            batch.sessions.remove(&self.row.uid);
+        }
     }
 
     fn set_head(&mut self, head: SessionHead) {
@@ -154,6 +270,7 @@ impl Track {
                 Patch::Set(title) => self.row.title = Some(title.clone()),
             },
             Record::Update(SessionUpdate::Usage(usage)) => self.row.usage = Some(usage.clone()),
+            Record::Replaced if self.held.is_some() => {}
             Record::Replaced => {
                 batch.replaced.insert(self.row.uid.clone(), seq);
             }
@@ -161,13 +278,16 @@ impl Track {
         }
         self.is_kept |= format::is_substance(record);
         self.docs.take(&self.row.uid, seq, turn, at_ms, record, &mut batch.docs);
+        let (body, is_whole) = format::encode(record);
+        self.is_whole &= is_whole;
         self.waiting.push(EventRow {
             uid: self.row.uid.clone(),
             seq,
             turn,
             at_ms,
             kind: format::kind(record),
-            body: format::encode(record),
+            body,
+            is_staged: self.held.is_some(),
         });
     }
 }

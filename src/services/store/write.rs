@@ -1,8 +1,8 @@
 //! A batch of rows, written in one go or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::rows::{self, SessionRow};
 use super::search::DocRow;
@@ -19,6 +19,10 @@ pub(super) struct Batch {
     pub copies: Vec<CopyRow>,
     /// Where sessions begin anew: what was before is not found any more.
     pub replaced: BTreeMap<String, i64>,
+    /// What came late of what stands further up.
+    pub late: Vec<LateRow>,
+    /// Histories that came to their end, or to none; those come before all events.
+    pub ended: Vec<EndedHistory>,
 }
 
 /// The beginning of a session that is a copy of another one. Its events are written a second time: so each of the two
@@ -42,16 +46,54 @@ pub(super) struct EventRow {
     pub at_ms: i64,
     pub kind: &'static str,
     pub body: String,
+    /// It belongs to a history that is not whole yet.
+    pub is_staged: bool,
+}
+
+/// What is played behind the event of its number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LateRow {
+    pub uid: String,
+    pub seq: i64,
+    pub turn: u32,
+    pub at_ms: i64,
+    pub body: String,
+}
+
+/// A history that was staged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EndedHistory {
+    pub uid: String,
+    /// The number of its first event.
+    pub from: i64,
+    pub is_whole: bool,
 }
 
 impl Batch {
     pub fn is_empty(&self) -> bool {
-        let Self { sessions, events, docs, copies, replaced } = self;
+        let Self { sessions, events, docs, copies, replaced, late, ended } = self;
         sessions.is_empty()
+            && late.is_empty()
+            && ended.is_empty()
             && events.is_empty()
             && docs.is_empty()
             && copies.is_empty()
             && replaced.is_empty()
+    }
+
+    /// A history came to its end, or to none: so does what waits here of it.
+    pub fn end_history(&mut self, uid: &str, from: i64, is_whole: bool) {
+        if is_whole {
+            for event in self.events.iter_mut().filter(|event| event.uid == uid) {
+                event.is_staged = false;
+            }
+            self.replaced.insert(uid.to_owned(), from);
+        } else {
+            self.events.retain(|event| event.uid != uid || !event.is_staged);
+            self.late.retain(|late| late.uid != uid || late.seq < from);
+            self.docs.retain(|(of, seq), _| of != uid || *seq < from);
+        }
+        self.ended.push(EndedHistory { uid: uid.to_owned(), from, is_whole });
     }
 
     /// The session's newest form.
@@ -65,20 +107,41 @@ impl Batch {
     }
 }
 
-/// Writes all of it.
-pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<()> {
+/// Writes all of it. Gives the sessions that are not there any more, of which nothing was written.
+pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<String>> {
     let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut ids: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut gone = BTreeSet::new();
     for (uid, row) in &batch.sessions {
         ids.insert(uid, row.save(&change)?);
+    }
+    for history in &batch.ended {
+        if let Some(id) = id_of(&change, &mut ids, &history.uid)? {
+            end_history(&change, id, history)?;
+        }
     }
     {
         let mut event = change.prepare_cached(
             "INSERT OR REPLACE INTO events (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
+        let mut staged = change.prepare_cached(
+            "INSERT OR REPLACE INTO staged (session, seq, turn, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
         for row in &batch.events {
+            let Some(id) = id_of(&change, &mut ids, &row.uid)? else {
+                gone.insert(row.uid.clone());
+                continue;
+            };
+            let table = if row.is_staged { &mut staged } else { &mut event };
+            table.execute(params![id, row.seq, row.turn, row.at_ms, row.kind, row.body])?;
+        }
+        let mut late = change.prepare_cached(
+            "INSERT INTO late (session, seq, nth, turn, at, body) VALUES (?1, ?2,
+                (SELECT coalesce(max(nth), 0) + 1 FROM late WHERE session = ?1 AND seq = ?2), ?3, ?4, ?5)",
+        )?;
+        for row in &batch.late {
             let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
-            event.execute(params![id, row.seq, row.turn, row.at_ms, row.kind, row.body])?;
+            late.execute(params![id, row.seq, row.turn, row.at_ms, row.body])?;
         }
         let mut doc = change.prepare_cached(
             "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -104,6 +167,14 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<()
                                     WHERE session = ?1 AND kind = 'replaced' AND seq < ?4), -1)",
                 )?
                 .execute(params![from, to, turns, below])?;
+            change
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO late (session, seq, nth, turn, at, body)
+                        SELECT ?2, seq, nth, turn, at, body FROM late l
+                            WHERE session = ?1 AND turn <= ?3
+                                AND EXISTS (SELECT 1 FROM events WHERE session = ?2 AND seq = l.seq AND seq < ?4)",
+                )?
+                .execute(params![from, to, turns, below])?;
         }
         for (uid, seq) in &batch.replaced {
             let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
@@ -112,7 +183,36 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<()
                 .execute(params![id, seq])?;
         }
     }
-    change.commit()
+    change.commit()?;
+    Ok(gone)
+}
+
+fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rusqlite::Result<()> {
+    if history.is_whole {
+        change.execute(
+            "INSERT OR REPLACE INTO events (session, seq, turn, at, kind, body)
+                SELECT session, seq, turn, at, kind, body FROM staged WHERE session = ?1",
+            [id],
+        )?;
+        change.execute("DELETE FROM staged WHERE session = ?1", [id])?;
+        return Ok(());
+    }
+    forget_staged(change, id, history.from)?;
+    // Nothing else was ever kept of it.
+    change.execute(
+        "DELETE FROM sessions WHERE id = ?1 AND draft = '' AND queue = '[]'
+            AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1)",
+        [id],
+    )?;
+    Ok(())
+}
+
+/// A history that did not come to its end counts for nothing.
+pub(super) fn forget_staged(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<()> {
+    conn.execute("DELETE FROM staged WHERE session = ?1", [id])?;
+    conn.execute("DELETE FROM late WHERE session = ?1 AND seq >= ?2", params![id, from])?;
+    conn.execute("DELETE FROM docs WHERE session = ?1 AND seq >= ?2", params![id, from])?;
+    Ok(())
 }
 
 /// The session's number; `None` if it was deleted meanwhile (or is not worth a row): then so is all of it.

@@ -42,9 +42,9 @@ impl News {
         self.upto = (part, from);
     }
 
-    /// So many items were put in front of others: they are no news.
-    pub fn shift(&mut self, by: usize) {
-        self.seen += by;
+    /// So many items were put in front of others, or taken away there: they are no news.
+    pub fn shift(&mut self, came: usize, went: usize) {
+        self.seen = (self.seen + came).saturating_sub(went);
     }
 
     /// Items that came.

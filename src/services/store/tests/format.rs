@@ -6,7 +6,7 @@ use super::super::format::{decode, encode};
 use crate::model::*;
 
 fn check(record: &Record, text: &str) {
-    assert_eq!(encode(record), text);
+    assert_eq!(encode(record), (text.to_owned(), true));
     assert_eq!(decode(text).as_ref(), Some(record), "{text}");
 }
 
@@ -62,6 +62,7 @@ fn a_field_that_a_newer_parlor_added_does_no_harm() {
 
 #[test]
 fn an_event_that_is_too_large_is_told_not_kept() {
-    let text = encode(&Record::Prompt { text: "x".repeat(9 << 20), is_again: false });
-    assert!(text.len() < 200 && text.contains("9 MiB was too large"), "{text}");
+    let (text, is_whole) = encode(&Record::Prompt { text: "x".repeat(65 << 20), is_again: false });
+    assert!(!is_whole);
+    assert!(text.len() < 200 && text.contains("65 MiB was too large"), "{text}");
 }

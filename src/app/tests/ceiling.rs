@@ -1,0 +1,565 @@
+//! The ceiling of what is in memory: what goes, what stays, and that it comes back as it was.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::support::*;
+use crate::app::search::Search;
+use crate::app::*;
+use crate::model::*;
+
+/// So that a page is as small as can be.
+const LIMIT: usize = 64 << 10;
+
+/// What a store keeps of the first session, by its rules.
+#[derive(Default)]
+struct Disk {
+    events: BTreeMap<i64, KeptEvent>,
+    late: Vec<(i64, KeptEvent)>,
+    next: i64,
+    marks: BTreeMap<u64, i64>,
+    held_from: Option<i64>,
+    is_known: bool,
+}
+
+impl Disk {
+    /// Writes what was handed over, and says so.
+    fn write(&mut self, desk: &mut Desk) {
+        desk.play(Event::Input);
+        let (mut upto, mut marks) = (None, Vec::new());
+        for note in std::mem::take(&mut desk.kept) {
+            let kept = |turn, record: Box<Record>| KeptEvent { at_ms: self.next, turn, record: *record };
+            match note {
+                Note::Event { turn, record } => {
+                    let event = kept(turn, record);
+                    self.events.insert(self.next, event);
+                    self.next += 1;
+                }
+                Note::Late { serial, before, turn, record } => {
+                    let seq = match before {
+                        EventPlace::Seq(seq) => seq,
+                        EventPlace::Mark(mark) => self.marks[&mark],
+                    };
+                    let event = kept(turn, record);
+                    self.late.push((seq - 1, event));
+                    upto = Some(serial);
+                }
+                Note::Mark(mark) => {
+                    self.marks.insert(mark, self.next);
+                    marks.push(MarkPlace { mark, seq: self.next, is_whole: true });
+                    upto = Some(mark);
+                }
+                Note::Hold => self.held_from = Some(self.next),
+                Note::Release { is_whole } => {
+                    let from = self.held_from.take().expect("something is held");
+                    if !is_whole {
+                        self.events.split_off(&from);
+                        self.late.retain(|(seq, _)| *seq < from);
+                        self.next = from;
+                    }
+                }
+                Note::Head(_) | Note::Draft(_) | Note::Queue(_) | Note::CameFrom { .. } | Note::Closed => {}
+            }
+        }
+        if !std::mem::replace(&mut self.is_known, true) {
+            tell(desk, StoreNews::KeptAs { key: KEY, uid: "k".into() });
+        }
+        if let Some(upto) = upto {
+            tell(desk, StoreNews::Written { key: KEY, upto, marks });
+        }
+    }
+
+    /// Answers what was asked for. Returns whether something was.
+    fn serve(&mut self, desk: &mut Desk) -> bool {
+        let jobs: Vec<StoreJob> = std::mem::take(&mut desk.fx)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Store(job) => Some(job),
+                _ => None,
+            })
+            .collect();
+        for job in &jobs {
+            let StoreJob::Earlier { key, before, from: Some(from), .. } = job else { panic!("{job:?}") };
+            let mut found: Vec<(i64, KeptEvent)> =
+                self.events.range(from..before).map(|(seq, event)| (*seq, event.clone())).collect();
+            found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(&seq)).cloned());
+            found.sort_by_key(|(seq, _)| *seq);
+            let events = found.into_iter().map(|(_, event)| event).collect();
+            let page = EarlierPage { events, first_seq: *from, left_out_count: 0 };
+            tell(desk, StoreNews::Earlier { key: *key, page: Ok(page) });
+        }
+        !jobs.is_empty()
+    }
+
+    /// Goes up until all is shown.
+    fn read_all(&mut self, desk: &mut Desk) {
+        self.write(desk);
+        desk.play(Event::Reader(Some(ItemId(1))));
+        desk.fx.clear();
+        for _ in 0..1_000 {
+            desk.play(Event::Act(Action::LoadEarlier));
+            if !self.serve(desk) {
+                assert_eq!(desk.session().ledger.earlier, None);
+                return;
+            }
+        }
+        panic!("there is no beginning");
+    }
+}
+
+fn tell(desk: &mut Desk, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+fn limit(desk: &mut Desk) {
+    desk.state.setup.keeps_sessions = true;
+    desk.state.setup.memory_bytes = LIMIT;
+    desk.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
+}
+
+/// A turn runs in a session with a low ceiling.
+fn desk() -> (Desk, Disk) {
+    let mut desk = Desk::ready();
+    limit(&mut desk);
+    desk.submit("the first prompt");
+    desk.fx.clear();
+    (desk, Disk::default())
+}
+
+fn lorem(nth: usize) -> String {
+    format!("number {nth}: {}", "lorem ipsum ".repeat(80))
+}
+
+/// So many messages of a KiB each.
+fn stream(desk: &mut Desk, numbers: std::ops::Range<usize>) {
+    for nth in numbers {
+        desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+    }
+}
+
+/// All that can be seen of the items, but for times and for the line above them.
+fn whole(session: &Session) -> Vec<String> {
+    let lines: Vec<String> = digest(session).lines().skip(1).map(str::to_owned).collect();
+    let shown = session.transcript.items().iter().zip(lines).map(|(item, line)| {
+        let more = match &item.body {
+            ItemBody::Tool(call) => {
+                let outputs = call.content.iter().filter_map(|content| match content {
+                    ToolContent::Terminal(id) => {
+                        session.terminals.get(id).map(|view| (id, view.output.len(), view.exit.is_some()))
+                    }
+                    _ => None,
+                });
+                let outputs: Vec<_> = outputs.collect();
+                let content = format!("{:?}", call.content).replace("xxxxxxxxxx", "X");
+                format!("{content} {:?} {:?} {outputs:?}", call.output_text, call.exit_code)
+            }
+            _ => String::new(),
+        };
+        format!("{} {line} {more}", item.turn)
+    });
+    shown.filter(|line| !line.contains("earlier event") && !line.contains("the beginning of what")).collect()
+}
+
+fn count(desk: &Desk) -> usize {
+    desk.session().transcript.items().len()
+}
+
+#[test]
+fn what_is_on_the_disk_goes_and_comes_back() {
+    let (mut desk, mut disk) = desk();
+    stream(&mut desk, 0..300);
+    assert_eq!(count(&desk), 301, "nothing goes that is not written");
+    disk.write(&mut desk);
+    let left = count(&desk);
+    assert!((100..200).contains(&left), "{left} items are left");
+    let head = format!("notice Info: {} earlier events are kept. Scroll up to see them.", 302 - left);
+    assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
+    let ids = desk.session().transcript.items().iter().map(|item| item.id.0);
+    assert!(ids.eq(0..left as u64), "items are numbered from 0");
+    // What came last is appended to as before.
+    desk.update(says_in("m299", " and more"));
+    assert!(digest(desk.session()).ends_with(" and more\" …"));
+
+    disk.read_all(&mut desk);
+    assert_eq!(count(&desk), 302);
+    let all = whole(desk.session());
+    assert!(all[0].contains("the first prompt") && all[1].contains("number 0:"), "{:?}", &all[..2]);
+    assert!(desk.session().pages.weight() > LIMIT, "what is read stays");
+    desk.play(Event::Reader(None));
+    assert!(count(&desk) < 200, "it goes again when the reader is back at the end");
+}
+
+#[test]
+fn a_long_stream_takes_no_more_memory_than_a_short_one() {
+    let (mut desk, mut disk) = desk();
+    let mut most = 0;
+    for page in 0..40 {
+        stream(&mut desk, page * 50..(page + 1) * 50);
+        disk.write(&mut desk);
+        most = most.max(count(&desk));
+    }
+    assert!(most < 260, "{most} items at once");
+    assert_eq!(desk.session().turn_count, 1);
+}
+
+#[test]
+fn what_runs_is_marked_or_is_read_stays() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("long", ToolStatus::InProgress));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert_eq!(count(&desk), 302, "a call runs at the top");
+    desk.update(news("long", ToolStatus::Completed));
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200);
+
+    let (mut desk, mut disk) = self::desk();
+    desk.state.sessions.get_mut(&KEY).unwrap().selected = Some(ItemId(5));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert_eq!(count(&desk), 301, "an item is marked at the top");
+
+    let (mut desk, mut disk) = self::desk();
+    stream(&mut desk, 0..150);
+    desk.play(Event::Reader(Some(ItemId(60))));
+    stream(&mut desk, 150..300);
+    disk.write(&mut desk);
+    assert!((241..301).contains(&count(&desk)), "what is read stays, what is far above goes");
+    let reader = desk.session().pages.reader().unwrap();
+    let text = digest(desk.session());
+    assert!(
+        text.lines().nth(1 + reader.0 as usize).unwrap().contains("number 59:"),
+        "the reader's place follows"
+    );
+}
+
+#[test]
+fn late_news_of_a_call_that_is_gone_is_kept_with_it() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("a", ToolStatus::Completed));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    let left = count(&desk);
+    desk.update(patch("a", |patch| patch.output_text = Patch::Set("late".into())));
+    assert_eq!(count(&desk), left, "it is not news");
+    assert!(!digest(desk.session()).contains("tool a"));
+    // Before the late event is on the disk, the page is not asked for.
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert!(!disk.serve(&mut desk));
+    disk.read_all(&mut desk);
+    let all = whole(desk.session());
+    assert!(all[1].contains("tool a Completed") && all[1].contains("late"), "{}", all[1]);
+    assert_eq!(all.iter().filter(|line| line.contains("tool a")).count(), 1);
+    // Now it is here again, and so are its updates.
+    desk.update(patch("a", |patch| patch.output_text = Patch::Set("later".into())));
+    assert!(whole(desk.session())[1].contains("later"));
+    desk.play(Event::Reader(None));
+    disk.write(&mut desk);
+    assert!(!digest(desk.session()).contains("tool a"));
+    disk.read_all(&mut desk);
+    assert!(whole(desk.session())[1].contains("later"), "that was kept too");
+}
+
+#[test]
+fn news_of_what_is_being_read_waits_for_it() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("a", ToolStatus::Completed));
+    stream(&mut desk, 0..100);
+    desk.update(call("b", ToolStatus::Completed));
+    stream(&mut desk, 100..400);
+    disk.write(&mut desk);
+    let left = count(&desk);
+    desk.play(Event::Reader(Some(ItemId(1))));
+    desk.fx.clear();
+    desk.play(Event::Act(Action::LoadEarlier));
+    for id in ["a", "b"] {
+        desk.update(patch(id, |patch| patch.output_text = Patch::Set(format!("late {id}"))));
+    }
+    assert_eq!(count(&desk), left);
+    assert!(disk.serve(&mut desk));
+    assert_eq!(count(&desk), left, "what was read without it is not taken");
+    disk.read_all(&mut desk);
+    let all = whole(desk.session());
+    for id in ["a", "b"] {
+        let of: Vec<&String> = all.iter().filter(|line| line.contains(&format!("tool {id} "))).collect();
+        assert!(of.len() == 1 && of[0].contains(&format!("late {id}")), "{of:?}");
+    }
+}
+
+#[test]
+fn a_search_finds_what_is_gone_and_keeps_it() {
+    let (mut desk, mut disk) = desk();
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    desk.play(Event::Act(Action::OpenSearch));
+    for sign in "first prompt".chars() {
+        desk.play(Event::Line(LineEdit::Insert(sign.to_string())));
+    }
+    for _ in 0..200 {
+        disk.serve(&mut desk);
+        desk.play(Event::Timer(TimerId::Search(KEY)));
+    }
+    let found = desk.session().search.as_deref().map(Search::total);
+    assert_eq!(found, Some(1));
+    let hit = desk.session().search.as_ref().and_then(|search| search.current()).unwrap();
+    assert!(
+        digest(desk.session()).lines().nth(1 + hit.item.0 as usize).unwrap().contains("the first prompt")
+    );
+    // While it is open, nothing goes; then it does.
+    stream(&mut desk, 300..320);
+    disk.write(&mut desk);
+    assert!(count(&desk) > 300);
+    desk.play(Event::Act(Action::Escape));
+    desk.play(Event::Act(Action::Escape));
+    disk.write(&mut desk);
+    assert_eq!(desk.session().search, None);
+    assert!(count(&desk) < 200, "{}", count(&desk));
+}
+
+#[test]
+fn lists_of_a_whole_session_read_what_is_gone_first() {
+    let (mut desk, mut disk) = desk();
+    desk.update(patch("edit", |patch| {
+        patch.is_announcement = true;
+        patch.kind = Patch::Set(ToolKind::Edit);
+        patch.status = Patch::Set(ToolStatus::Completed);
+        let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
+        patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/code/shop/x".into(), change })]);
+    }));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert!(changes::changed_files(&desk.state, KEY).is_empty(), "the change is gone");
+    desk.fx.clear();
+    desk.play(Event::Act(Action::OpenChanges));
+    assert_eq!(desk.state.modals, []);
+    while disk.serve(&mut desk) {}
+    assert!(matches!(desk.state.modals.as_slice(), [Modal::Changes(_)]));
+    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1);
+    stream(&mut desk, 300..340);
+    disk.write(&mut desk);
+    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1, "it stays as long as the page is open");
+    desk.play(Event::Act(Action::Escape));
+    stream(&mut desk, 340..380);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 260);
+
+    desk.fx.clear();
+    desk.play(Event::Act(Action::OpenOutline));
+    while disk.serve(&mut desk) {}
+    let Some(Modal::Picker(outline)) = desk.state.modals.last() else { panic!("{:?}", desk.state.modals) };
+    assert!(outline.rows[0].label.contains("the first prompt") && outline.rows[1].label.contains("edit"));
+    desk.play(Event::Act(Action::Escape));
+    stream(&mut desk, 380..420);
+    disk.write(&mut desk);
+    desk.fx.clear();
+    desk.play(Event::Act(Action::PreviousPrompt));
+    while disk.serve(&mut desk) {}
+    let marked = desk.session().selected.unwrap();
+    assert!(digest(desk.session()).lines().nth(1 + marked.0 as usize).unwrap().contains("the first prompt"));
+}
+
+#[test]
+fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
+    let mut desk = Desk::ready();
+    limit(&mut desk);
+    desk.state.setup.keeps_sessions = false;
+    desk.submit("go");
+    stream(&mut desk, 0..300);
+    let text = digest(desk.session());
+    let told = text.matches("all of it stays in memory").count();
+    assert_eq!((told, count(&desk)), (1, 302));
+
+    let (mut desk, mut disk) = self::desk();
+    tell(&mut desk, StoreNews::Unsaved(Some("the disk is full".into())));
+    stream(&mut desk, 0..300);
+    assert!(digest(desk.session()).contains("all of it stays in memory"));
+    tell(&mut desk, StoreNews::Unsaved(None));
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200, "it goes once it is written");
+}
+
+#[test]
+fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
+    let history = |desk: &mut Desk| {
+        for nth in 0..300 {
+            if nth % 50 == 0 {
+                desk.update(text(Role::User, &format!("prompt {nth}")));
+            }
+            desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+        }
+    };
+    let loading = || {
+        let (mut desk, mut disk) = desk();
+        stream(&mut desk, 0..200);
+        desk.end_turn(StopReason::EndTurn);
+        disk.write(&mut desk);
+        let session = desk.state.sessions.get_mut(&KEY).unwrap();
+        session.phase = SessionPhase::Opening { since: desk.now, is_replay: true };
+        session.ledger.replay = Replay::Armed;
+        (desk, disk)
+    };
+    let (mut desk, mut disk) = loading();
+    history(&mut desk);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200, "{}", count(&desk));
+    assert_eq!(desk.session().turn_count, 6);
+    disk.read_all(&mut desk);
+    assert_eq!(count(&desk), 307);
+    assert!(whole(desk.session())[0].contains("1 user \"prompt 0\""), "{}", whole(desk.session())[0]);
+
+    let (mut desk, mut disk) = loading();
+    let before = digest(desk.session());
+    history(&mut desk);
+    disk.write(&mut desk);
+    desk.flow(|state, _, _| crate::app::open::drop_replay(state, KEY));
+    let after = digest(desk.session());
+    assert_eq!(after.lines().skip(1).collect::<Vec<_>>(), before.lines().skip(1).collect::<Vec<_>>());
+    disk.read_all(&mut desk);
+    assert!(whole(desk.session())[0].contains("the first prompt"));
+    assert_eq!(count(&desk), 202);
+}
+
+#[test]
+fn a_session_behind_the_front_is_let_go_of_too() {
+    let (mut desk, mut disk) = desk();
+    desk.flow(|state, now, fx| flow::new_session(state, now, fx));
+    assert_ne!(desk.state.active, KEY);
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200);
+}
+
+/// Something that an agent, a disk or a reader does.
+#[derive(Debug, Clone)]
+enum Step {
+    Says(u8, u16),
+    Thinks(u16),
+    Call(u8, bool),
+    Ends(u8),
+    Output(u8, u16),
+    Command(u8),
+    Wrote(u8, u16),
+    Exits(u8),
+    Rewrites(u8),
+    Compacts(u8),
+    Warns,
+    Turn,
+    Write,
+    ReadUp,
+    ServesRead,
+    ToEnd,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => (any::<u8>(), 200..3_000_u16).prop_map(|(id, size)| Step::Says(id, size)),
+        3 => (200..3_000_u16).prop_map(Step::Thinks),
+        8 => (0..30_u8, any::<bool>()).prop_map(|(id, ends)| Step::Call(id, ends)),
+        8 => (0..30_u8).prop_map(Step::Ends),
+        8 => (0..30_u8, 0..3_000_u16).prop_map(|(id, size)| Step::Output(id, size)),
+        3 => (0..8_u8).prop_map(Step::Command),
+        4 => (0..8_u8, 0..2_000_u16).prop_map(|(id, size)| Step::Wrote(id, size)),
+        4 => (0..8_u8).prop_map(Step::Exits),
+        2 => any::<u8>().prop_map(Step::Rewrites),
+        2 => (0..6_u8).prop_map(Step::Compacts),
+        1 => Just(Step::Warns),
+        2 => Just(Step::Turn),
+        6 => Just(Step::Write),
+        2 => Just(Step::ReadUp),
+        2 => Just(Step::ServesRead),
+        2 => Just(Step::ToEnd),
+    ];
+    prop::collection::vec(step, 0..500)
+}
+
+fn text_of(size: u16) -> String {
+    "x".repeat(usize::from(size))
+}
+
+fn play(desk: &mut Desk, step: &Step) {
+    let terminal = |id: &u8| TerminalId::from(format!("term{id}"));
+    match step {
+        Step::Says(id, size) => drop(desk.update(says_in(&format!("m{id}"), &text_of(*size)))),
+        Step::Thinks(size) => drop(desk.update(text(Role::Thought, &text_of(*size)))),
+        Step::Call(id, ends) => {
+            let status = if *ends { ToolStatus::Completed } else { ToolStatus::InProgress };
+            desk.update(call(&format!("c{id}"), status));
+        }
+        Step::Ends(id) => drop(desk.update(news(&format!("c{id}"), ToolStatus::Completed))),
+        Step::Output(id, size) => drop(desk.update(patch(&format!("c{id}"), |patch| {
+            patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text_of(*size)))];
+        }))),
+        Step::Command(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.is_announcement = true;
+            patch.status = Patch::Set(ToolStatus::Completed);
+            patch.content = Patch::Set(vec![ToolContent::Terminal(terminal(id))]);
+            patch.terminals = vec![AgentTerminal::Info { id: terminal(id), cwd: None }];
+        }))),
+        Step::Wrote(id, size) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.terminals = vec![AgentTerminal::Output { id: terminal(id), data: text_of(*size) }];
+        }))),
+        Step::Exits(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.terminals = vec![AgentTerminal::Exit { id: terminal(id), status: ExitInfo::default() }];
+        }))),
+        Step::Rewrites(id) => drop(desk.update(SessionUpdate::Message {
+            role: Role::Agent,
+            message: format!("m{id}").as_str().into(),
+            content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
+        })),
+        Step::Compacts(id) => drop(desk.update(SessionUpdate::Compaction {
+            id: format!("compact{id}"),
+            status: "completed".into(),
+            summary: Patch::Set(text_of(300)),
+            error: Patch::Keep,
+        })),
+        Step::Warns => drop(desk.update(SessionUpdate::Notice {
+            severity: Severity::Warning,
+            title: "mind".into(),
+            description: None,
+        })),
+        Step::Turn => {
+            desk.end_turn(StopReason::EndTurn);
+            desk.submit("next");
+        }
+        Step::Write | Step::ReadUp | Step::ServesRead | Step::ToEnd => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_session_that_was_let_go_of_and_read_again_is_that_of_one_that_never_was(steps in steps()) {
+        let (mut desk, mut disk) = desk();
+        let mut twin = Desk::running();
+        twin.state.sessions.get_mut(&KEY).unwrap().transcript.edit(ItemId(0), |item| {
+            if let ItemBody::Message(message) = &mut item.body {
+                message.parts = vec![MessagePart::Text("the first prompt".into())];
+            }
+        });
+        for step in &steps {
+            play(&mut desk, step);
+            play(&mut twin, step);
+            match step {
+                Step::Write => disk.write(&mut desk),
+                Step::ReadUp => {
+                    desk.play(Event::Reader(Some(ItemId(1))));
+                    desk.play(Event::Act(Action::LoadEarlier));
+                }
+                Step::ServesRead => drop(disk.serve(&mut desk)),
+                Step::ToEnd => drop(desk.play(Event::Reader(None))),
+                _ => desk.fx.retain(|effect| matches!(effect, Effect::Store(_))),
+            }
+        }
+        disk.write(&mut desk);
+        disk.serve(&mut desk);
+        disk.read_all(&mut desk);
+        let (ours, theirs) = (whole(desk.session()), whole(twin.session()));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            prop_assert_eq!(ours, theirs);
+        }
+        prop_assert_eq!(ours.len(), theirs.len());
+        prop_assert_eq!(desk.session().turn_count, twin.session().turn_count);
+    }
+}

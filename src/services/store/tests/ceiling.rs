@@ -1,0 +1,185 @@
+//! Pages of a session, what came late for them, and histories that are not whole yet.
+
+use super::super::recorder::tests::writer;
+use super::*;
+
+fn texts(events: &[KeptEvent]) -> Vec<String> {
+    let text = |event: &KeptEvent| match &event.record {
+        Record::Prompt { text, .. } => text.clone(),
+        Record::Update(SessionUpdate::Chunk { text, .. }) => text.clone(),
+        Record::Update(SessionUpdate::Tool(patch)) => {
+            format!("{} {:?}", patch.id, patch.status.as_set())
+        }
+        other => format!("{other:?}"),
+    };
+    events.iter().map(text).collect()
+}
+
+fn late(serial: u64, before: EventPlace, id: &str) -> Note {
+    let mut patch = ToolCallPatch::new(id.into());
+    patch.status = Patch::Set(ToolStatus::Completed);
+    let record = Box::new(Record::Update(SessionUpdate::Tool(Box::new(patch))));
+    Note::Late { serial, before, turn: 1, record }
+}
+
+fn call(id: &str) -> Note {
+    event(1, Record::Update(SessionUpdate::Tool(Box::new(ToolCallPatch::new(id.into())))))
+}
+
+/// What was told of marks.
+fn written(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
+    let told = std::iter::from_fn(|| told.try_recv().ok());
+    let written = told.filter_map(|event| match event {
+        ServiceEvent::Store(news) => match *news {
+            StoreNews::Written { upto, marks, .. } => Some((upto, marks)),
+            _ => None,
+        },
+        _ => None,
+    });
+    written.collect()
+}
+
+fn place(mark: u64, seq: i64) -> MarkPlace {
+    MarkPlace { mark, seq, is_whole: true }
+}
+
+fn count(store: &Store, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    store.with(|conn| conn.query_row(&sql, [], |row| row.get::<_, i64>(0))).unwrap()
+}
+
+fn uid(store: &Store) -> String {
+    store.list(&ListFilter::default()).unwrap()[0].uid.clone()
+}
+
+#[test]
+fn marks_are_told_once_they_are_on_the_disk() {
+    let (_dir, store) = store();
+    let (mut writer, mut told) = writer(&store);
+    // A session that is not worth a row is not on the disk.
+    writer.keep_now(vec![head("s"), Note::Mark(1)]);
+    assert_eq!(written(&mut told), []);
+    writer.keep_now(vec![prompt(1, "go"), says(1, "a"), Note::Mark(2), says(1, "b")]);
+    assert_eq!(written(&mut told), [(2, vec![place(1, 0), place(2, 2)])]);
+    writer.keep_now(vec![says(1, "c")]);
+    assert_eq!(written(&mut told), []);
+    writer.keep_now(vec![late(3, EventPlace::Mark(2), "t")]);
+    assert_eq!(written(&mut told), [(3, vec![])]);
+    let page = store.between(&uid(&store), 0, 2).unwrap();
+    assert_eq!(texts(&page.events), ["go", "a", "t Some(Completed)"]);
+    assert!(store.between(&uid(&store), 20, 30).is_err(), "what is not there is no empty page");
+}
+
+#[test]
+fn nothing_is_told_that_could_not_be_written() {
+    let (_dir, store) = store();
+    let (mut writer, mut told) = writer(&store);
+    writer.keep_now(vec![head("s"), prompt(1, "go"), Note::Mark(1)]);
+    assert_eq!(written(&mut told).len(), 1);
+    writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA query_only = 1"));
+    writer.keep_now(vec![says(1, "a"), Note::Mark(2)]);
+    assert_eq!(written(&mut told), []);
+    writer.drop_conn();
+    writer.keep_now(vec![says(1, "b"), Note::Mark(3)]);
+    assert_eq!(written(&mut told), [(3, vec![place(2, 2), place(3, 3)])]);
+    // What is too large for the disk is not taken for kept.
+    writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), Note::Mark(4), says(1, "c"), Note::Mark(5)]);
+    let marks = vec![MarkPlace { is_whole: false, ..place(4, 4) }, place(5, 5)];
+    assert_eq!(written(&mut told), [(5, marks)]);
+}
+
+#[test]
+fn what_came_late_is_read_with_what_it_is_about() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = writer(&store);
+    writer.keep_now(vec![head("s"), Note::Mark(1), prompt(1, "go"), call("a"), Note::Mark(2), says(1, "x")]);
+    writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPlace::Seq(2), "a"), says(1, "z")]);
+    let uid = uid(&store);
+    let all = ["go", "a None", "a Some(Completed)", "x", "y", "z"];
+    assert_eq!(texts(&store.events(&uid).unwrap().0), all);
+    assert_eq!(texts(&store.peek(&uid, None).unwrap().1.events), all);
+    assert_eq!(texts(&store.later(&uid, 0).unwrap().events), all);
+    assert_eq!(texts(&store.later(&uid, 2).unwrap().events), all[3..]);
+    assert_eq!(texts(&store.earlier(&uid, 2).unwrap().events), all[..3]);
+    assert_eq!(texts(&store.between(&uid, 1, 3).unwrap().events), all[1..4]);
+    let around = store.around(&uid, 2).unwrap();
+    assert_eq!(around.mark.map(|mark| texts(&around.events)[mark].clone()), Some("x".to_owned()));
+    // What is found names the call's own event.
+    let search = Search { words: "go".into(), limit: 9, ..Search::default() };
+    assert_eq!(store.search(&search).unwrap().iter().map(|hit| hit.seq).collect::<Vec<_>>(), [0]);
+    writer.keep_now(vec![Note::Closed]);
+    store.delete(&uid).unwrap();
+    assert_eq!(count(&store, "late"), 0);
+}
+
+fn history() -> Vec<Note> {
+    vec![
+        Note::Hold,
+        Note::Mark(7),
+        event(0, Record::Replaced),
+        prompt(1, "new"),
+        says(1, "one"),
+        Note::Mark(8),
+    ]
+}
+
+#[test]
+fn a_history_counts_once_it_is_whole() {
+    for is_whole in [true, false] {
+        let (_dir, store) = store();
+        let (mut writer, mut told) = writer(&store);
+        writer.keep_now(vec![head("s"), prompt(1, "old"), says(1, "was")]);
+        writer.keep_now(history());
+        let uid = uid(&store);
+        let shown = || texts(&store.peek(&uid, None).unwrap().1.events);
+        assert_eq!(shown(), ["old", "was"], "others see what there was");
+        assert_eq!(written(&mut told), [(8, vec![place(7, 2), place(8, 5)])]);
+        assert_eq!(texts(&store.between(&uid, 3, 5).unwrap().events), ["new", "one"], "it can be read here");
+        writer.keep_now(vec![late(9, EventPlace::Mark(8), "t"), says(1, " two"), Note::Release { is_whole }]);
+        writer.keep_now(vec![prompt(2, "next")]);
+        let expected: &[&str] = if is_whole {
+            &["new", "one", "t Some(Completed)", " two", "next"]
+        } else {
+            &["old", "was", "next"]
+        };
+        assert_eq!(shown(), expected);
+        let seqs = store.with(|conn| {
+            let mut query = conn.prepare("SELECT seq FROM events ORDER BY seq")?;
+            query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()
+        });
+        assert_eq!(seqs.unwrap(), (0..if is_whole { 7 } else { 3 }).collect::<Vec<_>>());
+        let found = |words: &str| {
+            let search = Search { words: words.into(), limit: 9, ..Search::default() };
+            store.search(&search).unwrap().len()
+        };
+        assert_eq!((found("old"), found("one")), if is_whole { (0, 1) } else { (1, 0) });
+    }
+}
+
+#[test]
+fn a_history_that_was_coming_when_its_parlor_died_is_forgotten() {
+    let (dir, store) = store();
+    let (mut writer, _told) = writer(&store);
+    writer.keep_now(vec![head("s"), prompt(1, "old"), ended(1)]);
+    writer.keep_now(history());
+    // Of this one there was nothing before.
+    writer.keep_for(SessionKey(2), [vec![head("other")], history()].concat());
+    lose_mark(&dir, &store);
+    drop(writer);
+    let again = another(&dir);
+    let rows = again.list(&ListFilter::default()).unwrap();
+    assert_eq!(rows.len(), 1);
+    let kept = again.reopen(&rows[0].uid).unwrap();
+    assert_eq!((kept.events.len(), kept.end_seq, rows[0].first_prompt.as_deref()), (2, 2, Some("old")));
+    assert_eq!(count(&again, "staged"), 0);
+}
+
+#[test]
+fn a_history_that_came_to_nothing_leaves_no_session() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = writer(&store);
+    writer.keep_now([vec![head("s")], history()].concat());
+    assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1);
+    writer.keep_now(vec![Note::Closed]);
+    assert_eq!(store.list(&ListFilter::default()).unwrap(), []);
+}
