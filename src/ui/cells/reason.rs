@@ -58,7 +58,7 @@ fn complains(line: &str) -> bool {
     matches(&COMPLAINS, line)
 }
 
-fn matches(pattern: &Option<Regex>, line: &str) -> bool {
+fn matches(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(line.as_bytes()))
 }
 
