@@ -7,12 +7,12 @@
 use ratatui::text::{Line, Span};
 
 use crate::app::ToolCall;
-use crate::model::{ContentBlock, FileDiff, ToolContent, ToolKind};
+use crate::model::{ContentBlock, FileDiff, Target, ToolContent, ToolKind};
 
 use super::diff::desk::Placed;
 use super::look::Look;
 use super::picture::{self, base64_bytes};
-use super::text::{sanitize, wrap_line, wrap_prefixed};
+use super::text::{self, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
 mod body;
@@ -81,8 +81,8 @@ pub(crate) fn exact_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
     let text = sanitize(text);
     let mut out = Vec::new();
     for line in text.split('\n') {
-        let line = super::text::expand_tabs(line, 0);
-        let spans = super::text::link::linkify(vec![Span::styled(line.into_owned(), style)], look.folder);
+        let line = text::expand_tabs(line, 0);
+        let spans = text::link::linkify(vec![Span::styled(line.into_owned(), style)], look.folder);
         out.extend(wrap_line(&Line::from(spans), cols));
     }
     out
@@ -122,13 +122,18 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
         }
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
-            let mut spans = vec![Span::styled(super::text::one_line(name), look.theme.style(Role::Link))];
-            let mut more = vec![super::text::one_line(&link.uri)];
-            more.extend(link.mime_type.as_deref().map(super::text::one_line));
+            // What nothing here can open does not look as if it could be.
+            let style = Target::of_link(&link.uri).map_or(look.theme.style(Role::TextStrong), |target| {
+                text::link::lead(look.theme.style(Role::Link), &target, look.folder)
+            });
+            let mut spans = vec![Span::styled(text::one_line(name), style)];
+            let mut more = vec![text::one_line(&link.uri)];
+            more.extend(link.mime_type.as_deref().map(text::one_line));
             more.extend(link.size_bytes.map(super::look::size));
             let dot = look.glyphs.dot;
             let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
-            spans.push(Span::styled(text, look.theme.style(Role::TextDim)));
+            let more = Span::styled(text, look.theme.style(Role::TextDim));
+            spans.extend(text::link::linkify(vec![more], look.folder));
             let mut lines = wrap_prefixed(&Line::from(spans), cols, &[], &[Span::raw("  ")]);
             if let Some(description) = &link.description {
                 lines.extend(plain_lines(description, Role::TextDim, look, cols));
@@ -158,11 +163,10 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
 /// A placeholder for what cannot be shown as text: what it is, its type and size, its name.
 fn media_line(what: &str, kind: &str, bytes: u64, name: &str, look: &Look<'_>, cols: u16) -> Line<'static> {
     let dot = look.glyphs.dot;
-    let name =
-        if name.is_empty() { String::new() } else { format!(" {dot} {}", super::text::one_line(name)) };
-    let kind = super::text::one_line(kind);
+    let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
+    let kind = text::one_line(kind);
     let text = format!("{what} {dot} {kind} {dot} {}{name}", super::look::size(bytes));
-    Line::styled(super::text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+    Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 
 #[cfg(test)]

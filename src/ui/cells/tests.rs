@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::layout::{Context, Layout};
 use super::*;
 use crate::app::{ItemBody, Session};
-use crate::model::{DiffChange, Raw, SessionKey, SessionPlace, ToolStatus};
+use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionPlace, ToolStatus};
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> Look<'_> {
@@ -128,4 +128,25 @@ fn a_failed_command_says_why_before_its_last_lines() {
     assert_eq!(closed.get(1..), Some(["error[E0425]: cannot find value `x`".to_owned()].as_slice()));
     (tool.status, tool.exit_code) = (ToolStatus::Completed, Some(0));
     assert!(rows(tool, None).iter().all(|line| !line.contains("E0425")), "it went well");
+}
+
+#[test]
+fn a_resource_leads_to_where_it_lies() {
+    let theme = Theme::plain();
+    let link = |uri: &str| {
+        let uri = uri.to_owned();
+        let link = ResourceLink { name: "The name".to_owned(), uri, ..ResourceLink::default() };
+        let lines = block_lines(&ContentBlock::ResourceLink(link), &look(&theme), 80);
+        let leads = lines.iter().flat_map(|line| &line.spans).filter_map(|span| {
+            let target = text::link::target(text::link::number(span.style.underline_color?))?;
+            Some((span.content.to_string(), target))
+        });
+        leads.collect::<Vec<_>>()
+    };
+    let page = Target::of_link("https://a.org/x").expect("an address");
+    let both = ["The name", "https://a.org/x"].map(|text| (text.to_owned(), page.clone()));
+    assert_eq!(link("https://a.org/x"), both, "its name and its address");
+    let file = Target::of_link("file:///etc/hosts").expect("a file");
+    assert_eq!(link("file:///etc/hosts").first(), Some(&("The name".to_owned(), file)));
+    assert_eq!(link("demo://note"), [], "nothing opens that");
 }
