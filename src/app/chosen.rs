@@ -45,9 +45,12 @@ pub(super) fn note(session: &mut Session, choice: Setting) {
     session.ledger.chosen.push(choice);
 }
 
-/// The agent changed it by itself, within a session that is open: a replay tells what was, not what is.
+/// The agent changed it by itself, within a session that is open: a replay tells what was, not what is. A model that
+/// nobody chose stays the agent's own business, for it may have a better one the next time.
 pub(super) fn follow(session: &mut Session, choice: Setting) {
-    if session.phase == SessionPhase::Ready {
+    let is_chosen = || session.ledger.chosen.iter().any(|other| matches!(other, Setting::Model(_)));
+    let counts = !matches!(choice, Setting::Model(_)) || is_chosen();
+    if session.phase == SessionPhase::Ready && counts {
         note(session, choice);
     }
 }

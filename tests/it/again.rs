@@ -130,7 +130,7 @@ fn begun() -> String {
     [GATEWAY, new, &turn("I do.")].concat()
 }
 
-/// ZeptoClaw knows neither load nor resume; behind a URL a session goes on by its id as long as the gateway runs.
+/// `ZeptoClaw` knows neither load nor resume; behind a URL a session goes on by its id as long as the gateway runs.
 #[test]
 fn a_session_of_zeptoclaw_goes_on_in_the_next_parlor_while_its_gateway_runs() {
     let (work, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -194,3 +194,25 @@ fn what_the_agent_offers_no_more_is_named_and_what_waits_stays() {
     assert!(told.is_some_and(|told| told.starts_with("The agent does not offer any more: mode read-only.")));
     assert_eq!(desk.session().queue, ["change it"]);
 }
+
+#[test]
+fn a_model_that_only_the_agent_told_is_not_held_on_to() {
+    let model = |id: &str| Model { id: id.into(), name: id.to_owned(), description: None };
+    let session = |current: &str| {
+        let models = Models { current: current.into(), available: vec![model("old"), model("new")] };
+        let id = Some(SessionId::from(ID));
+        Reply::Session(SessionReply { id, models: Some(models), ..SessionReply::default() })
+    };
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(session("old")));
+    desk.update(SessionUpdate::Model("old".into()));
+    desk.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut desk, session("new"));
+    desk.expect_sent("");
+    // One that was chosen is, also where the agent changed it after that.
+    desk.flow(|state, now, fx| flow::set_model(state, KEY, "old".into(), now, fx));
+    desk.reply(Ok(Reply::Done));
+    desk.update(SessionUpdate::Model("new".into()));
+    again(&mut desk, session("old"));
+    desk.expect_sent("call model new");
+}

@@ -25,7 +25,9 @@ protocol to the letter. Each cell names the test that saw it; “–” means th
 each table stands which test is which column, and what parlor takes into account because it found it out from the
 agent or knows the system.
 
-`cargo test --test it` runs them all, besides the official SDK over stdio, HTTP and web socket.
+`cargo test --test it` runs them all, besides the official SDK over stdio, HTTP and web socket. What single systems
+do that has no place in such a run is in `tests/it/beside.rs`, what holds from one parlor to the next in
+`tests/it/again.rs`.
 ";
 
 impl Ability {
