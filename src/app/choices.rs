@@ -133,7 +133,7 @@ pub(super) fn on_set(
     };
     let named = match &wanted {
         Wanted::Title(title) => Some(title.clone()),
-        _ => None,
+        Wanted::Setting(_) => None,
     };
     let mut stored = None;
     let problem = match result {
