@@ -227,7 +227,9 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
             ItemBody::Message(message) if message.role == Role::User => Some(message_text(message)),
             _ => None,
         });
-        let first = first.filter(|_| left_out > 0).map(|first| cut(first.trim(), 160.min(room / 8)));
+        // The first that is at hand is not the first of all where more is kept.
+        let is_first = left_out > 0 && session.ledger.earlier.is_none();
+        let first = first.filter(|_| is_first).map(|first| cut(first.trim(), 160.min(room / 8)));
         if let Some(first) = first {
             let _ = write!(text, "The first prompt was: {first}\n\n");
         }

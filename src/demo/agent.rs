@@ -262,9 +262,15 @@ impl Agent {
     }
 
     fn set_title(&self, params: &Value) -> Answer {
-        let live = self.live(params)?;
         let title = text_of(params, "title")?.trim().to_owned();
-        self.give_title(&live, &title);
+        if let Ok(live) = self.live(params) {
+            self.give_title(&live, &title);
+        } else {
+            // One of its list need not be open for that.
+            let mut kept = self.find(params)?;
+            kept.title = Some(title.clone());
+            self.save(&kept)?;
+        }
         Ok(json!({"title": title}))
     }
 

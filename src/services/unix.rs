@@ -43,6 +43,13 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((std::os::unix::fs::MetadataExt::dev(&meta), std::os::unix::fs::MetadataExt::ino(&meta)))
 }
 
+/// When a file or folder was made, in Unix microseconds, where its disk keeps that: its number may be given to another
+/// one when it is gone.
+pub(super) fn made_us(path: &Path) -> Option<i64> {
+    let made = std::fs::metadata(path).ok()?.created().ok()?;
+    i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_micros()).ok()
+}
+
 /// Makes an open return at once where it would wait: a pipe without a writer.
 pub(super) fn never_wait(options: &mut OpenOptions) {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());

@@ -27,6 +27,9 @@ pub struct FolderMark {
     pub device: u64,
     /// Its number there.
     pub inode: u64,
+    /// When it was made, in Unix microseconds, if its disk says so: a number is given anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_us: Option<i64>,
     /// The storage that all worktrees of its repository share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_dir: Option<PathBuf>,
@@ -40,7 +43,18 @@ pub fn mark(folder: &Path) -> Option<FolderMark> {
     let (device, inode) = unix::identity(folder).filter(|_| folder.is_dir())?;
     let common_dir = common_dir(folder);
     let remote = common_dir.as_deref().and_then(remote);
-    Some(FolderMark { device, inode, common_dir, remote })
+    Some(FolderMark { device, inode, made_us: unix::made_us(folder), common_dir, remote })
+}
+
+impl FolderMark {
+    /// Whether it is that of this very folder, whatever it is called now.
+    pub fn is_of(&self, folder: &Path) -> bool {
+        let is_made_then = || match (self.made_us, unix::made_us(folder)) {
+            (Some(then), Some(made)) => then == made,
+            _ => true,
+        };
+        unix::identity(folder) == Some((self.device, self.inode)) && is_made_then()
+    }
 }
 
 /// The storage of a folder's repository, the same for all of its worktrees.
@@ -110,8 +124,7 @@ pub fn offers(gone: &Path, mark: Option<&FolderMark>, current: &Path, known: &[P
     };
     let near = neighbours(gone, current, known);
     if let Some(mark) = mark {
-        let is_it = |folder: &&PathBuf| unix::identity(folder) == Some((mark.device, mark.inode));
-        if let Some(moved) = near.iter().find(is_it) {
+        if let Some(moved) = near.iter().find(|folder| mark.is_of(folder)) {
             add(moved.clone(), FolderReason::Moved);
         }
         for worktree in mark.common_dir.as_deref().map(worktrees).unwrap_or_default() {

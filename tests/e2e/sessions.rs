@@ -160,6 +160,58 @@ fn sessions_are_named_exported_and_deleted_from_the_list() {
 }
 
 #[test]
+fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
+    let machine = Machine::new();
+    machine.talk("paint the fence");
+    let knows = |title: &str| {
+        let files = std::fs::read_dir(machine.home.path().join("demo")).unwrap().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains(title))
+    };
+    // The agent does not run: the list says that it does not know.
+    let mut screen = machine.list();
+    screen.wait_for("paint the fence");
+    rename(&mut screen, " green");
+    screen.wait_for("demo does not know this title yet");
+    assert!(!knows("paint the fence green"));
+    screen.send("\r");
+    screen.wait_gone("This folder, the latest first");
+    screen.wait_for("ready");
+    screen.wait_until("the agent to know it", |_| knows("paint the fence green"));
+    screen.send(F6);
+    screen.wait_for("paint the fence green");
+    assert!(!screen.text().contains("does not know"), "{}", screen.text());
+    screen.send(ESC);
+    screen.wait_gone("This folder, the latest first");
+    quit(&mut screen);
+
+    // It runs for another session.
+    let mut screen = machine.start(&["demo"]);
+    screen.wait_for("ready");
+    screen.send(F6);
+    screen.wait_for("paint the fence green");
+    screen.wait_quiet();
+    screen.send("green");
+    screen.wait_for("› green");
+    rename(&mut screen, "ish");
+    screen.wait_until("the agent to know it", |_| knows("paint the fence greenish"));
+    screen.wait_for("Renamed, in demo's own list too");
+    assert!(!screen.text().contains("does not know"), "{}", screen.text());
+    screen.send(ESC);
+    screen.wait_gone("This folder, the latest first");
+    quit(&mut screen);
+}
+
+fn rename(screen: &mut Screen, more: &str) {
+    screen.send(F2);
+    screen.wait_for("Rename the session");
+    screen.send(more);
+    screen.wait_for(more);
+    screen.send("\r");
+    screen.wait_gone("Rename the session");
+}
+
+#[test]
 fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
     let machine = Machine::new();
     machine.talk("where is the lighthouse");

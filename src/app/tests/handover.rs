@@ -138,6 +138,24 @@ fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
 }
 
 #[test]
+fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
+    let mut desk = talked();
+    for _ in 0..8 {
+        desk.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
+    }
+    desk.state.setup.handover_bytes = handover::LEAST_BYTES;
+    let told = |desk: &mut Desk| {
+        desk.flow(|state, _, fx| flow::tell_agent(state, KEY, fx));
+        desk.state.sessions.get_mut(&KEY).unwrap().ledger.handover.take().unwrap().text
+    };
+    assert!(told(&mut desk).contains("The first prompt was: mend the rounding"));
+    desk.state.sessions.get_mut(&KEY).unwrap().ledger.earlier =
+        Some(Earlier { uid: "k".into(), before: 9, count: 9, is_loading: false, has_failed: false });
+    let text = told(&mut desk);
+    assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are left out"), "{text}");
+}
+
+#[test]
 fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
     let mut desk = talked();
     desk.update(SessionUpdate::Compaction {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use super::page::{self, Call, Piece};
+use super::page::{self, Call, Picture, Piece};
 use super::{Format, World, html, time};
 use crate::model::{ExportForm, Record};
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
@@ -256,6 +256,11 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
                 text.push_str(words.trim_end());
                 text.push_str("\n\n</details>\n");
             }
+            // A document of text is no place for a picture.
+            Piece::Picture(Picture { words, .. }) => {
+                text.push_str(&words);
+                text.push('\n');
+            }
             Piece::Call(call) => call_text(&mut text, &call),
             Piece::Notice { is_error, text: words } => {
                 let mark = if is_error { "**" } else { "*" };
@@ -304,6 +309,9 @@ fn call_text(text: &mut String, call: &Call) {
     }
     if !call.output.is_empty() {
         fenced(text, "", &call.output);
+    }
+    for Picture { words, .. } in &call.pictures {
+        let _ = writeln!(text, "{words}\n");
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
 
 use super::export::{facts, unreadable_words};
-use super::page::{Call, Piece};
+use super::page::{Call, Picture, Piece};
 use crate::services::store::SessionRow;
 
 const STYLE: &str = "
@@ -17,6 +17,7 @@ body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 sys
 h1 { font-size: 1.5rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; opacity: .75; }
 dd { margin: 0; }
+img { max-width: 100%; }
 pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: #8881; font-size: .85em; }
 .prompt { white-space: pre-wrap; border-left: .25rem solid #d7a65f; padding: .4rem .8rem; background: #d7a65f1a; }
 .thought, .notice { opacity: .75; }
@@ -30,7 +31,7 @@ pub fn page(row: &SessionRow, pieces: &[Piece], unreadable_count: u64) -> String
     let title = escaped(row.name().lines().next().unwrap_or_default());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>\n"
     );
@@ -55,6 +56,9 @@ pub fn page(row: &SessionRow, pieces: &[Piece], unreadable_count: u64) -> String
                     "<details class=\"thought\"><summary>Thought</summary>\n{}</details>",
                     markdown(text)
                 );
+            }
+            Piece::Picture(picture) => {
+                let _ = writeln!(page, "<p>{}</p>", picture_html(picture));
             }
             Piece::Call(call) => call_html(&mut page, call),
             Piece::Notice { is_error, text } => {
@@ -89,7 +93,21 @@ fn call_html(page: &mut String, call: &Call) {
     if !call.output.is_empty() {
         let _ = writeln!(page, "<pre>{}</pre>", escaped(&call.output));
     }
+    for picture in &call.pictures {
+        let _ = writeln!(page, "<p>{}</p>", picture_html(picture));
+    }
     page.push_str("</details>\n");
+}
+
+/// The picture itself, if it is of a form that holds nothing but a picture; else words for it.
+fn picture_html(Picture { mime_type, data, words }: &Picture) -> String {
+    let is_picture = matches!(mime_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+    let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+    if is_picture && is_base64 {
+        format!("<img alt=\"{}\" src=\"data:{mime_type};base64,{data}\">", escaped(words))
+    } else {
+        escaped(words)
+    }
 }
 
 /// Markdown as HTML; HTML in it is shown as the text that it is.

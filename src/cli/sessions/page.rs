@@ -4,9 +4,10 @@
 //! Not its duty: how a form marks it (`export`, `html`).
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::app::{self, Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
+use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, ToolContent,
     ToolStatus,
@@ -24,6 +25,8 @@ pub enum Piece {
     Answer(String),
     /// What it thought: Markdown.
     Thought(String),
+    /// A picture that somebody sent.
+    Picture(Picture),
     /// What it did.
     Call(Call),
     /// A word of parlor or of the agent, or the end of a turn.
@@ -33,6 +36,17 @@ pub enum Piece {
         /// The words.
         text: String,
     },
+}
+
+/// A picture as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Its MIME type as told.
+    pub mime_type: String,
+    /// Base64, as told.
+    pub data: Arc<str>,
+    /// What stands for it where it cannot be shown.
+    pub words: String,
 }
 
 /// A tool call.
@@ -48,6 +62,8 @@ pub struct Call {
     pub diffs: Vec<(String, String)>,
     /// What it printed or found.
     pub output: String,
+    /// Pictures that it gave.
+    pub pictures: Vec<Picture>,
 }
 
 /// The pieces of a session's events.
@@ -59,21 +75,17 @@ pub fn pieces(events: Vec<KeptEvent>) -> Vec<Piece> {
         .items()
         .iter()
         .filter(|item| !item.is_hidden())
-        .filter_map(|item| piece(&session, item))
+        .flat_map(|item| match &item.body {
+            ItemBody::Message(message) => message_pieces(message),
+            _ => piece(&session, item).into_iter().collect(),
+        })
         .collect()
 }
 
 fn piece(session: &Session, item: &Item) -> Option<Piece> {
     let notice = |is_error, text: String| Some(Piece::Notice { is_error, text });
     match &item.body {
-        ItemBody::Message(message) => {
-            let text = message_text(&message.parts);
-            Some(match message.role {
-                Role::User => Piece::Prompt(text),
-                Role::Agent | Role::Letter => Piece::Answer(text),
-                Role::Thought => Piece::Thought(text),
-            })
-        }
+        ItemBody::Message(_) => None,
         ItemBody::Tool(tool) => Some(Piece::Call(call(session, tool))),
         ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, format!("{}.", reason.words())),
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
@@ -98,15 +110,36 @@ fn piece(session: &Session, item: &Item) -> Option<Piece> {
     }
 }
 
-fn message_text(parts: &[MessagePart]) -> String {
-    let parts: Vec<String> = parts
-        .iter()
-        .map(|part| match part {
-            MessagePart::Text(text) => text.clone(),
-            MessagePart::Block(block) => block_text(block),
-        })
-        .collect();
-    parts.join("\n\n")
+/// The texts of a message, and the pictures between them.
+fn message_pieces(message: &Message) -> Vec<Piece> {
+    let said = |texts: &mut Vec<String>| {
+        let text = std::mem::take(texts).join("\n\n");
+        match message.role {
+            Role::User => Piece::Prompt(text),
+            Role::Agent | Role::Letter => Piece::Answer(text),
+            Role::Thought => Piece::Thought(text),
+        }
+    };
+    let (mut pieces, mut texts) = (Vec::new(), Vec::new());
+    for part in &message.parts {
+        match part {
+            MessagePart::Text(text) => texts.push(text.clone()),
+            MessagePart::Block(block) => match picture(block) {
+                Some(picture) => {
+                    pieces.extend((!texts.is_empty()).then(|| said(&mut texts)));
+                    pieces.push(Piece::Picture(picture));
+                }
+                None => texts.push(block_text(block)),
+            },
+        }
+    }
+    pieces.extend((!texts.is_empty()).then(|| said(&mut texts)));
+    pieces
+}
+
+fn picture(block: &ContentBlock) -> Option<Picture> {
+    let ContentBlock::Image { data, mime_type, .. } = block else { return None };
+    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), words: block_text(block) })
 }
 
 fn block_text(block: &ContentBlock) -> String {
@@ -124,8 +157,10 @@ fn block_text(block: &ContentBlock) -> String {
 
 fn call(session: &Session, tool: &ToolCall) -> Call {
     let mut output: Vec<String> = Vec::new();
+    let mut pictures = Vec::new();
     for piece in &tool.content {
         match piece {
+            ToolContent::Block(block @ ContentBlock::Image { .. }) => pictures.extend(picture(block)),
             ToolContent::Block(block) => output.push(block_text(block)),
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
@@ -150,6 +185,7 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
         command: tool.input.command.clone(),
         diffs: tool.diffs().map(|diff| (diff.path.to_string_lossy().into_owned(), diff_text(diff))).collect(),
         output: shortened(&output.join("\n")),
+        pictures,
     }
 }
 

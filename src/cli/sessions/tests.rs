@@ -131,6 +131,40 @@ fn a_page_holds_no_code_of_the_agents() {
 }
 
 #[test]
+fn a_page_shows_the_pictures_themselves_and_nothing_that_is_none() {
+    let place = Place::new();
+    let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+    let mut recorder = Recorder::new(place.store.clone(), services);
+    let image = |mime: &str, data: &str| {
+        let block = ContentBlock::Image { data: data.into(), mime_type: mime.to_owned(), uri: None };
+        Record::Update(SessionUpdate::Block { role: Role::Agent, message: Some("m".into()), block })
+    };
+    let said = |text: &str| {
+        let (role, text) = (Role::Agent, text.to_owned());
+        Record::Update(SessionUpdate::Chunk { role, message: Some("m".into()), text })
+    };
+    let records = [
+        said("before it"),
+        image("image/png", "iVBORw0KGgo="),
+        said("after it"),
+        image("image/svg+xml", "PHN2Zz4="),
+        image("image/png", "\"><script>x()</script>"),
+    ];
+    let head = SessionHead { agent: "fake".to_owned(), session: Some("s".into()), ..SessionHead::default() };
+    let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
+    recorder.keep(SessionKey(1), [Note::Head(Box::new(head))].into_iter().chain(events).collect());
+    assert_eq!(recorder.finish(), None);
+    let page = place.run(&["export", "s", "--format", "html"]);
+    let picture = "<img alt=\"[image, image/png]\" src=\"data:image/png;base64,iVBORw0KGgo=\">";
+    let places = ["before it", picture, "after it", "[image, image/svg+xml]"].map(|part| page.find(part));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {page}");
+    assert_eq!((page.matches("<img").count(), page.matches("<script").count()), (1, 0), "{page}");
+    // Nothing is loaded from anywhere.
+    assert!(page.contains("default-src 'none'") && !page.contains("://"), "{page}");
+    assert!(place.run(&["show", "s"]).contains("before it\n\n[image, image/png]\n\nafter it"));
+}
+
+#[test]
 fn an_export_is_imported_elsewhere() {
     let (here, there) = (Place::new(), Place::new());
     let id = here.record("/here", "fix this", "done");

@@ -105,6 +105,13 @@ fn a_session_is_titled_copied_closed_and_deleted() {
     client.call("session/close", json!({"sessionId": session})).unwrap();
     let params = json!({"sessionId": session, "prompt": []});
     assert_eq!(client.call("session/prompt", params).unwrap_err()["code"], -32002);
+    client.call("session/set_title", json!({"sessionId": session, "title": "Put away"})).unwrap();
+    let listed = client.call("session/list", json!({})).unwrap();
+    let titles: Vec<&str> =
+        listed["sessions"].as_array().unwrap().iter().filter_map(|info| info["title"].as_str()).collect();
+    assert!(titles.contains(&"Put away"), "{titles:?}");
+    let unknown = json!({"sessionId": "nobody", "title": "x"});
+    assert_eq!(client.call("session/set_title", unknown).unwrap_err()["code"], -32002);
     client.call("session/resume", place(&session, dir.path())).unwrap();
 
     for _ in 0..2 {

@@ -110,7 +110,8 @@ impl Store {
         let (rows, _) = self.list_page(None, PAGE).ok()?;
         rows.into_iter().find(|row| {
             let mark = row.folder_mark.as_ref();
-            mark.is_some_and(|mark| (mark.device, mark.inode) == here) && !row.folder.is_dir()
+            mark.is_some_and(|mark| (mark.device, mark.inode) == here && mark.is_of(folder))
+                && !row.folder.is_dir()
         })
     }
 

@@ -68,11 +68,31 @@ fn a_folder_that_was_moved_is_known_by_its_number_and_others_by_what_they_share(
     fs::create_dir(&copy).unwrap();
     git(&copy, &["init", "-q"]);
     git(&copy, &["remote", "add", "origin", "https://host/shop.git"]);
-    let gone = FolderMark { device: 0, inode: 0, common_dir: None, remote: mark_of_tree.remote };
+    let gone =
+        FolderMark { device: 0, inode: 0, made_us: None, common_dir: None, remote: mark_of_tree.remote };
     let found = offers(&root.join("deleted"), Some(&gone), &current, &[]);
     assert!(found.contains(&FolderOffer { folder: copy, why: FolderReason::SameRemote }), "{found:?}");
     fs::create_dir_all(root.join("new place/deleted")).unwrap();
     let found = offers(&root.join("deleted"), None, &current, &[]);
     let named = FolderOffer { folder: root.join("new place/deleted"), why: FolderReason::SameName };
     assert_eq!(found, [named, FolderOffer { folder: current, why: FolderReason::Current }]);
+}
+
+#[test]
+fn a_folder_that_only_got_the_number_of_one_that_is_gone_is_not_that_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let new = root.join("new");
+    fs::create_dir(&new).unwrap();
+    let is_moved = |mark: &FolderMark| {
+        let found = offers(&root.join("gone"), Some(mark), &root, &[]);
+        found.iter().any(|offer| offer.folder == new && offer.why == FolderReason::Moved)
+    };
+    let own = mark(&new).unwrap();
+    assert!(is_moved(&own));
+    // What an older parlor kept, and disks that do not say, leave the number alone to tell.
+    assert!(is_moved(&FolderMark { made_us: None, ..own.clone() }));
+    if let Some(made_us) = own.made_us {
+        assert!(!is_moved(&FolderMark { made_us: Some(made_us - 1), ..own }));
+    }
 }
