@@ -158,13 +158,13 @@ impl Stream {
                     (patch.is_announcement, patch.status) = (true, Patch::Set(ToolStatus::Completed));
                     let new = format!("fn step_{n}() {{}}\n").repeat(4).into();
                     let change = DiffChange::Texts { old: None, new };
-                    let diff = FileDiff { path: format!("/step_{n}.rs").into(), change };
+                    let diff = FileDiff { path: format!("/step_{n}.txt").into(), change };
                     patch.content = Patch::Set(vec![ToolContent::Diff(diff)]);
                     SessionUpdate::Tool(Box::new(patch))
                 }
             };
             self.play(Event::Agent(ConnId(1), AgentEvent::Update("s".into(), update)));
-            if n % 100 == 0 {
+            if n % 20 == 0 {
                 self.buf.reset();
                 ui::draw_into(&self.state, &mut self.view, &Theme::plain(), &mut self.buf, false);
             }
@@ -192,10 +192,10 @@ impl Stream {
 /// Live heap after some updates and after four times as many.
 fn a_ceiling_holds_the_heap() {
     let mut stream = Stream::new();
-    stream.stream(25_000);
+    stream.stream(15_000);
     stream.stream_until_pages_go();
     let (short, items) = (HeapStats::get().curr_bytes, stream.items());
-    stream.stream(75_000);
+    stream.stream(45_000);
     stream.stream_until_pages_go();
     let (long, now) = (HeapStats::get().curr_bytes, stream.items());
     println!("{short} bytes with {items} items, {long} bytes with {now} items");

@@ -357,8 +357,7 @@ fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<i64> {
 fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
     match record {
         Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => tools::by_id(session, &patch.id),
-        Record::Decided { tool, .. } => tools::by_id(session, tool),
-        Record::Located { tool, .. } => tools::by_id(session, tool),
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool),
         Record::Command { terminal, .. } => session.ledger.shown_by.get(terminal).copied(),
         Record::Update(SessionUpdate::Terminal(news)) => session.ledger.shown_by.get(news.id()).copied(),
         Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {

@@ -52,11 +52,13 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         let title = format!("{unreadable_count} events of this session cannot be read by this parlor.");
         push_notice(session, Severity::Warning, title, None);
     }
+    // Where nothing counts any more, nothing is to be read again.
+    let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };
     let mark = play_to(session, events, kept.mark, now);
     push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
-    ceiling::on_restored(session, kept.first_seq, end_seq, left_out_count > 0);
+    ceiling::on_restored(session, first_seq, end_seq, left_out_count > 0);
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
     mark
 }

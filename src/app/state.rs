@@ -176,7 +176,7 @@ impl State {
         let key = SessionKey(self.next.session);
         let folds = self.setup.folds;
         let pages = Pages::new(self.setup.memory_bytes);
-        self.sessions.insert(key, Session { folds, pages, ..Session::new(key, place) });
+        self.sessions.insert(key, Session { pages, folds, ..Session::new(key, place) });
         key
     }
 

@@ -382,9 +382,7 @@ impl Transcript {
             item.rev = self.first_rev;
         }
         // What was let go is to be free for others.
-        if self.items.capacity() > 4 * self.items.len().max(64) {
-            self.items.shrink_to(2 * self.items.len());
-        }
+        self.items.shrink_to_fit();
         self.number_from(start);
     }
 

@@ -42,10 +42,13 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     Some(StoreJob::Earlier { key, uid, before, from })
 }
 
-/// Whether what was read is without something that came late since it was asked for. Then it is as if it had not been.
-pub(in crate::app) fn is_stale(session: &mut Session) -> bool {
+/// Whether what was read is without something that came late since it was asked for, or is of another history. Then it
+/// is as if it had not been.
+pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
     let book = &mut session.pages.book;
-    let is_stale = book.reading > 0 && book.is_stale;
+    let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
+    let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
+    let is_stale = book.reading > 0 && (book.is_stale || is_another);
     if is_stale {
         book.reading = 0;
     }

@@ -227,11 +227,8 @@ fn note_away(session: &mut Session, count: usize) {
             !goes
         });
     }
-    for tools in [&mut session.tools, &mut session.ledger.former_tools] {
-        if tools.capacity() > 4 * tools.len().max(16) {
-            tools.shrink_to_fit();
-        }
-    }
+    session.tools.shrink_to_fit();
+    session.ledger.former_tools.shrink_to_fit();
     session.pages.book.away = away;
 }
 

@@ -94,11 +94,13 @@ fn of_diff(diff: &FileDiff) -> usize {
 
 fn of_block(block: &ContentBlock) -> usize {
     match block {
-        ContentBlock::Text(text) => text.len(),
-        ContentBlock::Image { data, .. } | ContentBlock::Audio { data, .. } => data.len(),
+        ContentBlock::Text(text) | ContentBlock::Resource { body: ResourceBody::Text(text), .. } => {
+            text.len()
+        }
+        ContentBlock::Image { data, .. }
+        | ContentBlock::Audio { data, .. }
+        | ContentBlock::Resource { body: ResourceBody::Blob(data), .. } => data.len(),
         ContentBlock::ResourceLink(_) => 256,
-        ContentBlock::Resource { body: ResourceBody::Text(text), .. } => text.len(),
-        ContentBlock::Resource { body: ResourceBody::Blob(data), .. } => data.len(),
         ContentBlock::Unknown(raw) => raw.0.len(),
     }
 }
@@ -125,7 +127,9 @@ pub(super) fn of_record(record: &Record) -> usize {
 
 fn of_update(update: &SessionUpdate) -> usize {
     match update {
-        SessionUpdate::Chunk { text, .. } => EVENT + text.len(),
+        SessionUpdate::Chunk { text, .. }
+        | SessionUpdate::Compaction { summary: Patch::Set(text), .. }
+        | SessionUpdate::CompactionChunk { text, .. } => EVENT + text.len(),
         SessionUpdate::Block { block, .. } => EVENT + of_block(block),
         SessionUpdate::Message { content, .. } => {
             EVENT + content.as_set().into_iter().flatten().map(of_block).sum::<usize>()
@@ -135,8 +139,6 @@ fn of_update(update: &SessionUpdate) -> usize {
         SessionUpdate::Notice { title, description, .. } => {
             EVENT + title.len() + description.as_ref().map_or(0, String::len)
         }
-        SessionUpdate::Compaction { summary: Patch::Set(text), .. }
-        | SessionUpdate::CompactionChunk { text, .. } => EVENT + text.len(),
         SessionUpdate::Subagent(_) => EVENT,
         SessionUpdate::Unknown { raw, .. } => EVENT + raw.0.len(),
         _ => 0,

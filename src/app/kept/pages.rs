@@ -64,8 +64,11 @@ pub(super) fn on_earlier(
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(earlier) = &mut session.ledger.earlier else { return };
-    earlier.is_loading = false;
-    if ceiling::is_stale(session) {
+    if !std::mem::take(&mut earlier.is_loading) {
+        // It was asked for of another history.
+        return;
+    }
+    if ceiling::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
         return;
     }
     let page = match page {

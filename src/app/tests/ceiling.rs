@@ -161,6 +161,11 @@ fn whole(session: &Session) -> Vec<String> {
     shown.filter(|line| !line.contains("earlier event") && !line.contains("the beginning of what")).collect()
 }
 
+/// An item as text.
+fn line_of(desk: &Desk, item: ItemId) -> String {
+    digest(desk.session()).lines().nth(1 + usize::try_from(item.0).unwrap()).unwrap_or_default().to_owned()
+}
+
 fn count(desk: &Desk) -> usize {
     desk.session().transcript.items().len()
 }
@@ -227,11 +232,7 @@ fn what_runs_is_marked_or_is_read_stays() {
     disk.write(&mut desk);
     assert!((241..301).contains(&count(&desk)), "what is read stays, what is far above goes");
     let reader = desk.session().pages.reader().unwrap();
-    let text = digest(desk.session());
-    assert!(
-        text.lines().nth(1 + reader.0 as usize).unwrap().contains("number 59:"),
-        "the reader's place follows"
-    );
+    assert!(line_of(&desk, reader).contains("number 59:"), "the reader's place follows");
 }
 
 #[test]
@@ -303,9 +304,7 @@ fn a_search_finds_what_is_gone_and_keeps_it() {
     let found = desk.session().search.as_deref().map(Search::total);
     assert_eq!(found, Some(1));
     let hit = desk.session().search.as_ref().and_then(|search| search.current()).unwrap();
-    assert!(
-        digest(desk.session()).lines().nth(1 + hit.item.0 as usize).unwrap().contains("the first prompt")
-    );
+    assert!(line_of(&desk, hit.item).contains("the first prompt"));
     // While it is open, nothing goes; then it does.
     stream(&mut desk, 300..320);
     disk.write(&mut desk);
@@ -356,7 +355,7 @@ fn lists_of_a_whole_session_read_what_is_gone_first() {
     desk.play(Event::Act(Action::PreviousPrompt));
     while disk.serve(&mut desk) {}
     let marked = desk.session().selected.unwrap();
-    assert!(digest(desk.session()).lines().nth(1 + marked.0 as usize).unwrap().contains("the first prompt"));
+    assert!(line_of(&desk, marked).contains("the first prompt"));
 }
 
 #[test]
@@ -423,7 +422,7 @@ fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
 #[test]
 fn a_session_behind_the_front_is_let_go_of_too() {
     let (mut desk, mut disk) = desk();
-    desk.flow(|state, now, fx| flow::new_session(state, now, fx));
+    desk.flow(flow::new_session);
     assert_ne!(desk.state.active, KEY);
     stream(&mut desk, 0..300);
     disk.write(&mut desk);

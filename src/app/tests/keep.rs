@@ -18,13 +18,16 @@ fn kept_session(desk: &mut Desk) -> KeptSession {
     for note in kept_notes(desk) {
         match note {
             Note::Hold => held_from = kept.events.len(),
-            Note::Release { is_whole: true } | Note::Mark(_) | Note::Late { .. } => {}
             Note::Release { is_whole: false } => kept.events.truncate(held_from),
             Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
             Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
             Note::Draft(draft) => kept.draft = draft,
             Note::Queue(queue) => kept.queue = queue,
-            Note::Closed | Note::CameFrom { .. } => {}
+            Note::Release { is_whole: true }
+            | Note::Mark(_)
+            | Note::Late { .. }
+            | Note::Closed
+            | Note::CameFrom { .. } => {}
         }
     }
     kept

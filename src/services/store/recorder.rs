@@ -17,11 +17,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::track::{Passed, Track};
 use super::write::{self, Batch};
 use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
-use crate::model::{Note, ServiceEvent, SessionKey, StoreNews};
+use crate::model::{Note, Record, ServiceEvent, SessionKey, SessionUpdate, StoreNews};
 use crate::services::{unix, whereabouts};
 
 /// How long notes gather before they are written.
 const GATHER: Duration = Duration::from_millis(300);
+
+/// So many bytes of text are written at once: what waits is in memory, and so is what may go when it is written.
+const MUCH_BYTES: usize = 256 << 10;
 
 /// How long to wait before what failed is tried again.
 const RETRY: Duration = Duration::from_secs(3);
@@ -50,6 +53,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Inbox {
     notes: Vec<Taken>,
+    /// About how much text they hold.
+    bytes: usize,
     is_closing: bool,
     has_ended: bool,
     /// Why the last of it could not be written.
@@ -72,16 +77,16 @@ impl Recorder {
     /// Takes notes of a session, in order. Never waits for the disk.
     pub fn keep(&mut self, session: SessionKey, notes: Vec<Note>) {
         let at_ms = unix_ms();
-        let is_first = {
+        let is_worth_a_look = {
             let mut inbox = locked(&self.shared.inbox);
-            let is_first = inbox.notes.is_empty();
+            let (is_first, was_much) = (inbox.notes.is_empty(), inbox.is_much());
             for note in notes {
                 inbox.add(Taken { session, at_ms, note });
             }
-            is_first
+            is_first || (inbox.is_much() && !was_much)
         };
         self.start();
-        if is_first {
+        if is_worth_a_look {
             self.shared.wake.notify_one();
         }
     }
@@ -138,6 +143,7 @@ impl Recorder {
 impl Inbox {
     /// Adds a note; text goes to the end of the chunk before, a draft replaces the one before.
     fn add(&mut self, next: Taken) {
+        self.bytes += bytes_of(&next.note);
         if let Some(last) = self.notes.last_mut().filter(|last| last.session == next.session) {
             if let (Note::Event { turn, record }, Note::Event { turn: next_turn, record: more }) =
                 (&mut last.note, &next.note)
@@ -152,6 +158,30 @@ impl Inbox {
             }
         }
         self.notes.push(next);
+    }
+}
+
+impl Inbox {
+    fn is_much(&self) -> bool {
+        self.bytes >= MUCH_BYTES
+    }
+
+    fn take(&mut self) -> Vec<Taken> {
+        self.bytes = 0;
+        std::mem::take(&mut self.notes)
+    }
+}
+
+/// About how much text a note holds.
+fn bytes_of(note: &Note) -> usize {
+    /// What anything else than a chunk is taken for.
+    const OTHERS: usize = 1 << 10;
+    match note {
+        Note::Event { record, .. } => match &**record {
+            Record::Update(SessionUpdate::Chunk { text, .. }) => text.len(),
+            _ => OTHERS,
+        },
+        _ => OTHERS,
     }
 }
 
@@ -203,8 +233,9 @@ impl Writer {
             // After a failure the disk is not asked more often because there is more to write.
             let deadline = retry_at.or(write_at);
             let is_due = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            let is_due = is_due || (inbox.is_much() && retry_at.is_none());
             if inbox.is_closing || is_due {
-                return (std::mem::take(&mut inbox.notes), inbox.is_closing);
+                return (inbox.take(), inbox.is_closing);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             inbox = match left {
@@ -412,7 +443,7 @@ impl Writer {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::{Record, Role, SessionUpdate};
+    use crate::model::Role;
 
     /// The thread's work, done at once.
     pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
@@ -458,6 +489,19 @@ pub(super) mod tests {
     fn chunk(text: &str) -> Note {
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
         Note::Event { turn: 1, record: Box::new(Record::Update(update)) }
+    }
+
+    #[test]
+    fn much_text_is_written_at_once() {
+        let mut inbox = Inbox::default();
+        for _ in 0..3 {
+            assert!(!inbox.is_much());
+            let note = chunk(&"x".repeat(MUCH_BYTES / 3 + 1));
+            inbox.add(Taken { session: SessionKey(1), at_ms: 0, note });
+        }
+        assert!(inbox.is_much());
+        assert_eq!(inbox.take().len(), 2, "joined up to a limit");
+        assert!(!inbox.is_much());
     }
 
     #[test]

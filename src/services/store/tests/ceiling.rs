@@ -5,8 +5,7 @@ use super::*;
 
 fn texts(events: &[KeptEvent]) -> Vec<String> {
     let text = |event: &KeptEvent| match &event.record {
-        Record::Prompt { text, .. } => text.clone(),
-        Record::Update(SessionUpdate::Chunk { text, .. }) => text.clone(),
+        Record::Prompt { text, .. } | Record::Update(SessionUpdate::Chunk { text, .. }) => text.clone(),
         Record::Update(SessionUpdate::Tool(patch)) => {
             format!("{} {:?}", patch.id, patch.status.as_set())
         }
