@@ -209,7 +209,7 @@ fn decoding(c: &mut Criterion) {
         }
         let text = BASE64_STANDARD.encode(bytes.into_inner());
         group.bench_function(format!("decode {name}"), |b| {
-            b.iter(|| black_box(services::picture::read(&text)))
+            b.iter(|| black_box(services::picture::read(&text)));
         });
     }
     group.finish();

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
 
-use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, ToolCall, user};
-use crate::model::{EventPlace, ItemId, SessionKey, Severity, ToolContent};
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, user};
+use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 
 use super::{Gone, Key, Page, index, weight};
 use crate::app::restore::earlier_words;
@@ -102,28 +102,28 @@ fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
     is_marked
         || is_asked_about
         || session.ledger.open_message.is_some_and(|id| range.contains(&index(id)))
-        || session.transcript.items().get(range).unwrap_or_default().iter().any(|item| is_open(session, item))
+        || session
+            .ledger
+            .shown_by
+            .iter()
+            .any(|(id, at)| range.contains(&index(*at)) && runs_on(session, id, *at))
+        || session.transcript.items().get(range).unwrap_or_default().iter().any(is_open)
 }
 
-fn is_open(session: &Session, item: &Item) -> bool {
+fn is_open(item: &Item) -> bool {
     match &item.body {
         ItemBody::Message(message) => message.is_open,
-        ItemBody::Tool(call) => !call.status.is_final() || runs_on(session, call),
+        ItemBody::Tool(call) => !call.status.is_final(),
         ItemBody::Compaction { status, .. } => status == words::IN_PROGRESS,
         _ => false,
     }
 }
 
-fn terminals_of(call: &ToolCall) -> impl Iterator<Item = &crate::model::TerminalId> {
-    call.content.iter().filter_map(|content| match content {
-        ToolContent::Terminal(id) => Some(id),
-        _ => None,
-    })
-}
-
-/// Whether a command that the call shows has not ended.
-fn runs_on(session: &Session, call: &ToolCall) -> bool {
-    terminals_of(call).any(|id| session.terminals.get(id).is_some_and(|view| view.exit.is_none()))
+/// Whether a command that an item shows may still write. The end of an agent's own is told in its turn or the next, or
+/// never.
+fn runs_on(session: &Session, id: &TerminalId, shown: ItemId) -> bool {
+    let is_of_late = || session.transcript.get(shown).is_some_and(|item| item.turn + 1 >= session.turn_count);
+    session.terminals.get(id).is_some_and(|view| view.exit.is_none() && (view.is_ours || is_of_late()))
 }
 
 /// Takes so many pages out of memory. They are on the disk.

@@ -518,6 +518,12 @@ fn play(desk: &mut Desk, step: &Step) {
             description: None,
         })),
         Step::Turn => {
+            // Whoever forgets the end of a command does not go on with it turns later.
+            let runs = |(id, view): (&TerminalId, &TerminalView)| view.exit.is_none().then(|| id.clone());
+            let running: Vec<TerminalId> = desk.session().terminals.iter().filter_map(runs).collect();
+            for id in running {
+                desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
+            }
             desk.end_turn(StopReason::EndTurn);
             desk.submit("next");
         }

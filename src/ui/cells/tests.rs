@@ -112,9 +112,9 @@ fn a_failed_command_says_why_before_its_last_lines() {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     (tool.kind, tool.status, tool.exit_code) = (ToolKind::Execute, ToolStatus::Failed, Some(101));
     tool.input.command = Some("cargo test".into());
-    let noise: String = (0..30).map(|line| format!("note {line}\n")).collect();
+    let noise = (0..30).map(|line| format!("note {line}")).collect::<Vec<_>>().join("\n");
     let output = format!(
-        "Compiling shop\nerror[E0425]: cannot find value `x`\n{noise}error: could not compile `shop`\n"
+        "Compiling shop\nerror[E0425]: cannot find value `x`\n{noise}\nerror: could not compile `shop`\n"
     );
     tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
     let shown = rows(tool.clone(), None);

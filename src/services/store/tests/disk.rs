@@ -106,7 +106,10 @@ fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
 
             let found = Store::open(after.path()).unwrap();
             let kept: Vec<usize> = numbers(&found);
-            assert!(kept.iter().copied().eq(0..wanted), "part {part}, cut at {cut}: {kept:?}, not {wanted}");
+            // SQLite fills up the sector behind a commit, so the last one may be whole before its bytes are.
+            let is_begin = kept.iter().copied().eq(0..kept.len());
+            let is_enough = kept.len() == wanted || kept.len() == wanted + 1;
+            assert!(is_begin && is_enough, "part {part}, cut at {cut}: {kept:?}, not {wanted}");
             let check = found.with(|conn| {
                 conn.execute_batch("INSERT INTO docs_fts (docs_fts) VALUES ('integrity-check')")?;
                 conn.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0))
