@@ -1,5 +1,10 @@
 //! Allocations per text chunk, which is a limit of the wire, and live heap under the ceiling of a transcript: counted in
 //! a process of its own.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it counted"
+)]
 
 use std::time::Instant;
 
@@ -164,7 +169,7 @@ impl Stream {
                 }
             };
             self.play(Event::Agent(ConnId(1), AgentEvent::Update("s".into(), update)));
-            if n % 20 == 0 {
+            if n.is_multiple_of(20) {
                 self.buf.reset();
                 ui::draw_into(&self.state, &mut self.view, &Theme::plain(), &mut self.buf, false);
             }

@@ -16,7 +16,11 @@ fn start(folder: &Path, wire: &str, script: &str) -> Screen {
     fs::write(&file, script).unwrap();
     let tests = std::env::current_exe().unwrap();
     let program = tests.parent().unwrap().parent().unwrap().join("examples/scripted_agent");
-    let text = format!("agent = \"odd\"\n[agents.odd]\ncommand = {program:?}\nargs = [{file:?}]\n{wire}");
+    let text = format!(
+        "agent = \"odd\"\n[agents.odd]\ncommand = '{}'\nargs = ['{}']\n{wire}",
+        program.display(),
+        file.display()
+    );
     fs::write(&config, text).unwrap();
     let mut screen = Screen::start_with(folder, &["--config", config.to_str().unwrap()], (30, 100), &[]);
     screen.wait_for("ready");
