@@ -216,7 +216,8 @@ fn snake(word: &str) -> String {
 }
 
 /// Whether a message of the user only stands for what a call gave back to the model: in no live session is it one, and
-/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` behind each of its calls.
+/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` for each of its calls, mostly
+/// behind them.
 pub(super) fn is_result_of_call(text: &str) -> bool {
     let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');

@@ -379,10 +379,8 @@ impl Update<'_> {
     /// Whether a message of the user only stands for what a call gave back to the model, which is told with the call.
     fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
         let ContentBlock::Text(text) = block else { return false };
-        role == Role::User
-            && !self.quirks.is_strict()
-            && is_result_of_call(text)
-            && self.memory.last_tool().is_some()
+        // After a turn that was cancelled, gemini tells the calls behind all of them, or as text only.
+        role == Role::User && !self.quirks.is_strict() && is_result_of_call(text)
     }
 
     fn tool(&mut self, mut call: Object, is_announcement: bool) -> Option<()> {
