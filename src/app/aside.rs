@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::model::{MessageId, Note, Record, Role, SessionUpdate, Severity};
+use crate::model::{MessageId, Note, Record, Role, SessionUpdate, Severity, StopReason};
 
 use super::{
     Effect, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId, TurnEnd, handover,
@@ -68,6 +68,8 @@ enum Relation {
     Longer(u32),
     /// It ends before the shown one.
     Shorter,
+    /// It tells nothing new, and not the turns that were cancelled.
+    WithoutCancelled,
     /// It is another one, or knows more of a turn that was cut here.
     Other,
 }
@@ -193,30 +195,65 @@ pub(super) fn settle(session: &mut Session, now: Instant) {
         Relation::Longer(turn) => append(session, shadow, turn),
         Relation::Other => replace(session, shadow),
         Relation::Shorter => {
-            let title = "The agent's own record of this session ends earlier.".to_owned();
-            let detail = Some("It may not know the last of what stands above.".to_owned());
-            let severity = Severity::Warning;
-            keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
-            session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+            let detail = "It may not know the last of what stands above.";
+            warn(session, "The agent's own record of this session ends earlier.", detail);
+        }
+        Relation::WithoutCancelled => {
+            let detail = "It may not know what was said and done in them.";
+            warn(session, "The agent's own record leaves out turns that you cancelled.", detail);
         }
     }
 }
 
+/// Says what the agent may not know, unless that was the last thing that was said.
+fn warn(session: &mut Session, title: &str, detail: &str) {
+    let (severity, title, detail) = (Severity::Warning, title.to_owned(), Some(detail.to_owned()));
+    let body = ItemBody::Notice { severity, title: title.clone(), detail: detail.clone() };
+    if session.transcript.items().last().is_some_and(|last| last.body == body) {
+        return;
+    }
+    keep::note(session, Record::Notice { severity, title, detail });
+    session.transcript.push(session.turn_count, body);
+}
+
 fn relation(shown: &Session, told: &Session) -> Relation {
-    let (ours, theirs) = (prompts(shown), prompts(told));
+    let theirs = prompts(told);
     if theirs.is_empty() {
         return Relation::Same;
     }
+    let all = prompts(shown);
+    let found = relation_of(shown, &all, told, &theirs);
+    let Some(kept) = without_cancelled(shown, &all).filter(|_| found == Relation::Other) else {
+        return found;
+    };
+    match relation_of(shown, &kept, told, &theirs) {
+        Relation::Same => Relation::WithoutCancelled,
+        found => found,
+    }
+}
+
+/// The prompts of the turns that were not cancelled, if others were: some agents keep nothing of these.
+fn without_cancelled(session: &Session, all: &[Prompt]) -> Option<Vec<Prompt>> {
+    let is_end = |body: &ItemBody| {
+        matches!(body, ItemBody::TurnEnd(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }))
+    };
+    let ends = session.transcript.items().iter().filter(|item| is_end(&item.body));
+    let turns: Vec<u32> = ends.map(|item| item.turn).collect();
+    let kept: Vec<Prompt> = all.iter().filter(|prompt| !turns.contains(&prompt.turn)).cloned().collect();
+    (kept.len() < all.len() && !kept.is_empty()).then_some(kept)
+}
+
+fn relation_of(shown: &Session, ours: &[Prompt], told: &Session, theirs: &[Prompt]) -> Relation {
     let Some(last) = ours.len().checked_sub(1) else {
         return Relation::Other;
     };
-    let places: Vec<usize> = (0..theirs.len()).filter(|place| agree(&ours, last, &theirs, *place)).collect();
+    let places: Vec<usize> = (0..theirs.len()).filter(|place| agree(ours, last, theirs, *place)).collect();
     // The same prompt may come several times in a row; a history that is shown whole counts them.
     let is_whole = shown.ledger.earlier.is_none();
     let place = places.iter().find(|place| is_whole && **place == last).or(places.last()).copied();
     let Some(place) = place else {
         let end = theirs.len() - 1;
-        let is_shorter = (0..last).any(|place| agree(&ours, place, &theirs, end));
+        let is_shorter = (0..last).any(|place| agree(ours, place, theirs, end));
         return if is_shorter { Relation::Shorter } else { Relation::Other };
     };
     let (Some(our_turn), Some(their_turn)) =
@@ -233,12 +270,17 @@ fn relation(shown: &Session, told: &Session) -> Relation {
 
 /// Whether a replay has told the last turn that is shown, up to the end of what the agent said in it.
 fn has_told_the_end(shown: &Session, told: &Session, end: Option<&str>) -> bool {
-    let (ours, theirs) = (prompts(shown), prompts(told));
-    let Some(last) = ours.len().checked_sub(1) else { return true };
-    let mut places = (0..theirs.len()).rev().filter(|place| agree(&ours, last, &theirs, *place));
-    let Some(their_turn) = places.next().and_then(|place| theirs.get(place)).map(|prompt| prompt.turn) else {
-        return false;
+    let (all, theirs) = (prompts(shown), prompts(told));
+    if all.is_empty() {
+        return true;
+    }
+    let kept = without_cancelled(shown, &all);
+    let told_in = |ours: &Vec<Prompt>| {
+        let last = ours.len().checked_sub(1)?;
+        let place = (0..theirs.len()).rev().find(|place| agree(ours, last, &theirs, *place))?;
+        theirs.get(place).map(|prompt| prompt.turn)
     };
+    let Some(their_turn) = told_in(&all).or_else(|| kept.as_ref().and_then(told_in)) else { return false };
     let Some(end) = end else { return true };
     tails(told, their_turn).iter().any(|tail| tail.ends_with(end) || end.ends_with(tail.as_str()))
 }
@@ -259,6 +301,7 @@ fn tails(session: &Session, turn: u32) -> Vec<String> {
 }
 
 /// A prompt with what tells its turn again.
+#[derive(Clone)]
 struct Prompt {
     turn: u32,
     /// Its words, white space made even.

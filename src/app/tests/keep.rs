@@ -429,6 +429,46 @@ fn an_agent_that_lost_the_end_is_said_to() {
 }
 
 #[test]
+fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    let say = |desk: &mut Desk, words: &str, reason| {
+        desk.submit(words).update(says(&format!("to {words}"))).end_turn(reason);
+    };
+    say(&mut desk, "write the first thing", StopReason::EndTurn);
+    say(&mut desk, "write the second thing", StopReason::Cancelled);
+    say(&mut desk, "write the third thing", StopReason::EndTurn);
+    let shown = items(desk.session());
+    let can_load = AgentCapabilities { can_load: true, ..AgentCapabilities::default() };
+    let title = "The agent's own record leaves out turns that you cancelled.";
+    let mut kept = kept_session(&mut desk);
+    // The second time it was said before.
+    for round in 0..2 {
+        let mut desk = reopened(kept.clone(), "fake");
+        desk.handshake(can_load);
+        let first = "<session_context>Monday</session_context>write the first thing";
+        desk.updates(vec![
+            text(Role::User, first),
+            says("[Function Call: x]"),
+            says("to write the first thing"),
+        ]);
+        desk.updates(vec![text(Role::User, "write the third thing"), says("to write the third thing")]);
+        opened(&mut desk);
+        let now = items(desk.session());
+        let told = now.iter().filter(|item| item.contains(title)).count();
+        assert_eq!((told, now.len()), (1, shown.len() + 1), "round {round}: {now:#?}");
+        assert!(now.iter().any(|item| item.contains("write the second thing")));
+        let Some(ItemBody::Notice { severity, title, detail }) =
+            desk.session().transcript.items().last().map(|item| item.body.clone())
+        else {
+            panic!("{now:?}")
+        };
+        let record = Record::Notice { severity, title, detail };
+        kept.events.push(KeptEvent { at_ms: 0, turn: 3, record });
+    }
+}
+
+#[test]
 fn another_history_replaces_what_is_shown_and_kept() {
     let mut desk = loading();
     desk.updates(vec![text(Role::User, "something else"), says("other")]);
