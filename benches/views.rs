@@ -1,4 +1,5 @@
-//! What else is looked at: tool calls, all changes, output, pictures and their decoding, lists, search, selection, themes, lines.
+//! What else is looked at: tool calls, all changes, output, pictures and their decoding, lists, search, selection,
+//! themes, lines.
 
 use std::fmt::Write;
 use std::hint::black_box;

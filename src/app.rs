@@ -6,8 +6,8 @@
 //! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
 //! the agent), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
-//! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is what the one may ask of the other. `keep` says
-//! what is worth keeping, `restore` makes a session of it.
+//! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is
+//! what the one may ask of the other. `keep` says what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 pub mod aside;

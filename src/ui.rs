@@ -218,8 +218,8 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     is_animating(state).then_some(step)
 }
 
-/// What the last frame makes worth telling or wishing: where the reader is, and the part before or behind, when the reader comes near the beginning or the
-/// end of what is shown of a kept session.
+/// What the last frame makes worth telling or wishing: where the reader is, and the part before or behind, when the
+/// reader comes near the beginning or the end of what is shown.
 pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     let session = state.active_session()?;
     let ledger = &session.ledger;

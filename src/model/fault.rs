@@ -1,6 +1,7 @@
 //! Classes of failure, so that each is told with its own remedy.
 //!
-//! Duty: the classes, the heading of each, and what to do next; what a second sending may do. Not its duty: which error is of which class (`app`).
+//! Duty: the classes, the heading of each, and what to do next; what a second sending may do. Not its duty: which error
+//! is of which class (`app`).
 //! A failed tool is one more class; it is told at its call, and the agent goes on by itself.
 
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::app::{Effect, ItemBody, Session, State, kept, user};
 use crate::model::{Action, EventPlace, ItemId, SessionKey, StoreJob};
 
-use super::{Page, trim};
+use super::{Page, weight};
 
 /// So much is read at once, if a page is not more.
 const READ_BYTES: usize = 1 << 20;
@@ -108,7 +108,7 @@ pub(in crate::app) fn put_in_front(session: &mut Session, before: Session, first
     for (id, place) in before.ledger.shown_by {
         ledger.shown_by.entry(id).or_insert(here(place));
     }
-    let weight = trim::weigh(session, 1..1 + by);
+    let weight = weight::of_items(session, 1..1 + by);
     let book = &mut session.pages.book;
     book.has_head = true;
     book.closed.push_front(Page {

@@ -5,7 +5,7 @@
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, user};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 
-use super::{Gone, Key, Page, index, weight};
+use super::{Gone, Key, Page, index};
 use crate::app::restore::earlier_words;
 use crate::app::words;
 
@@ -230,9 +230,4 @@ fn note_away(session: &mut Session, count: usize) {
     session.tools.shrink_to_fit();
     session.ledger.former_tools.shrink_to_fit();
     session.pages.book.away = away;
-}
-
-/// A page that was read stands in memory again.
-pub(super) fn weigh(session: &Session, range: std::ops::Range<usize>) -> usize {
-    weight::of_items(session, range)
 }
