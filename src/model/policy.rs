@@ -1,0 +1,321 @@
+//! Who may do what: the one place that decides about files, commands and sign-ins that go through parlor.
+//!
+//! [`decide`] is pure: it gets what an agent asks for ([`Access`]), what is known of it ([`Facts`]) and what the user
+//! set and granted ([`Policy`]), and says whether it is allowed, asked or refused, with the reason as data. Services
+//! call it with paths whose links were followed, the app with command lines.
+//! Invariants: a protected file is never written without a question; an allowed command is the exact command line that
+//! the user saw.
+
+mod command;
+mod protected;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use command::{CommandAccess, approved_lines, is_plain_environment, shell_line};
+pub use protected::{Protection, is_repository, protection_of, reason_for_root};
+
+/// Something that an agent asks parlor to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Read a file.
+    Read {
+        /// The file, with all links followed.
+        path: PathBuf,
+    },
+    /// Create or replace a file.
+    Write {
+        /// The file, with all links followed.
+        path: PathBuf,
+    },
+    /// Run a command.
+    Run(CommandAccess),
+    /// Run a program that signs the user in.
+    SignIn {
+        /// Its command line.
+        line: String,
+    },
+}
+
+/// What is known about an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Whether the file or the working directory is inside the folders that the user gave.
+    pub is_inside: bool,
+    /// Why the file is protected, if it is.
+    pub protection: Option<Protection>,
+    /// Whether an approved tool call of the running turn shows exactly this.
+    pub is_covered: bool,
+}
+
+/// What the user set and granted, for one agent in one session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// Settings of the configuration.
+    pub rules: PolicyRules,
+    /// Whether the agent runs on another machine.
+    pub is_remote: bool,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// Where parlor keeps its configuration and data.
+    pub own_folders: Vec<PathBuf>,
+    /// What was granted for good or for this session.
+    pub grants: Vec<(Grant, GrantScope)>,
+}
+
+/// Settings of `[policy]` in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyRules {
+    /// Whether each write is asked for, also inside the session's folders.
+    pub ask_writes: bool,
+    /// Whether commands are asked for. Commands of remote agents always are.
+    pub ask_commands: bool,
+}
+
+impl Default for PolicyRules {
+    fn default() -> Self {
+        Self { ask_writes: false, ask_commands: true }
+    }
+}
+
+/// A permission that covers more than one request; as narrow as what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// This exact command line, in this folder and with this environment.
+    Run(CommandAccess),
+    /// Writes to this file.
+    WriteFile(PathBuf),
+    /// Writes to unprotected files directly in this folder.
+    WriteIn(PathBuf),
+    /// Reads of this file.
+    ReadFile(PathBuf),
+    /// Reads of files directly in this folder.
+    ReadIn(PathBuf),
+}
+
+/// How long a grant holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantScope {
+    /// Until the session ends.
+    Session,
+    /// For this agent in this folder, until it is revoked.
+    Folder,
+}
+
+/// A grant as it is stored: for one agent in one folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredGrant {
+    /// The agent: its name and its command line or address.
+    pub agent: String,
+    /// The folder of the session.
+    pub folder: PathBuf,
+    /// What is granted.
+    pub grant: Grant,
+}
+
+/// What [`decide`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is done.
+    Allow(AllowedBy),
+    /// The user is asked.
+    Ask(AskWhy),
+    /// It is not done, and nobody is asked.
+    Refuse(RefusedBy),
+}
+
+/// Why something was allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowedBy {
+    /// It is inside the session's folders.
+    InsideRoots,
+    /// The user approved a tool call that shows it.
+    ApprovedCall,
+    /// The configuration allows it.
+    Configuration,
+    /// The user granted it before.
+    Grant(GrantScope),
+    /// The user allowed it when asked, once.
+    You,
+}
+
+/// Why the user is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskWhy {
+    /// The file is outside the session's folders.
+    Outside,
+    /// The file is protected.
+    Protected(Protection),
+    /// The configuration wants every write asked.
+    Write,
+    /// No approved tool call shows this command.
+    Command,
+    /// The command runs outside the session's folders.
+    CommandOutside,
+    /// A program would sign the user in.
+    SignIn,
+}
+
+/// Why something was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedBy {
+    /// The user refused it.
+    You,
+    /// The turn was cancelled, or the request was withdrawn.
+    Cancelled,
+    /// Programs are never started for a remote agent's sign-in.
+    RemoteSignIn,
+}
+
+/// Decides about an access.
+pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
+    let verdict = match access {
+        Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots),
+        Access::Read { .. } => Verdict::Ask(AskWhy::Outside),
+        Access::Write { .. } => decide_write(policy, facts),
+        Access::Run(_) => decide_run(policy, facts),
+        Access::SignIn { .. } if policy.is_remote => return Verdict::Refuse(RefusedBy::RemoteSignIn),
+        Access::SignIn { .. } => return Verdict::Ask(AskWhy::SignIn),
+    };
+    match (verdict, grant_for(policy, access, facts)) {
+        (Verdict::Ask(_), Some(scope)) => Verdict::Allow(AllowedBy::Grant(scope)),
+        _ => verdict,
+    }
+}
+
+fn decide_write(policy: &Policy, facts: &Facts) -> Verdict {
+    match facts.protection {
+        // An approved call shows the path that the agent names, which need not be where links lead.
+        Some(protection) if !(protection == Protection::WideRoot && facts.is_covered) => {
+            Verdict::Ask(AskWhy::Protected(protection))
+        }
+        _ if !facts.is_inside => Verdict::Ask(AskWhy::Outside),
+        _ if facts.is_covered => Verdict::Allow(AllowedBy::ApprovedCall),
+        _ if policy.rules.ask_writes => Verdict::Ask(AskWhy::Write),
+        _ => Verdict::Allow(AllowedBy::InsideRoots),
+    }
+}
+
+fn decide_run(policy: &Policy, facts: &Facts) -> Verdict {
+    if !facts.is_inside {
+        Verdict::Ask(AskWhy::CommandOutside)
+    } else if facts.is_covered {
+        Verdict::Allow(AllowedBy::ApprovedCall)
+    } else if policy.rules.ask_commands || policy.is_remote {
+        Verdict::Ask(AskWhy::Command)
+    } else {
+        Verdict::Allow(AllowedBy::Configuration)
+    }
+}
+
+fn grant_for(policy: &Policy, access: &Access, facts: &Facts) -> Option<GrantScope> {
+    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
+    held.map(|(_, scope)| *scope)
+}
+
+impl Grant {
+    /// The narrowest grant that covers an access again; `None` for what is asked each time.
+    pub fn of(access: &Access, why: AskWhy, home: Option<&Path>) -> Option<Self> {
+        // A folder that holds more than one purpose is not granted as a whole.
+        let is_wide = |folder: &Path| folder.parent().is_none() || Some(folder) == home;
+        let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
+        match access {
+            Access::Read { path } => Some(folder(path).map_or(Self::ReadFile(path.clone()), Self::ReadIn)),
+            Access::Write { path } => {
+                let is_protected = matches!(why, AskWhy::Protected(it) if it != Protection::WideRoot);
+                let folder = folder(path).filter(|_| !is_protected);
+                Some(folder.map_or(Self::WriteFile(path.clone()), Self::WriteIn))
+            }
+            Access::Run(command) => Some(Self::Run(command.clone())),
+            Access::SignIn { .. } => None,
+        }
+    }
+
+    /// Whether it covers an access.
+    pub fn covers(&self, access: &Access, facts: &Facts) -> bool {
+        let is_ordinary = facts.protection.is_none_or(|protection| protection == Protection::WideRoot);
+        match (self, access) {
+            (Self::Run(granted), Access::Run(command)) => granted == command,
+            (Self::WriteFile(granted), Access::Write { path })
+            | (Self::ReadFile(granted), Access::Read { path }) => granted == path,
+            (Self::WriteIn(folder), Access::Write { path }) => {
+                is_ordinary && path.parent() == Some(folder.as_path())
+            }
+            (Self::ReadIn(folder), Access::Read { path }) => path.parent() == Some(folder.as_path()),
+            _ => false,
+        }
+    }
+
+    /// What it grants, for people: `run "cargo test" in /code`.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Run(command) => format!("run {:?} in {}", command.line, command.cwd.display()),
+            Self::WriteFile(path) => format!("write {}", path.display()),
+            Self::WriteIn(folder) => format!("write files in {}", folder.display()),
+            Self::ReadFile(path) => format!("read {}", path.display()),
+            Self::ReadIn(folder) => format!("read files in {}", folder.display()),
+        }
+    }
+}
+
+impl AllowedBy {
+    /// For people: `allowed once by you`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::InsideRoots => "allowed: within the session's folders",
+            Self::ApprovedCall => "allowed: you approved this call",
+            Self::Configuration => "allowed by the configuration",
+            Self::Grant(GrantScope::Session) => "allowed by you for this session",
+            Self::Grant(GrantScope::Folder) => "allowed by you for this agent in this folder",
+            Self::You => "allowed once by you",
+        }
+    }
+}
+
+impl RefusedBy {
+    /// For people: `refused by you`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::You => "refused by you",
+            Self::Cancelled => "not answered: the request was cancelled",
+            Self::RemoteSignIn => "refused: remote agents cannot start programs here",
+        }
+    }
+}
+
+impl AskWhy {
+    /// The heading of the question.
+    pub fn heading(self, access: &Access) -> &'static str {
+        match (self, access) {
+            (_, Access::SignIn { .. }) => "Run a sign-in program?",
+            (Self::CommandOutside, _) => "Run a command outside the session's folders?",
+            (_, Access::Run(_)) => "Run a command?",
+            (_, Access::Read { .. }) => "Read outside the session's folders?",
+            (Self::Protected(Protection::WideRoot), _) => "Write a file?",
+            (Self::Protected(_), _) => "Write to a protected file?",
+            (Self::Outside, _) => "Write outside the session's folders?",
+            _ => "Write a file?",
+        }
+    }
+
+    /// Why the user is asked, in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Outside => "The file is outside the session's folders.",
+            Self::Protected(protection) => protection.words(),
+            Self::Write => "The configuration asks for every write.",
+            Self::Command => "No tool call that you approved in this turn shows this command.",
+            Self::CommandOutside => "Its working directory is outside the session's folders.",
+            Self::SignIn => "The agent asks to sign you in.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

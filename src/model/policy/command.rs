@@ -1,0 +1,181 @@
+//! Command lines as they are compared: what an approved call shows, and what is to run.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ContentBlock, TerminalCommand, ToolContent, ToolInput, ToolKind};
+
+/// A command with all that decides what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandAccess {
+    /// The command line, without a wrapper like `sh -c`.
+    pub line: String,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Variables that are added to the environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+}
+
+/// Shells whose `-c` argument is the command.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh"];
+
+/// Variables that change how a command looks, not what it executes.
+const PLAIN_VARIABLES: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "CI",
+    "GIT_TERMINAL_PROMPT",
+    "PYTHONUNBUFFERED",
+    "PYTHONIOENCODING",
+    "DEBIAN_FRONTEND",
+    "GEMINI_CLI",
+    "QWEN_CODE",
+    "KIMI_CLI",
+    "CLAUDECODE",
+];
+
+/// Variables that name a program, and the values that are harmless.
+const PAGERS: &[(&str, &[&str])] =
+    &[("PAGER", &["cat", ""]), ("GIT_PAGER", &["cat", ""]), ("MANPAGER", &["cat", ""])];
+
+/// What stands before a command in a title: `Shell: ls`.
+const TITLE_LEADS: &[&str] = &["", "$", "Shell:", "Bash:", "Run:", "Execute:", "Terminal:"];
+
+/// What stands before a command in backticks.
+const TEXT_LEADS: &[&str] =
+    &["", "Run", "Run:", "Run command", "Run command:", "Execute", "Execute:", "Running", "Shell:"];
+
+/// What one agent puts before everything that it asks. Source: kimi-cli, `acp/session.py`.
+const ASK_LEAD: &str = "Requesting approval to perform:";
+
+/// The command line that decides what runs: `LINE` of `sh -c LINE`, else program and arguments as a shell reads them.
+pub fn shell_line(command: &TerminalCommand) -> String {
+    let name = command.command.rsplit_once('/').map_or(command.command.as_str(), |(folder, name)| {
+        if matches!(folder, "/bin" | "/usr/bin" | "/usr/local/bin") { name } else { "" }
+    });
+    if SHELLS.contains(&name)
+        && let [flag, line] = command.args.as_slice()
+        && matches!(flag.as_str(), "-c" | "-lc" | "-cl")
+    {
+        return line.clone();
+    }
+    if command.args.is_empty() {
+        return command.command.clone();
+    }
+    shell_words::join(std::iter::once(&command.command).chain(&command.args))
+}
+
+/// Whether the variables cannot change what a command executes.
+pub fn is_plain_environment(env: &[(String, String)]) -> bool {
+    env.iter().all(|(name, value)| {
+        PLAIN_VARIABLES.contains(&name.as_str())
+            || name.starts_with("LC_")
+            || PAGERS.iter().any(|(pager, values)| pager == name && values.contains(&value.as_str()))
+    })
+}
+
+/// The command lines that a call shows whoever approves it: the command of its input; only without one, the title or a
+/// text that is a command and nothing else. None with hidden characters, because those were not seen.
+pub fn approved_lines(
+    kind: ToolKind,
+    title: &str,
+    content: &[ToolContent],
+    input: &ToolInput,
+) -> Vec<String> {
+    let lines = match &input.command {
+        Some(command) => unwrapped(command),
+        None if !matches!(kind, ToolKind::Execute | ToolKind::Other) || !input.diffs.is_empty() => Vec::new(),
+        None => {
+            let texts: Vec<&str> = content
+                .iter()
+                .filter_map(|piece| match piece {
+                    ToolContent::Block(ContentBlock::Text(text)) => Some(text.trim()),
+                    _ => None,
+                })
+                .collect();
+            let has_other = texts.len() != content.len();
+            match texts.as_slice() {
+                _ if has_other => Vec::new(),
+                [] => of_title(title).into_iter().collect(),
+                [text] => of_text(text).into_iter().collect(),
+                _ => Vec::new(),
+            }
+        }
+    };
+    lines.into_iter().filter(|line| !line.trim().is_empty() && is_visible(line)).collect()
+}
+
+/// A command line, and what a wrapper in it runs: some agents show `/bin/sh -lc LINE`.
+fn unwrapped(command: &str) -> Vec<String> {
+    let mut lines = vec![command.to_owned()];
+    if let Ok(words) = shell_words::split(command)
+        && let Some((program, args)) = words.split_first()
+        && args.len() == 2
+    {
+        let inner = shell_line(&TerminalCommand {
+            command: program.clone(),
+            args: args.to_vec(),
+            ..Default::default()
+        });
+        // Joined as it came, it is what is there already.
+        if args.last() == Some(&inner) {
+            lines.push(inner);
+        }
+    }
+    lines
+}
+
+fn of_title(title: &str) -> Option<String> {
+    let title = title.trim();
+    if let Some(line) = in_backticks(title) {
+        return Some(line);
+    }
+    let lead = TITLE_LEADS.iter().rev().find(|lead| title.starts_with(**lead))?;
+    title.strip_prefix(lead).map(|rest| rest.trim().to_owned())
+}
+
+fn of_text(text: &str) -> Option<String> {
+    if let Some(rest) = text.strip_prefix("```")
+        && let Some((language, code)) = rest.split_once('\n')
+        && matches!(language.trim(), "" | "sh" | "bash" | "shell" | "console" | "zsh")
+    {
+        let code = code.strip_suffix("```")?;
+        return (!code.contains("```")).then(|| code.trim().to_owned());
+    }
+    in_backticks(text.strip_prefix(ASK_LEAD).map_or(text, str::trim))
+}
+
+/// `ls` of ``Run command `ls` ``.
+fn in_backticks(text: &str) -> Option<String> {
+    let (lead, rest) = text.split_once('`')?;
+    let line = rest.strip_suffix('`')?;
+    TEXT_LEADS.contains(&lead.trim()).then(|| line.to_owned())
+}
+
+/// Whether everything in it can be seen.
+fn is_visible(line: &str) -> bool {
+    line.chars().all(|c| match c {
+        '\n' | '\t' => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
+        | '\u{ffa0}' | '\u{feff}' => false,
+        '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' => false,
+        c => !c.is_control(),
+    })
+}

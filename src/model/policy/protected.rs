@@ -1,0 +1,214 @@
+//! Files whose content is executed or trusted by other programs: they are asked for before each write.
+//!
+//! Names are compared without regard to case and to characters that some file systems ignore.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::Policy;
+
+/// Why a file is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    /// It belongs to a git repository's own data, or configures git.
+    Git,
+    /// Editors, package managers and other tools run what it says.
+    Tool,
+    /// It configures an agent.
+    Agent,
+    /// Shells and other programs run it when they start.
+    Startup,
+    /// It holds keys, or says who may log in.
+    Keys,
+    /// It belongs to parlor.
+    Own,
+    /// The session's folder is the root folder, the home folder, or one above it.
+    WideRoot,
+}
+
+impl Protection {
+    /// The reason in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Git => "git executes or trusts what is in this file.",
+            Self::Tool => "Development tools execute what this file says.",
+            Self::Agent => "This file configures an agent.",
+            Self::Startup => "Programs execute this file when they start.",
+            Self::Keys => "This file holds keys or says who may log in.",
+            Self::Own => "This file belongs to parlor.",
+            Self::WideRoot => "The session's folder is your home folder or one above it.",
+        }
+    }
+}
+
+/// Folders, anywhere in a path.
+const FOLDERS: &[(&str, Protection)] = &[
+    (".git", Protection::Git),
+    ("git~1", Protection::Git),
+    (".githooks", Protection::Git),
+    (".husky", Protection::Git),
+    (".vscode", Protection::Tool),
+    (".idea", Protection::Tool),
+    (".fleet", Protection::Tool),
+    (".zed", Protection::Tool),
+    (".devcontainer", Protection::Tool),
+    (".direnv", Protection::Tool),
+    (".yarn", Protection::Tool),
+    (".mvn", Protection::Tool),
+    (".claude", Protection::Agent),
+    (".codex", Protection::Agent),
+    (".copilot", Protection::Agent),
+    (".cursor", Protection::Agent),
+    (".gemini", Protection::Agent),
+    (".hermes", Protection::Agent),
+    (".kimi", Protection::Agent),
+    (".opencode", Protection::Agent),
+    (".openhands", Protection::Agent),
+    (".openoxide", Protection::Agent),
+    (".qwen", Protection::Agent),
+    (".vibe", Protection::Agent),
+    (".parlor", Protection::Own),
+    (".ssh", Protection::Keys),
+    (".gnupg", Protection::Keys),
+    (".aws", Protection::Keys),
+    (".kube", Protection::Keys),
+    ("launchagents", Protection::Startup),
+];
+
+/// Files, in any folder.
+const FILES: &[(&str, Protection)] = &[
+    (".gitattributes", Protection::Git),
+    (".gitmodules", Protection::Git),
+    (".gitconfig", Protection::Git),
+    (".pre-commit-config.yaml", Protection::Git),
+    (".pre-commit-config.yml", Protection::Git),
+    ("lefthook.yml", Protection::Git),
+    (".lefthook.yml", Protection::Git),
+    ("lefthook-local.yml", Protection::Git),
+    (".lefthook-local.yml", Protection::Git),
+    (".hgrc", Protection::Git),
+    (".envrc", Protection::Tool),
+    (".npmrc", Protection::Tool),
+    (".pnpmfile.cjs", Protection::Tool),
+    (".mise.toml", Protection::Tool),
+    (".rtx.toml", Protection::Tool),
+    (".exrc", Protection::Tool),
+    (".vimrc", Protection::Tool),
+    (".gvimrc", Protection::Tool),
+    (".nvimrc", Protection::Tool),
+    (".nvim.lua", Protection::Tool),
+    (".dir-locals.el", Protection::Tool),
+    (".emacs", Protection::Tool),
+    (".gdbinit", Protection::Tool),
+    (".lldbinit", Protection::Tool),
+    (".tmux.conf", Protection::Tool),
+    (".screenrc", Protection::Tool),
+    (".curlrc", Protection::Tool),
+    (".wgetrc", Protection::Tool),
+    (".pypirc", Protection::Tool),
+    (".pdbrc", Protection::Tool),
+    (".mcp.json", Protection::Agent),
+    (".bashrc", Protection::Startup),
+    (".bash_profile", Protection::Startup),
+    (".bash_login", Protection::Startup),
+    (".bash_logout", Protection::Startup),
+    (".bash_aliases", Protection::Startup),
+    (".profile", Protection::Startup),
+    (".zshrc", Protection::Startup),
+    (".zshenv", Protection::Startup),
+    (".zprofile", Protection::Startup),
+    (".zlogin", Protection::Startup),
+    (".zlogout", Protection::Startup),
+    (".kshrc", Protection::Startup),
+    (".mkshrc", Protection::Startup),
+    (".cshrc", Protection::Startup),
+    (".tcshrc", Protection::Startup),
+    (".login", Protection::Startup),
+    (".inputrc", Protection::Startup),
+    (".xinitrc", Protection::Startup),
+    (".xprofile", Protection::Startup),
+    (".xsession", Protection::Startup),
+    (".xsessionrc", Protection::Startup),
+    (".pam_environment", Protection::Startup),
+    (".netrc", Protection::Keys),
+    (".git-credentials", Protection::Keys),
+];
+
+/// Beginnings of file names.
+const PREFIXES: &[(&str, Protection)] = &[(".yarnrc", Protection::Tool), (".aider.conf", Protection::Agent)];
+
+/// Folders of the home folder.
+const HOME_FOLDERS: &[&str] = &[".config", ".local", "bin", "library"];
+
+/// Why a file must not be written without a question; `None`: it may be. All paths have their links followed.
+/// `root` is the folder of the session that holds it.
+pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Option<Protection> {
+    if policy.own_folders.iter().any(|own| is_in(path, own)) {
+        return Some(Protection::Own);
+    }
+    let names: Vec<String> = path
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(folded(name)),
+            _ => None,
+        })
+        .collect();
+    let find = |table: &[(&str, Protection)], name: &str| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
+    };
+    if let Some(why) = names.iter().find_map(|name| find(FOLDERS, name)) {
+        return Some(why);
+    }
+    let last = names.last().map(String::as_str).unwrap_or_default();
+    let by_prefix = || PREFIXES.iter().find(|(start, _)| last.starts_with(start)).map(|(_, why)| *why);
+    if let Some(why) = find(FILES, last).or_else(by_prefix) {
+        return Some(why);
+    }
+    let parent = names.len().checked_sub(2).and_then(|place| names.get(place)).map(String::as_str);
+    if let Some(cargo) = names.iter().position(|name| name == ".cargo") {
+        let next = names.get(cargo + 1).map(String::as_str).unwrap_or_default();
+        if next.starts_with("config") || matches!(next, "bin" | "env") || last.starts_with("credentials") {
+            return Some(Protection::Tool);
+        }
+    }
+    if parent == Some("mise") && last.starts_with("config") {
+        return Some(Protection::Tool);
+    }
+    let home = policy.home.as_deref()?;
+    if HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder))) {
+        return Some(Protection::Startup);
+    }
+    root.and_then(|root| reason_for_root(root, Some(home)))
+}
+
+/// Whether a session's folder is so wide that every write in it is asked for.
+pub fn reason_for_root(root: &Path, home: Option<&Path>) -> Option<Protection> {
+    let is_wide = root.parent().is_none() || home.is_some_and(|home| is_in(home, root));
+    is_wide.then_some(Protection::WideRoot)
+}
+
+/// Whether what lies in a folder makes it a git repository without a work tree, or nearly: two of the three that git
+/// looks for.
+pub fn is_repository(has: impl Fn(&str) -> bool, written: &OsStr) -> bool {
+    let written = folded(written);
+    let found = ["HEAD", "objects", "refs"].iter().filter(|name| has(name)).count();
+    found >= 2 || (found >= 1 && written == "head")
+}
+
+/// Whether a path is a folder or lies in it, without regard to case.
+fn is_in(path: &Path, folder: &Path) -> bool {
+    let mut rest = path.components();
+    folder
+        .components()
+        .all(|part| rest.next().is_some_and(|other| folded(other.as_os_str()) == folded(part.as_os_str())))
+}
+
+/// A name as file systems that ignore case compare it.
+fn folded(name: &OsStr) -> String {
+    let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let name: String = name.to_string_lossy().chars().filter(|c| !is_ignored(*c)).collect();
+    name.trim_end_matches([' ', '.']).to_lowercase()
+}

@@ -1,0 +1,294 @@
+//! Each rule of the policy, and what a hostile agent would try with it.
+
+use std::ffi::OsStr;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::{ContentBlock, TerminalCommand, ToolContent, ToolInput, ToolKind};
+
+fn policy() -> Policy {
+    Policy {
+        home: Some("/home/u".into()),
+        own_folders: vec!["/home/u/.config/parlor".into(), "/srv/parlor-data".into()],
+        ..Policy::default()
+    }
+}
+
+fn write(path: &str) -> Access {
+    Access::Write { path: path.into() }
+}
+
+fn run(line: &str) -> Access {
+    Access::Run(CommandAccess { line: line.into(), cwd: "/code".into(), env: Vec::new() })
+}
+
+/// The verdict about a write within `/code`.
+fn of_write(policy: &Policy, path: &str) -> Verdict {
+    let root = Path::new("/code");
+    let protection = protection_of(Path::new(path), Some(root), policy);
+    let facts = Facts { is_inside: Path::new(path).starts_with(root), protection, is_covered: false };
+    decide(policy, &write(path), &facts)
+}
+
+const INSIDE: Facts = Facts { is_inside: true, protection: None, is_covered: false };
+const COVERED: Facts = Facts { is_inside: true, protection: None, is_covered: true };
+
+#[test]
+fn protected_files_are_asked_for_in_any_spelling() {
+    for path in [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".git",
+        "sub/.git",
+        "sub/.git/modules/x/config",
+        ".GIT/hooks/x",
+        ".Git\u{200c}/config",
+        ".git./config",
+        "GIT~1/config",
+        ".envrc",
+        "deep/er/.ENVRC",
+        ".vscode/tasks.json",
+        ".idea/workspace.xml",
+        ".mcp.json",
+        ".husky/pre-push",
+        ".githooks/x",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        ".gitmodules",
+        ".gitconfig",
+        ".cargo/config",
+        ".cargo/config.toml",
+        ".cargo/bin/cargo",
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".parlor/x",
+        ".openoxide/parlor.lock",
+        ".bashrc",
+        ".zshenv",
+        ".profile",
+        ".ssh/authorized_keys",
+        "lefthook.yml",
+    ] {
+        let verdict = of_write(&policy(), &format!("/code/{path}"));
+        assert!(matches!(verdict, Verdict::Ask(AskWhy::Protected(_))), "{path}: {verdict:?}");
+    }
+    for path in
+        ["src/main.rs", ".gitignore", "git/x", "envrc", ".github/README.md", ".cargo-ok", "config.toml"]
+    {
+        let verdict = of_write(&policy(), &format!("/code/{path}"));
+        assert_eq!(verdict, Verdict::Allow(AllowedBy::InsideRoots), "{path}");
+    }
+}
+
+#[test]
+fn parlors_own_folders_and_those_of_home_are_protected() {
+    let of = |path: &str| protection_of(Path::new(path), None, &policy());
+    assert_eq!(of("/home/u/.config/parlor/config.toml"), Some(Protection::Own));
+    assert_eq!(of("/home/u/.CONFIG/parlor/config.toml"), Some(Protection::Own));
+    assert_eq!(of("/srv/parlor-data/grants/x"), Some(Protection::Own));
+    assert_eq!(of("/home/u/.config/autostart/x.desktop"), Some(Protection::Startup));
+    assert_eq!(of("/home/u/.local/bin/git"), Some(Protection::Startup));
+    assert_eq!(of("/home/u/code/x"), None);
+}
+
+#[test]
+fn every_write_is_asked_for_where_the_root_is_home_or_above_it() {
+    let policy = policy();
+    for root in ["/", "/home", "/home/u", "/HOME/u"] {
+        let root = Path::new(root);
+        let protection = protection_of(Path::new("/home/u/notes.txt"), Some(root), &policy);
+        assert_eq!(protection, Some(Protection::WideRoot), "{root:?}");
+        let facts = Facts { protection, ..INSIDE };
+        let asked = decide(&policy, &write("/home/u/notes.txt"), &facts);
+        assert_eq!(asked, Verdict::Ask(AskWhy::Protected(Protection::WideRoot)));
+        let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
+        assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
+    }
+    assert_eq!(reason_for_root(Path::new("/home/u/code"), policy.home.as_deref()), None);
+}
+
+#[test]
+fn an_approved_call_never_covers_a_protected_file() {
+    for protection in [Protection::Git, Protection::Tool, Protection::Own, Protection::Keys] {
+        let facts = Facts { protection: Some(protection), ..COVERED };
+        let verdict = decide(&policy(), &write("/code/.git/config"), &facts);
+        assert_eq!(verdict, Verdict::Ask(AskWhy::Protected(protection)));
+    }
+}
+
+#[test]
+fn a_folder_that_git_would_take_for_a_repository_is_known_while_it_is_made() {
+    let has = |names: &'static [&'static str]| move |name: &str| names.contains(&name);
+    assert!(is_repository(has(&["HEAD", "objects", "refs"]), OsStr::new("config")));
+    assert!(is_repository(has(&["objects", "refs"]), OsStr::new("HEAD")));
+    assert!(is_repository(has(&["objects"]), OsStr::new("head")));
+    assert!(!is_repository(has(&["refs"]), OsStr::new("notes")));
+    assert!(!is_repository(has(&[]), OsStr::new("HEAD")));
+}
+
+#[test]
+fn writes_inside_are_allowed_unless_they_are_to_be_asked_for() {
+    assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots));
+    let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
+    let asks = Policy { rules, ..policy() };
+    assert_eq!(decide(&asks, &write("/code/a"), &INSIDE), Verdict::Ask(AskWhy::Write));
+    assert_eq!(decide(&asks, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
+    let outside = decide(&asks, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
+    assert_eq!(outside, Verdict::Ask(AskWhy::Outside), "a call that was approved widens no folder");
+}
+
+#[test]
+fn commands_are_asked_for_unless_covered_or_configured() {
+    let ask = Verdict::Ask(AskWhy::Command);
+    assert_eq!(decide(&policy(), &run("ls"), &INSIDE), ask);
+    assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
+    let outside = Facts { is_inside: false, ..COVERED };
+    assert_eq!(decide(&policy(), &run("ls"), &outside), Verdict::Ask(AskWhy::CommandOutside));
+    let rules = PolicyRules { ask_commands: false, ..PolicyRules::default() };
+    let open = Policy { rules, ..policy() };
+    assert_eq!(decide(&open, &run("ls"), &INSIDE), Verdict::Allow(AllowedBy::Configuration));
+    let remote = Policy { is_remote: true, ..open };
+    assert_eq!(decide(&remote, &run("ls"), &INSIDE), ask);
+}
+
+#[test]
+fn remote_agents_never_sign_in_by_a_program() {
+    let access = Access::SignIn { line: "login".into() };
+    assert_eq!(decide(&policy(), &access, &COVERED), Verdict::Ask(AskWhy::SignIn));
+    let remote = Policy { is_remote: true, ..policy() };
+    assert_eq!(decide(&remote, &access, &COVERED), Verdict::Refuse(RefusedBy::RemoteSignIn));
+}
+
+#[test]
+fn grants_hold_for_exactly_what_was_asked() {
+    let granted = |access: &Access, why| {
+        let grant = Grant::of(access, why, Some(Path::new("/home/u"))).unwrap();
+        Policy { grants: vec![(grant, GrantScope::Folder)], ..policy() }
+    };
+    let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Folder));
+    let outside = Facts { is_inside: false, ..INSIDE };
+
+    let of_run = granted(&run("make"), AskWhy::Command);
+    assert_eq!(decide(&of_run, &run("make"), &INSIDE), held);
+    assert_eq!(decide(&of_run, &run("make install"), &INSIDE), Verdict::Ask(AskWhy::Command));
+    let elsewhere = Access::Run(CommandAccess { line: "make".into(), cwd: "/tmp".into(), env: Vec::new() });
+    assert_eq!(decide(&of_run, &elsewhere, &INSIDE), Verdict::Ask(AskWhy::Command));
+    let env = vec![("PATH".into(), "/tmp".into())];
+    let with_env = Access::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env });
+    assert_eq!(decide(&of_run, &with_env, &INSIDE), Verdict::Ask(AskWhy::Command));
+
+    let git = Facts { protection: Some(Protection::Git), ..INSIDE };
+    let of_hook = granted(&write("/code/.git/hooks/a"), AskWhy::Protected(Protection::Git));
+    assert_eq!(decide(&of_hook, &write("/code/.git/hooks/a"), &git), held);
+    let other = Verdict::Ask(AskWhy::Protected(Protection::Git));
+    assert_eq!(decide(&of_hook, &write("/code/.git/hooks/b"), &git), other);
+
+    let of_folder = granted(&write("/out/a"), AskWhy::Outside);
+    assert_eq!(decide(&of_folder, &write("/out/b"), &outside), held);
+    assert_eq!(decide(&of_folder, &write("/out/sub/b"), &outside), Verdict::Ask(AskWhy::Outside));
+    assert_eq!(decide(&of_folder, &write("/out/.envrc"), &Facts { is_inside: false, ..git }), other);
+    assert_eq!(
+        decide(&of_folder, &Access::Read { path: "/out/b".into() }, &outside),
+        Verdict::Ask(AskWhy::Outside)
+    );
+
+    let of_read = granted(&Access::Read { path: "/home/u/.netrc".into() }, AskWhy::Outside);
+    let sibling = Access::Read { path: "/home/u/.history".into() };
+    assert_eq!(
+        decide(&of_read, &sibling, &outside),
+        Verdict::Ask(AskWhy::Outside),
+        "home is not granted whole"
+    );
+}
+
+fn shown(kind: ToolKind, title: &str, text: Option<&str>, command: Option<&str>) -> Vec<String> {
+    let content: Vec<ToolContent> =
+        text.into_iter().map(|text| ToolContent::Block(ContentBlock::Text(text.into()))).collect();
+    let input = ToolInput { command: command.map(str::to_owned), ..ToolInput::default() };
+    approved_lines(kind, title, &content, &input)
+}
+
+#[test]
+fn an_approved_call_shows_its_command_in_the_forms_of_real_agents() {
+    assert_eq!(shown(ToolKind::Execute, "List", None, Some("ls -la")), ["ls -la"]);
+    let kimi = "Requesting approval to perform: Run command `git log | grep \"`x`\"`";
+    assert_eq!(shown(ToolKind::Other, "Shell: git log", Some(kimi), None), ["git log | grep \"`x`\""]);
+    assert_eq!(shown(ToolKind::Other, "Shell: ls -la", None, None), ["ls -la"]);
+    assert_eq!(shown(ToolKind::Execute, "`ls -la`", None, None), ["ls -la"]);
+    assert_eq!(shown(ToolKind::Execute, "List", Some("```sh\nls -la\n```"), None), ["ls -la"]);
+    let fast = shown(ToolKind::Execute, "run", None, Some("/bin/sh -lc 'ls -la'"));
+    assert_eq!(fast, ["/bin/sh -lc 'ls -la'", "ls -la"]);
+}
+
+#[test]
+fn an_approved_call_covers_no_command_that_it_only_mentions() {
+    assert_eq!(shown(ToolKind::Execute, "`rm -rf ~`", Some("`rm -rf ~`"), Some("ls")), ["ls"]);
+    let none: [&str; 0] = [];
+    assert_eq!(shown(ToolKind::Other, "Help", Some("I will never run `rm -rf ~`"), None), none);
+    assert_eq!(shown(ToolKind::Edit, "rm -rf ~", None, None), none);
+    assert_eq!(shown(ToolKind::Other, "ls", Some("a text that is no command"), None), none);
+    assert_eq!(shown(ToolKind::Execute, "x", None, Some("ls\u{202e}")), none, "hidden characters");
+    assert_eq!(shown(ToolKind::Execute, "x", None, Some("")), none);
+    assert_eq!(shown(ToolKind::Execute, "x", Some("```sh\nls\n```\nand\n```sh\nid\n```"), None), none);
+}
+
+#[test]
+fn wrappers_of_known_shells_are_taken_off_and_no_others() {
+    let line = |command: &str, args: &[&str]| {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        shell_line(&TerminalCommand { command: command.into(), args, ..TerminalCommand::default() })
+    };
+    assert_eq!(line("/bin/sh", &["-lc", "ls | wc"]), "ls | wc");
+    assert_eq!(line("bash", &["-c", "ls"]), "ls");
+    assert_eq!(line("ls -la", &[]), "ls -la");
+    assert_eq!(line("ls", &["-la", "a b"]), "ls -la 'a b'");
+    assert_eq!(line("./sh", &["-c", "ls"]), "./sh -c ls");
+    assert_eq!(line("/code/bash", &["-c", "ls"]), "/code/bash -c ls");
+    assert_eq!(line("sh", &["-c", "ls", "x"]), "sh -c ls x");
+    assert_eq!(line("sh", &["ls"]), "sh ls");
+}
+
+#[test]
+fn variables_that_change_what_runs_are_known() {
+    let is_plain = |pairs: &[(&str, &str)]| {
+        let env: Vec<_> = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        is_plain_environment(&env)
+    };
+    assert!(is_plain(&[]));
+    assert!(is_plain(&[("TERM", "dumb"), ("LC_ALL", "C"), ("PAGER", "cat"), ("NO_COLOR", "1")]));
+    for name in
+        ["PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "NODE_OPTIONS", "GIT_SSH_COMMAND", "EDITOR", "IFS", "X"]
+    {
+        assert!(!is_plain(&[(name, "cat")]), "{name}");
+    }
+    assert!(!is_plain(&[("PAGER", "sh -c id")]));
+}
+
+proptest! {
+    /// Whatever the line is, it runs by an approval only if the approved call shows this very line.
+    #[test]
+    fn an_approval_covers_its_own_line_only(approved in "[ -~]{1,20}", other in "[ -~]{1,20}") {
+        let lines = shown(ToolKind::Execute, "x", None, Some(&approved));
+        if lines.contains(&other) && other != approved {
+            let words = shell_words::split(&approved).unwrap();
+            prop_assert_eq!(words.len(), 3);
+            prop_assert_eq!(&words[2], &other);
+        }
+        let asked = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
+        prop_assert_eq!(asked, approved);
+    }
+
+    /// What a name looks like does not matter: below `.git` everything is protected.
+    #[test]
+    fn all_below_git_is_protected(before in "[a-z]{0,5}", after in "[a-zA-Z._-]{1,8}", upper in any::<[bool; 3]>()) {
+        let git: String =
+            "git".chars().zip(upper).map(|(c, up)| if up { c.to_ascii_uppercase() } else { c }).collect();
+        let path = format!("/code/{before}/.{git}/{after}");
+        prop_assert!(matches!(of_write(&policy(), &path), Verdict::Ask(AskWhy::Protected(_))));
+    }
+}
