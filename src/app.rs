@@ -5,11 +5,12 @@
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
 //! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
+//! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
 //! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is
 //! what the one may ask of the other. `keep` says what is worth keeping, `restore` makes a session of it.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
+mod access;
 pub mod aside;
 mod asks;
 pub mod attention;
@@ -25,6 +26,7 @@ mod conn;
 mod diffs;
 pub mod effect;
 mod extras;
+mod files;
 pub mod flow;
 pub mod fold;
 pub mod handover;
@@ -38,6 +40,7 @@ pub mod modal;
 mod open;
 pub mod outline;
 pub mod places;
+mod policy;
 mod providers;
 pub mod repeats;
 mod replies;
@@ -57,13 +60,16 @@ mod updates;
 pub mod user;
 pub mod words;
 
+pub use access::Loose;
 pub use ceiling::{Former, Pages};
 pub use effect::*;
 pub use extras::Part;
+pub use files::FileJobs;
 pub use handover::Handover;
 pub use keep::Keeping;
 pub use kept::{Earlier, Later, Reading};
 pub use modal::*;
+pub use policy::{Approval, ListedGrant, granted};
 pub use restore::{play, restore};
 pub use servers::{FolderWish, ServersAnswer};
 pub use session::*;
@@ -239,10 +245,14 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
 
 fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
-        ServiceEvent::FileDone { conn, ask, result } => {
-            callbacks::on_file_done(state, conn, ask, result, fx);
+        ServiceEvent::FileDone { conn, ask, result, served } => {
+            callbacks::on_file_done(state, (conn, ask), result, served.map(|served| *served), now, fx);
         }
-        ServiceEvent::OutsideRoots { job, resolved } => asks::on_outside_file(state, job, resolved, now, fx),
+        ServiceEvent::FileAsks { job, asked } => callbacks::on_file_asks(state, job, *asked, now, fx),
+        ServiceEvent::TerminalOutside { conn, ask, session, command } => {
+            callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
+        }
+        ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
             callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
         }

@@ -19,7 +19,9 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
-use crate::model::AgentSpec;
+use crate::model::{AgentSpec, StoredGrant};
+use crate::services::grants;
+use crate::ui::text::one_line;
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
@@ -275,6 +277,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             problems.extend(choose::default_agent_problem(&config, &found(&config), &paths));
             problems.extend(choose::theme_problems(&config, &paths));
             print(out, &config::show::show(&config, &paths, &problems))?;
+            print(out, &permissions(&grants::list(&paths.data_dir)))?;
             Ok(Next::Nothing)
         }
         Some(Command::Agents { job: AgentsJob::List }) => {
@@ -381,6 +384,20 @@ impl Options {
 }
 
 /// Prints a text. A reader that has seen enough (`parlor config | head`) is no error.
+/// Permissions that are saved, each with the file that holds it.
+fn permissions(grants: &[grants::GrantFile]) -> String {
+    use std::fmt::Write as _;
+    if grants.is_empty() {
+        return "\n# No permissions are saved.\n".to_owned();
+    }
+    let mut text = "\n# Saved permissions; revoke one in the palette, or delete its file:\n".to_owned();
+    for (file, StoredGrant { agent, folder, grant }) in grants {
+        let words = format!("{agent} may {}, in sessions of {}", grant.words(), folder.display());
+        let _ = writeln!(text, "# {}\n#   {}", one_line(&words), one_line(&file.to_string_lossy()));
+    }
+    text
+}
+
 fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),

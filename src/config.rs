@@ -26,7 +26,7 @@ pub use self::paths::Paths;
 
 use self::keymap::Keymap;
 use self::read::Reader;
-use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer};
+use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, PolicyRules};
 
 /// Keys at the top of the file.
 const TOP_KEYS: &[&str] = &[
@@ -35,6 +35,7 @@ const TOP_KEYS: &[&str] = &[
     "agents",
     "mcp_servers",
     "callbacks",
+    "policy",
     "ui",
     "fold",
     "handover",
@@ -76,6 +77,8 @@ pub struct Config {
     pub editor: Option<String>,
     /// Callbacks offered to agents that have no switches of their own.
     pub callbacks: Callbacks,
+    /// Rules of the policy for what agents do through parlor.
+    pub policy: PolicyRules,
     /// Keys.
     pub keymap: Keymap,
     /// Whether parlor takes the mouse.
@@ -119,6 +122,7 @@ impl Default for Config {
             theme: "auto".to_owned(),
             editor: None,
             callbacks: Callbacks::default(),
+            policy: PolicyRules::default(),
             keymap: Keymap::defaults(),
             mouse: true,
             copy_on_select: true,
@@ -272,6 +276,15 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
         reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
+    }
+    if let Some(policy) = table.get("policy").and_then(|value| reader.table("policy", value)) {
+        reader.unknown_keys(policy, "[policy]", &["ask_commands", "ask_writes"]);
+        let mut switch = |name: &str, default: bool| {
+            let value = policy.get(name);
+            value.and_then(|value| reader.boolean(&format!("policy.{name}"), value)).unwrap_or(default)
+        };
+        config.policy.ask_writes = switch("ask_writes", config.policy.ask_writes);
+        config.policy.ask_commands = switch("ask_commands", config.policy.ask_commands);
     }
     if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
         reader.unknown_keys(

@@ -5,6 +5,7 @@
 //! Not its duty: the wire (`acp`), behaviour (`app`), drawing (`ui`).
 //! Everything here can be cloned, compared and printed; nothing here does IO.
 
+pub mod access;
 pub mod action;
 pub mod agent;
 pub mod ask;
@@ -29,6 +30,7 @@ pub mod target;
 pub mod tool;
 pub mod update;
 
+pub use access::*;
 pub use action::*;
 pub use agent::*;
 pub use ask::*;

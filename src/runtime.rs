@@ -88,6 +88,8 @@ pub struct Launch {
     pub pictures: pictures::Around,
     /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
+    /// Where parlor keeps its data.
+    pub data_dir: PathBuf,
     /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
     /// Finds the MCP servers that a folder names.
@@ -196,6 +198,7 @@ impl Loop {
         doer.editor = launch.editor;
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
+        doer.data_dir = Some(launch.data_dir);
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;
         let mut this = Self {

@@ -13,6 +13,7 @@ pub mod editor;
 pub mod folder;
 pub mod fs;
 pub mod git;
+pub mod grants;
 pub mod locate;
 pub mod login;
 pub mod patch;

@@ -1,4 +1,4 @@
-//! Requests of the agent that wait for the user: permissions, questions, files outside.
+//! Requests of the agent that wait for the user: permissions, questions, files and commands.
 //!
 //! Duty: the queue of each session, and the answers. `Conn::open_asks` holds every request without an answer;
 //! [`answer`] is the only way to answer one and takes it out, so no request is ever answered twice.
@@ -8,14 +8,14 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, FileJob, ItemId,
-    PermissionAsk, PermissionKind, Record, RpcError, SessionId, SessionKey, ToolCallId,
+    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, ItemId,
+    PermissionAsk, PermissionKind, Record, RefusedBy, RpcError, SessionId, SessionKey, ToolCallId,
 };
 
 use super::flow::ElicitationOutcome;
 use super::{
-    AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    diffs, keep, tabs, tools, turn,
+    AccessAsk, AccessChoice, AccessWork, AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
+    diffs, keep, policy, tabs, tools, turn,
 };
 
 /// Answers a request, once.
@@ -67,7 +67,7 @@ fn class_of(request: &Ask) -> AskClass {
         Ask::Permission(_) => AskClass::Permission,
         Ask::Elicitation(_) => AskClass::Elicitation,
         Ask::ReadFile { .. } | Ask::WriteFile { .. } => AskClass::File(SessionKey::default()),
-        Ask::TerminalCreate { .. } => AskClass::TerminalCreate(std::path::PathBuf::new()),
+        Ask::TerminalCreate { .. } => AskClass::TerminalCreate(Box::default()),
         Ask::TerminalWait(_) => AskClass::TerminalWait,
         Ask::TerminalOutput(_) | Ask::TerminalKill(_) | Ask::TerminalRelease(_) => AskClass::TerminalOutput,
     }
@@ -185,24 +185,21 @@ fn on_elicitation(
     }
 }
 
-/// A file request leads out of the session's folders.
-pub(super) fn on_outside_file(
+/// The policy wants the user asked about a file or command.
+pub(super) fn on_access(
     state: &mut State,
-    job: FileJob,
-    resolved: std::path::PathBuf,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    open: AccessAsk,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let (conn, ask) = (job.conn, job.ask);
-    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
-    let Some(AskClass::File(key)) = class.cloned() else {
-        return;
-    };
     if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
-        answer(state, conn, ask, cancelled(&AskClass::File(key)), fx);
+        let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
+        answer(state, conn, ask, Answer::Error(error), fx);
         return;
     }
-    let kind = OpenAskKind::OutsideFile { job, resolved };
+    let kind = OpenAskKind::Access(Box::new(open));
     enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
 }
 
@@ -211,7 +208,7 @@ fn enqueue(state: &mut State, key: SessionKey, ask: OpenAsk, fx: &mut Vec<Effect
     let text = match &ask.kind {
         OpenAskKind::Permission { .. } => "a permission waits for your answer.",
         OpenAskKind::Elicitation(_) => "a question waits for your answer.",
-        OpenAskKind::OutsideFile { .. } => "a file outside the folders waits for your answer.",
+        OpenAskKind::Access(_) => "a file or command waits for your answer.",
     };
     let is_child_shown = state.active != root && tabs::front(state) == root;
     let Some(session) = state.sessions.get_mut(&root) else {
@@ -277,7 +274,10 @@ pub(super) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &
         let class = match &kind {
             OpenAskKind::Permission { .. } => AskClass::Permission,
             OpenAskKind::Elicitation(_) => AskClass::Elicitation,
-            OpenAskKind::OutsideFile { .. } => AskClass::File(key),
+            OpenAskKind::Access(open) => match &open.work {
+                AccessWork::File(_) => AskClass::File(key),
+                AccessWork::Run(..) => AskClass::TerminalCreate(Box::default()),
+            },
         };
         note_decision(state, key, &kind, &Decision::Cancelled, now);
         answer(state, conn, ask, cancelled(&class), fx);
@@ -299,6 +299,9 @@ pub(super) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx
 
 /// Answers everything that a connection asked, because we let it go.
 pub(super) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.clear();
+    }
     for session in state.sessions.values_mut() {
         session.asks.retain(|open| open.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
@@ -314,8 +317,15 @@ pub(super) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) 
 }
 
 fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decision: &Decision, now: Instant) {
-    let OpenAskKind::Permission { request, tool } = kind else {
-        return;
+    let (request, tool) = match kind {
+        OpenAskKind::Permission { request, tool } => (request, tool),
+        OpenAskKind::Access(open) => {
+            if *decision == Decision::Cancelled {
+                callbacks::note_refused(state, open, RefusedBy::Cancelled, now);
+            }
+            return;
+        }
+        OpenAskKind::Elicitation(_) => return,
     };
     if let Some(session) = state.sessions.get_mut(&key) {
         tools::decide(session, *tool, decision, now);
@@ -343,7 +353,7 @@ fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
     Record::Decided { tool: tool.clone(), option, is_allow }
 }
 
-/// Answers the first open ask, a permission or an outside file, with the option at this place; `None`
+/// Answers the first open ask, a permission, a file or a command, with the option at this place; `None`
 /// rejects (the agent's `reject_once` option where it has one, else `cancelled`).
 pub fn answer_first_ask(
     state: &mut State,
@@ -372,7 +382,7 @@ pub fn answer_ask(
     let Some(OpenAsk { conn, kind, .. }) = open.cloned() else { return };
     turn::note_news(state, key, now);
     match &kind {
-        OpenAskKind::Permission { request, .. } => {
+        OpenAskKind::Permission { request, tool } => {
             let chosen = match option {
                 Some(place) => match request.options.get(place) {
                     Some(chosen) => Some(chosen),
@@ -388,20 +398,28 @@ pub fn answer_ask(
                 None => (Decision::Cancelled, Answer::PermissionCancelled),
             };
             take(state, conn, ask);
+            if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
+                let is_always = chosen.kind == PermissionKind::AllowAlways;
+                let session = state.sessions.get_mut(&key);
+                if let Some((session, call)) = session
+                    .and_then(|session| tools::get(session, *tool).cloned().map(|call| (session, call)))
+                {
+                    policy::note_approval(session, conn, &call, is_always);
+                }
+            }
             note_decision(state, key, &kind, &decision, now);
             answer(state, conn, ask, reply, fx);
         }
-        OpenAskKind::OutsideFile { job, resolved } => {
+        OpenAskKind::Access(open) => {
+            let choice = match option {
+                Some(place) => match open.choices().get(place) {
+                    Some(choice) => *choice,
+                    None => return,
+                },
+                None => AccessChoice::Refuse,
+            };
             take(state, conn, ask);
-            if option == Some(0) {
-                fx.push(Effect::File(FileJob { outside_allowed: true, ..job.clone() }));
-            } else {
-                let text = format!(
-                    "the user did not allow access to {}, which is outside the session's folders",
-                    resolved.display()
-                );
-                answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, text)), fx);
-            }
+            callbacks::on_answered(state, (conn, ask), open, choice, now, fx);
         }
         OpenAskKind::Elicitation(_) => {}
     }

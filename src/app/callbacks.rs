@@ -1,19 +1,30 @@
 //! Files and commands that the agent wants from parlor.
 //!
-//! Duty: checks what was offered, resolves paths, hands the work to the services and their results back.
+//! Duty: checks what was offered, asks the policy, hands the work to the services and their results back.
 //! Not its duty: the work itself, and who answers (`asks::answer`).
 //! Relative paths mean the session's folder: some agents send them although the protocol wants absolute ones.
 //! Invariant: a request ends either in an answer here or in a job whose result answers it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{
-    Answer, Ask, AskId, Callbacks, ConnId, ExitInfo, FileJob, FileOp, RpcError, SessionId, SessionKey,
-    TerminalCommand, TerminalId, TerminalJob,
+    Access, AccessOutcome, AccessRecord, AllowedBy, Answer, Ask, AskId, AskWhy, AskedFile, Callbacks,
+    CommandAccess, ConnId, ExitInfo, Facts, FileJob, FileOp, RefusedBy, RpcError, ServedFile, SessionId,
+    SessionKey, TerminalCommand, TerminalId, TerminalJob, Verdict, WriteChange, decide, shell_line,
 };
 
-use super::{AskClass, Effect, State, TerminalView, asks, keep, terminals};
+use super::{
+    AccessAsk, AccessChoice, AccessWork, AskClass, Effect, Starting, State, TerminalView, access, asks, keep,
+    policy, terminals,
+};
+
+/// The most commands that run for an agent at a time.
+const MOST_RUNNING: usize = 32;
+
+/// The most terminals that an agent has not released.
+const MOST_TERMINALS: usize = 256;
 
 /// A file or terminal request; it stands in `open_asks` already.
 pub(super) fn on_ask(
@@ -39,7 +50,7 @@ pub(super) fn on_ask(
             on_file(state, conn, ask, session.as_ref(), &path, FileOp::Write { content }, fx);
         }
         Ask::TerminalCreate { session, command } => {
-            on_create(state, conn, ask, session.as_ref(), command, fx);
+            on_create(state, conn, ask, session.as_ref(), command, now, fx);
         }
         Ask::TerminalOutput(id) => {
             if is_live(state, conn, &id) {
@@ -99,23 +110,133 @@ fn on_file(
         answer_no_session(state, conn, ask, fx);
         return;
     };
-    let mut roots = vec![session.place.folder().to_owned()];
-    roots.extend(session.place.additional_directories.iter().cloned());
+    let roots = policy::roots(session);
     let (key, path) = (session.key, session.place.folder().join(path));
+    let policy = Arc::new(policy::of(state, conn, key));
     let Some(open) = state.conns.get_mut(&conn) else {
         return;
     };
     open.open_asks.insert(ask, AskClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
-    fx.push(Effect::File(FileJob {
-        conn,
-        ask,
-        path,
-        roots,
-        outside_allowed: false,
-        missing_reads_empty,
-        op,
-    }));
+    let job = FileJob { conn, ask, path, roots, policy, allowed: None, missing_reads_empty, op };
+    if !open.files.add(job, fx) {
+        let words = "too many file requests are open; wait for their answers";
+        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+    }
+}
+
+/// The policy wants the user asked about a file, unless an approved call shows the same change.
+pub(super) fn on_file_asks(
+    state: &mut State,
+    job: FileJob,
+    asked: AskedFile,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let (conn, ask) = (job.conn, job.ask);
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.served(fx);
+    }
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
+    let Some(AskClass::File(key)) = class.cloned() else {
+        return;
+    };
+    let AskedFile { access, facts, why, change } = asked;
+    let is_covered = change.as_ref().is_some_and(|change| policy::covers_write(state, conn, key, change));
+    if let Verdict::Allow(by) = decide(&job.policy, &access, &Facts { is_covered, ..facts }) {
+        add_file(state, FileJob { allowed: Some(by), ..job }, fx);
+        return;
+    }
+    let open = question(state, conn, AccessWork::File(job), access, why, change, now);
+    asks::on_access(state, (conn, ask), key, open, now, fx);
+}
+
+/// Gives a job to the service again, now that it is allowed.
+fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
+    let (conn, ask) = (job.conn, job.ask);
+    let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
+    if !was_added {
+        let words = "too many file requests are open; wait for their answers";
+        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+    }
+}
+
+/// What the user is asked.
+fn question(
+    state: &State,
+    conn: ConnId,
+    work: AccessWork,
+    access: Access,
+    why: AskWhy,
+    change: Option<WriteChange>,
+    now: Instant,
+) -> AccessAsk {
+    let outcome = AccessOutcome::Refused(RefusedBy::Cancelled);
+    let record = AccessRecord { change: change.clone(), ..AccessRecord::new(access.clone(), outcome) };
+    let call = Box::new(access::call_of(record, now));
+    let grant = policy::grant_of(state, &access, why);
+    let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+    AccessAsk { work, access, why, change, call, grant, agent }
+}
+
+/// The user answered about a file or command.
+pub(super) fn on_answered(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    open: &AccessAsk,
+    choice: AccessChoice,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let key = match &open.work {
+        AccessWork::Run(key, _) => Some(*key),
+        AccessWork::File(_) => match state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)) {
+            Some(AskClass::File(key)) => Some(*key),
+            _ => None,
+        },
+    };
+    let Some(key) = key else { return };
+    let by = match choice {
+        AccessChoice::Once => AllowedBy::You,
+        AccessChoice::Longer(scope) => {
+            if let Some(grant) = &open.grant {
+                policy::add_grant(state, conn, key, grant.clone(), scope, fx);
+            }
+            AllowedBy::Grant(scope)
+        }
+        AccessChoice::Refuse => {
+            note_refused(state, open, RefusedBy::You, now);
+            let what = match &open.access {
+                Access::Read { path } => format!("reading {}", path.display()),
+                Access::Write { path } => format!("writing {}", path.display()),
+                Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
+            };
+            let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
+            asks::answer(state, conn, ask, Answer::Error(error), fx);
+            return;
+        }
+    };
+    match &open.work {
+        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(by), ..job.clone() }, fx),
+        AccessWork::Run(key, command) => start(state, (conn, ask), *key, command.clone(), by, false, fx),
+    }
+}
+
+/// What was not done is an item, too.
+pub(super) fn note_refused(state: &mut State, open: &AccessAsk, by: RefusedBy, now: Instant) {
+    let key = match &open.work {
+        AccessWork::Run(key, _) => Some(*key),
+        AccessWork::File(job) => {
+            match state.conns.get(&job.conn).and_then(|conn| conn.open_asks.get(&job.ask)) {
+                Some(AskClass::File(key)) => Some(*key),
+                _ => None,
+            }
+        }
+    };
+    if let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) {
+        let record = AccessRecord::new(open.access.clone(), AccessOutcome::Refused(by));
+        access::add(session, AccessRecord { change: open.change.clone(), ..record }, now);
+    }
 }
 
 fn on_create(
@@ -124,6 +245,7 @@ fn on_create(
     ask: AskId,
     session: Option<&SessionId>,
     mut command: TerminalCommand,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let key = asks::route(state, conn, session);
@@ -131,13 +253,109 @@ fn on_create(
         answer_no_session(state, conn, ask, fx);
         return;
     };
+    if let Some(words) = too_many_terminals(state, conn) {
+        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        return;
+    }
     let folder = session.place.folder();
     let cwd: PathBuf = command.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
-    command.cwd = Some(cwd.clone());
+    let is_inside = policy::is_inside(session, &cwd);
+    command.cwd = Some(cwd);
     let key = session.key;
-    if let Some(open) = state.conns.get_mut(&conn) {
-        open.open_asks.insert(ask, AskClass::TerminalCreate(cwd));
-        fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command }));
+    judge(state, (conn, ask), key, command, is_inside, now, fx);
+}
+
+/// Why an agent gets no more terminals now, if so.
+fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
+    let open = state.conns.get(&conn)?;
+    let is_running = |(id, key): &(&TerminalId, &SessionKey)| {
+        let view = state.sessions.get(key).and_then(|session| session.terminals.get(*id));
+        view.is_some_and(|view| view.exit.is_none())
+    };
+    let running = open.terminals.iter().filter(is_running).count();
+    let waiting = open.open_asks.values().filter(|class| matches!(class, AskClass::TerminalCreate(_))).count();
+    if running + waiting > MOST_RUNNING {
+        return Some(format!("{MOST_RUNNING} commands run already; wait for one to end, or kill one"));
+    }
+    (open.terminals.len() >= MOST_TERMINALS)
+        .then(|| format!("{MOST_TERMINALS} terminals are open already; release some of them"))
+}
+
+/// Runs a command, or asks the user.
+fn judge(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    is_inside: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let run = access_of(&command);
+    let covering = policy::covering(state, conn, key, &run);
+    let access = Access::Run(run);
+    let shows_folder = covering.is_some_and(|(_, shows_folder)| shows_folder);
+    let is_covered = covering.is_some();
+    let facts = Facts { is_inside: is_inside || shows_folder, protection: None, is_covered };
+    let why = match decide(&policy::of(state, conn, key), &access, &facts) {
+        Verdict::Allow(by) => {
+            if let Some((place, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
+                policy::use_approval(state, key, place);
+            }
+            // What the user saw and allowed runs where they saw it.
+            let is_bound = is_inside && matches!(by, AllowedBy::ApprovedCall | AllowedBy::Configuration);
+            start(state, (conn, ask), key, command, by, is_bound, fx);
+            return;
+        }
+        Verdict::Ask(why) => why,
+        Verdict::Refuse(by) => {
+            asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, by.words())), fx);
+            return;
+        }
+    };
+    let open = question(state, conn, AccessWork::Run(key, command), access, why, None, now);
+    asks::on_access(state, (conn, ask), key, open, now, fx);
+}
+
+fn access_of(command: &TerminalCommand) -> CommandAccess {
+    CommandAccess {
+        line: shell_line(command),
+        cwd: command.cwd.clone().unwrap_or_default(),
+        env: command.env.clone(),
+    }
+}
+
+/// Starts a command that is allowed; `is_bound`: only if it really is in the session's folders.
+fn start(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    by: AllowedBy,
+    is_bound: bool,
+    fx: &mut Vec<Effect>,
+) {
+    let roots = state.sessions.get(&key).map(policy::roots).unwrap_or_default();
+    let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_asks.contains_key(&ask)) else {
+        return;
+    };
+    let starting = Starting { command: access_of(&command), by };
+    open.open_asks.insert(ask, AskClass::TerminalCreate(Box::new(Some(starting))));
+    let within = is_bound.then_some(roots);
+    fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within }));
+}
+
+/// The working directory of a command that was allowed is a link that leads out of the session's folders.
+pub(super) fn on_terminal_outside(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.open_asks.contains_key(&ask)) {
+        judge(state, (conn, ask), key, command, false, now, fx);
     }
 }
 
@@ -213,11 +431,25 @@ fn answer_no_session(state: &mut State, conn: ConnId, ask: AskId, fx: &mut Vec<E
 /// A file request was served.
 pub(super) fn on_file_done(
     state: &mut State,
-    conn: ConnId,
-    ask: AskId,
+    (conn, ask): (ConnId, AskId),
     result: Result<Option<String>, RpcError>,
+    served: Option<ServedFile>,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.served(fx);
+    }
+    if let (Some(AskClass::File(key)), Some(served)) = (class, served)
+        && let Some(session) = state.sessions.get_mut(&key)
+        // A write that failed changed nothing; it is worth a word only where the user was asked.
+        && (result.is_ok() || served.by != AllowedBy::InsideRoots)
+    {
+        let error = result.as_ref().err().map(|error| error.message.clone());
+        let record = AccessRecord::new(served.access, AccessOutcome::Allowed(served.by));
+        access::add(session, AccessRecord { change: served.change, error, ..record }, now);
+    }
     let reply = match result {
         Ok(Some(text)) => Answer::FileContent(text),
         Ok(None) => Answer::Done,
@@ -238,15 +470,25 @@ pub(super) fn on_terminal_started(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    let starting = match class {
+        Some(AskClass::TerminalCreate(starting)) => *starting,
+        _ => None,
+    };
+    let record = starting.map(|Starting { command, by }| {
+        AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(by))
+    });
     let id = match result {
         Ok(id) => id,
         Err(error) => {
+            if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
+                access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, now);
+            }
             asks::answer(state, conn, ask, Answer::Error(error), fx);
             return;
         }
     };
-    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
-    let (Some(AskClass::TerminalCreate(cwd)), true) = (class, state.sessions.contains_key(&key)) else {
+    let (Some(record), true) = (record, state.sessions.contains_key(&key)) else {
         fx.push(Effect::Terminal(TerminalJob::Release(id)));
         answer_no_session(state, conn, ask, fx);
         return;
@@ -255,8 +497,10 @@ pub(super) fn on_terminal_started(
         open.terminals.insert(id.clone(), key);
     }
     if let Some(session) = state.sessions.get_mut(&key) {
-        let view = TerminalView { command: Some(command), cwd: Some(cwd), ..TerminalView::new(true, now) };
+        let cwd = record.command().map(|command| command.cwd.clone());
+        let view = TerminalView { command: Some(command), cwd, ..TerminalView::new(true, now) };
         session.terminals.insert(id.clone(), view);
+        access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
     }
     asks::answer(state, conn, ask, Answer::TerminalCreated(id), fx);
 }

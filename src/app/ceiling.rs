@@ -20,7 +20,7 @@ use crate::model::{
     ToolCallPatch,
 };
 
-use super::{Earlier, Effect, Replay, Session, State, Transcript, kept, messages, tools};
+use super::{Earlier, Effect, Replay, Session, State, Transcript, keep, kept, messages, tools};
 use away::{Away, Key};
 
 pub use load::ask_for_all;
@@ -262,6 +262,20 @@ pub(super) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
     session.pages.serial = serial;
     let turn = session.turn_count;
     session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
+}
+
+/// Whether an item belongs to a page that is complete.
+pub(super) fn is_behind(session: &Session, item: ItemId) -> bool {
+    session.pages.limit_bytes > 0 && index(item) < session.pages.book.open.first
+}
+
+/// Keeps what happened to an item with its page.
+pub(super) fn keep_with(session: &mut Session, item: ItemId, record: Record) {
+    if session.pages.limit_bytes > 0 && session.pages.behind(index(item)).is_some() {
+        keep_late(session, item, record);
+    } else {
+        keep::note(session, record);
+    }
 }
 
 /// An item came at this place, and what tells of it is not kept yet: if the page is full, the next one begins here.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
 
-use super::{ItemBody, State, ToolCall, call};
+use super::{Item, ItemBody, Session, State, ToolCall, access, call, repeats};
 
 /// A file and all that was changed in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +68,7 @@ fn calls(
     let sessions = state.sessions.values().filter(move |session| call::root_of(state, session.key) == root);
     sessions.flat_map(|session| {
         session.transcript.items().iter().filter_map(|item| match &item.body {
-            ItemBody::Tool(call) if counts(call) && !item.is_hidden() => {
+            ItemBody::Tool(call) if counts(call) && !item.is_hidden() && !is_told_twice(session, item, call) => {
                 Some((session.key, item.id, item.rev, call.as_ref()))
             }
             _ => None,
@@ -76,12 +76,54 @@ fn calls(
     })
 }
 
+/// An approved change counts once, also where the agent's own call tells it in other words.
+fn is_told_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
+    call.from_ask_only && access::is_told_elsewhere(session, item, call)
+}
+
+/// Whether changes that are told are exactly a change that was made: put into its old text, they give the new one; or the
+/// other way round, where only the parts that differ are known of it.
+pub(super) fn explains<'d>(folder: &Path, told: impl Iterator<Item = &'d FileDiff>, made: &FileDiff) -> bool {
+    let path = plain(&folder.join(&made.path));
+    let told: Vec<&FileDiff> = told.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
+    let DiffChange::Texts { old, new } = &made.change else { return false };
+    let before = old.clone().unwrap_or_default();
+    let mut now = Arc::clone(&before);
+    for diff in &told {
+        match &diff.change {
+            DiffChange::Texts { old, new } => {
+                let old = old.clone().unwrap_or_default();
+                if old.is_empty() && !now.is_empty() {
+                    break;
+                }
+                let next = if *old == *now { Some(Arc::clone(new)) } else { replaced(&now, &old, new) };
+                match next {
+                    Some(next) => now = next,
+                    None => break,
+                }
+            }
+            DiffChange::Patch(text) => {
+                return told.len() == 1 && repeats::tells_again(text, std::iter::once(made)) && *before != **new;
+            }
+        }
+    }
+    if !told.is_empty() && *now == **new {
+        return true;
+    }
+    match told.as_slice() {
+        [FileDiff { change: DiffChange::Texts { old: Some(whole), new: after }, .. }] => {
+            replaced(whole, &before, new).is_some_and(|made| made == *after)
+        }
+        _ => false,
+    }
+}
+
 fn counts(call: &ToolCall) -> bool {
     call.status == ToolStatus::Completed && call.diffs().next().is_some()
 }
 
 /// A path without `.` and `..`, by its words alone.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {

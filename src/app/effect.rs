@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob,
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob, StoredGrant,
     TerminalJob,
 };
 
@@ -31,7 +31,7 @@ pub enum Effect {
         /// Without waiting.
         force: bool,
     },
-    /// Serve a file request; comes back as [`ServiceEvent::FileDone`] or [`ServiceEvent::OutsideRoots`].
+    /// Serve a file request; comes back as [`ServiceEvent::FileDone`] or [`ServiceEvent::FileAsks`].
     File(FileJob),
     /// Look where the changes of a tool call stand in their files; comes back as
     /// [`ServiceEvent::DiffsLocated`].
@@ -81,6 +81,12 @@ pub enum Effect {
         /// The file that names them.
         about: PathBuf,
     },
+    /// Read what was granted for good; comes back as [`ServiceEvent::Grants`].
+    LoadGrants,
+    /// Save a grant.
+    SaveGrant(StoredGrant),
+    /// Delete a grant that is stored.
+    RemoveGrant(StoredGrant),
     /// Ask the store something; comes back as [`ServiceEvent::Store`].
     Store(StoreJob),
     /// Keep the choice of agent for a folder.

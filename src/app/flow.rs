@@ -20,6 +20,7 @@ pub use super::kept::{
 };
 pub use super::listing::{ask_status, list_sessions};
 pub use super::open::{fork_session, new_session, open_session};
+pub use super::policy::revoke;
 pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};

@@ -11,10 +11,11 @@ pub use sessions::*;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::AccessAsk;
 use super::attention::WaitingFor;
 use super::outline::Only;
 use crate::model::{
-    Action, AskId, AuthVar, ConnId, ExportForm, ItemId, Location, ProviderWish, SessionId, SessionKey, Target,
+    Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId, SessionKey, Target,
 };
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -133,6 +134,8 @@ pub enum PickerKind {
     Outline,
     /// What is shown of the transcript.
     Only,
+    /// A permission that can be revoked; the row's value is its place.
+    Grant,
     /// A file or a page.
     Place,
     /// An agent for a new tab in this folder.
@@ -339,9 +342,45 @@ pub struct AskView {
     pub ask: Option<AskId>,
 }
 
-/// The ways to answer for a file outside the session's folders, in the dialog's order.
-/// `flow::answer_first_ask` takes the place: 0 allows this once, 1 rejects.
-pub const OUTSIDE_FILE_OPTIONS: [&str; 2] = ["Allow this once", "Reject"];
+/// An answer about a file or command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessChoice {
+    /// Yes, this once.
+    Once,
+    /// Yes, and the same again for so long.
+    Longer(GrantScope),
+    /// No.
+    Refuse,
+}
+
+impl AccessAsk {
+    /// The ways to answer, in the dialog's order. The refusal comes last.
+    pub fn choices(&self) -> Vec<AccessChoice> {
+        let longer = [GrantScope::Session, GrantScope::Folder].map(AccessChoice::Longer);
+        let longer = longer.into_iter().filter(|_| self.grant.is_some());
+        [AccessChoice::Once].into_iter().chain(longer).chain([AccessChoice::Refuse]).collect()
+    }
+
+    /// The same in words.
+    pub fn labels(&self) -> Vec<String> {
+        let what = match &self.grant {
+            Some(Grant::Run(_)) | None => "this command".to_owned(),
+            Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
+            Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
+            Some(Grant::WriteIn(folder)) => format!("writes to files in {}", folder.display()),
+            Some(Grant::ReadIn(folder)) => format!("reads of files in {}", folder.display()),
+        };
+        let label = |choice| match choice {
+            AccessChoice::Once => "Allow once".to_owned(),
+            AccessChoice::Longer(GrantScope::Session) => format!("Allow {what} for this session"),
+            AccessChoice::Longer(GrantScope::Folder) => {
+                format!("Always allow {what} for {} in this folder", self.agent)
+            }
+            AccessChoice::Refuse => "Refuse".to_owned(),
+        };
+        self.choices().into_iter().map(label).collect()
+    }
+}
 
 /// The ways to answer for a page that the agent wants visited, in the dialog's order.
 pub const URL_OPTIONS: [&str; 2] = ["Open in the browser", "Decline"];

@@ -13,7 +13,7 @@ use crate::model::{
 
 use super::{
     Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
-    TurnEnd, ceiling, diffs, messages, tools, turn, updates,
+    TurnEnd, access, ceiling, diffs, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -169,6 +169,7 @@ fn play_to(
     session.has_background_news = false;
     messages::close(session, last);
     tools::close_open(session, ToolStatus::Cancelled, last);
+    access::close_restored(session, last);
     // Nothing of this is news for the store.
     session.ledger.keeping.notes.clear();
     marked
@@ -213,6 +214,7 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
         }
         Record::Command { terminal, command, cwd, output, dropped_bytes, exit } => {
+            let ended = exit.clone();
             let view = TerminalView {
                 command,
                 cwd,
@@ -221,7 +223,11 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
                 exit: Some(exit),
                 ..TerminalView::new(false, now)
             };
+            access::on_command_ended(session, &terminal, &ended, now);
             session.terminals.insert(terminal, view);
+        }
+        Record::Access(record) => {
+            access::place(session, *record, now);
         }
         Record::Notice { severity, title, detail } => push_notice(session, severity, title, detail),
         Record::TurnEnded(outcome) => on_turn_ended(session, outcome, now),

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    AskId, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, ItemId, Models,
+    Access, AskId, AskWhy, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, Grant, ItemId, Models,
     Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey, SessionPlace, Setting,
-    SlashCommand, TerminalId, TurnUsage, Usage,
+    SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage, WriteChange,
 };
 
 use super::aside::{self, Aside};
 use super::outline::Only;
 use super::search::Search;
 use super::{
-    Earlier, Former, Handover, Keeping, Pages, Part, Reading, Shelf, TerminalView, ToolIndex, Transcript,
+    Approval, Earlier, Former, Handover, Keeping, Loose, Pages, Part, Reading, Shelf, TerminalView, ToolCall, ToolIndex, Transcript,
     Unseen,
 };
 
@@ -179,6 +179,7 @@ impl Session {
         ledger.open_message = None;
         ledger.former_tools.clear();
         ledger.shown_by.clear();
+        ledger.loose = Loose::default();
         ledger.compactions.clear();
         ledger.subagents.clear();
         ledger.can_cancel.clear();
@@ -219,6 +220,7 @@ impl Session {
         ledger.open_message.iter_mut().for_each(shift);
         ledger.former_tools.values_mut().for_each(shift);
         ledger.shown_by.values_mut().for_each(shift);
+        ledger.loose.items_mut().for_each(shift);
         ledger.compactions.values_mut().for_each(shift);
         ledger.subagents.values_mut().for_each(shift);
     }
@@ -269,6 +271,12 @@ pub struct Ledger {
     pub former_tools: ToolIndex,
     /// The item that shows a terminal: its revision is bumped when the terminal writes.
     pub shown_by: BTreeMap<TerminalId, ItemId>,
+    /// Items that a tool call may still take over.
+    pub loose: Loose,
+    /// What the user approved in the running turn, or always.
+    pub approvals: Vec<Approval>,
+    /// What the user granted for this session, each to one agent.
+    pub grants: Vec<(String, Grant)>,
     /// Where compactions are, by id.
     pub compactions: BTreeMap<String, ItemId>,
     /// Where child sessions are, by id.
@@ -461,11 +469,34 @@ pub enum OpenAskKind {
     },
     /// A question or a page.
     Elicitation(ElicitationAsk),
-    /// A file outside the session's folders.
-    OutsideFile {
-        /// The job that waits.
-        job: FileJob,
-        /// The real path.
-        resolved: std::path::PathBuf,
-    },
+    /// A file or command that the policy asks about.
+    Access(Box<AccessAsk>),
+}
+
+/// A file or command that the user is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccessAsk {
+    /// What waits for the answer.
+    pub work: AccessWork,
+    /// What it would do, with all links followed.
+    pub access: Access,
+    /// Why the user is asked.
+    pub why: AskWhy,
+    /// What a write would change.
+    pub change: Option<WriteChange>,
+    /// The same as a call, to be shown.
+    pub call: Box<ToolCall>,
+    /// What an answer that holds longer would grant.
+    pub grant: Option<Grant>,
+    /// The agent's name.
+    pub agent: String,
+}
+
+/// What waits for the user's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AccessWork {
+    /// A file job.
+    File(FileJob),
+    /// A command, for this session.
+    Run(SessionKey, TerminalCommand),
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AskId, AuthStatus, CallTag, Callbacks, CloseReason, ConnId,
-    FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer, Provider, SessionId, SessionInfo,
-    SessionKey, SessionPlace, SessionUpdate, Severity, TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, CallTag, Callbacks, CloseReason, CommandAccess, ConnId,
+    FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer, PolicyRules, Provider, SessionId, SessionInfo,
+    SessionKey, SessionPlace, SessionUpdate, Severity, StoredGrant, TerminalId,
 };
 
 use super::{
-    AskView, Effect, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView, ViewCommand,
+    AskView, Effect, FileJobs, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView, ViewCommand,
     call, flow, kept, restore, user,
 };
 
@@ -42,6 +42,8 @@ pub struct State {
     pub last_kept: Option<Box<KeptRow>>,
     /// What is known of the MCP servers that folders name.
     pub folder_servers: BTreeMap<PathBuf, FolderWish>,
+    /// What was granted for good, to all agents.
+    pub grants: Vec<StoredGrant>,
     /// How diffs are laid out.
     pub diff_layout: DiffLayout,
     /// Whether thoughts are shown in whole.
@@ -83,6 +85,7 @@ impl State {
             listed: Vec::new(),
             last_kept: None,
             folder_servers: BTreeMap::new(),
+            grants: Vec::new(),
             diff_layout: DiffLayout::Auto,
             shows_thoughts: false,
             has_focus: true,
@@ -103,6 +106,7 @@ impl State {
         state.take_known_servers(key);
         let folder = state.setup.folder.clone();
         kept::ask_of_folder(&state, &mut fx);
+        fx.push(Effect::LoadGrants);
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
         let offers = std::mem::take(&mut state.setup.folder_offers);
@@ -210,6 +214,12 @@ pub struct Setup {
     pub folder_offers: Vec<FolderOffer>,
     /// Callbacks for agents that have no switches of their own.
     pub callbacks: Callbacks,
+    /// Rules of the policy.
+    pub policy: PolicyRules,
+    /// The user's home folder, with all links followed.
+    pub home: Option<PathBuf>,
+    /// Where parlor keeps its configuration and data, with all links followed.
+    pub own_folders: Vec<PathBuf>,
     /// How much of a session's transcript is in memory, in bytes; the rest is on the disk. 0: all.
     pub memory_bytes: usize,
     /// How much of a conversation is handed over at the most, in bytes.
@@ -275,6 +285,8 @@ pub struct Conn {
     pub open_asks: BTreeMap<AskId, AskClass>,
     /// Commands that run, or ran, for the agent and were not released, with their session.
     pub terminals: BTreeMap<TerminalId, SessionKey>,
+    /// File jobs.
+    pub files: FileJobs,
     /// Updates of sessions that are not known yet.
     pub early: Early,
     /// The last lines of its stdout that were no protocol, shown when it dies.
@@ -298,6 +310,7 @@ impl Conn {
             crashes: Vec::new(),
             open_asks: BTreeMap::new(),
             terminals: BTreeMap::new(),
+            files: FileJobs::default(),
             early: Early::default(),
             noise: Vec::new(),
             noise_count: 0,
@@ -324,12 +337,21 @@ pub enum AskClass {
     Elicitation,
     /// A file, for this session.
     File(SessionKey),
-    /// A command that is being started in this folder.
-    TerminalCreate(PathBuf),
+    /// A command that waits for the user, or is being started.
+    TerminalCreate(Box<Option<Starting>>),
     /// Output that is being read.
     TerminalOutput,
     /// The end of a command.
     TerminalWait,
+}
+
+/// A command that is being started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Starting {
+    /// The command.
+    pub command: CommandAccess,
+    /// Who allowed it.
+    pub by: AllowedBy,
 }
 
 /// Updates of sessions that are not known yet, in wire order and bounded.

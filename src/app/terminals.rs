@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, TerminalId};
 
-use super::{Session, TERMINAL_VIEW_BYTES, TerminalView};
+use super::{Session, TERMINAL_VIEW_BYTES, TerminalView, access};
 
 impl TerminalView {
     /// A terminal that wrote nothing yet.
@@ -98,8 +98,9 @@ pub(super) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
 /// A command of ours ended.
 pub(super) fn on_ended(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
     if let Some(view) = session.terminals.get_mut(id) {
-        view.end(exit, now);
+        view.end(exit.clone(), now);
         touch(session, id);
+        access::on_command_ended(session, id, &exit, now);
     }
 }
 

@@ -3,8 +3,7 @@
 //! Duty: finds the item of a call, merges what is told of it, closes what the agent left open.
 //! Ids are unique within a turn only: an announcement of an id from the turn before is another call, an update
 //! of it is late news of the old one.
-//! Invariants: a status never falls back; an update after the end of a call is taken; a call that only a
-//! permission request made is hidden once that is answered, until the agent itself tells of it.
+//! Invariants: a status never falls back; an update after the end of a call is taken.
 
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use crate::model::{
     ItemId, Patch, Record, SessionUpdate, ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
 };
 
-use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, ceiling, messages, terminals};
+use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, access, ceiling, messages, terminals};
 
 /// Where a patch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +52,14 @@ pub(super) fn upsert(
     for piece in news {
         terminals::on_news(session, id, piece, now);
     }
+    if origin == Origin::Update && (!session.ledger.loose.is_empty() || has_accesses(session, id)) {
+        access::claim(session, id);
+    }
     id
+}
+
+fn has_accesses(session: &Session, id: ItemId) -> bool {
+    get(session, id).is_some_and(|call| !call.accesses.is_empty())
 }
 
 fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant) {
@@ -85,7 +91,7 @@ fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
 fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<ItemId> {
     if let Some(id) = session.tools.get(&patch.id).copied() {
         // One agent asks under one made-up id for everything: each question is a call of its own.
-        let is_answered = session.transcript.get(id).is_some_and(super::Item::is_hidden);
+        let is_answered = get(session, id).is_some_and(|call| call.from_ask_only && call.decision.is_some());
         return (origin == Origin::Update || !is_answered).then_some(id);
     }
     let id = session.ledger.former_tools.get(&patch.id).copied()?;
@@ -109,6 +115,7 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
     let open: Vec<ItemId> = session
         .tools
         .values()
+        .chain(&session.ledger.loose.asked)
         .copied()
         .filter(|id| get(session, *id).is_some_and(|call| !call.status.is_final()))
         .filter(|id| !awaits_user(session, *id))
@@ -158,6 +165,9 @@ pub(super) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now
             }
         }
     });
+    if is_allowed(decision) {
+        access::on_approved(session, id);
+    }
 }
 
 /// The call of this id in the running or last turn.

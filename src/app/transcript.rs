@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::repeats;
+use super::{access, repeats};
 use crate::model::{
-    ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId, LocatedDiff, Location,
+    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId, LocatedDiff, Location,
     MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent,
     ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
@@ -174,17 +174,12 @@ impl Item {
         Self { id, rev, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
     }
 
-    /// Whether nothing is drawn for it: a call that only a permission request made is gone once it is answered,
-    /// but for a refusal, of which some agents say nothing more.
+    /// Whether nothing is drawn for it: an item of parlor's own that a tool call took over, or a call that only a
+    /// permission request made, once it was answered and shows no change or command, or stands with the agent's call.
     pub fn is_hidden(&self) -> bool {
         match &self.body {
-            ItemBody::Tool(tool) => {
-                tool.from_ask_only
-                    && tool
-                        .decision
-                        .as_ref()
-                        .is_some_and(|it| !matches!(it, Decision::Chosen { is_allow: false, .. }))
-            }
+            ItemBody::Tool(tool) if tool.is_own => tool.accesses.is_empty(),
+            ItemBody::Tool(tool) => tool.from_ask_only && !access::is_worth_showing(tool),
             _ => false,
         }
     }
@@ -236,6 +231,14 @@ pub struct ToolCall {
     pub decision: Option<Decision>,
     /// Whether only a permission request made it so far.
     pub from_ask_only: bool,
+    /// Whether it was approved under an id of its own and stands with the agent's call.
+    pub is_joined: bool,
+    /// Changes that were approved under another id.
+    pub approved: Vec<FileDiff>,
+    /// Whether it is parlor's own item for what went through parlor.
+    pub is_own: bool,
+    /// What went through parlor for it.
+    pub accesses: Vec<AccessRecord>,
     /// Whether the status is parlor's guess: the agent left the call open when its turn ended.
     pub is_status_assumed: bool,
     /// When it was first seen.
@@ -504,6 +507,10 @@ impl ToolCall {
             extra: None,
             decision: None,
             from_ask_only: false,
+            is_joined: false,
+            approved: Vec::new(),
+            is_own: false,
+            accesses: Vec::new(),
             is_status_assumed: false,
             began: now,
             took: None,
@@ -542,14 +549,22 @@ impl ToolCall {
         self.places.iter().find(|known| known.diff == *diff).map(|known| &known.place)
     }
 
-    /// The changes of files that it tells: those of its content, else those of its input.
+    /// The changes of files that it shows: those that it tells, and what was written through parlor besides.
     pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
+        let made = self.accesses.iter().filter(|access| !access.is_told).filter_map(AccessRecord::diff);
+        self.told_diffs().chain(made)
+    }
+
+    /// The changes of files that it tells: those of its content, else those of its input, else those that were approved.
+    pub fn told_diffs(&self) -> impl Iterator<Item = &FileDiff> {
         let in_content = self.content.iter().filter_map(|content| match content {
             ToolContent::Diff(diff) => Some(diff),
             _ => None,
         });
         let has_any = in_content.clone().next().is_some();
-        in_content.chain(self.input.diffs.iter().filter(move |_| !has_any))
+        let has_input = has_any || !self.input.diffs.is_empty();
+        let in_input = self.input.diffs.iter().filter(move |_| !has_any);
+        in_content.chain(in_input).chain(self.approved.iter().filter(move |_| !has_input))
     }
 }
 

@@ -15,9 +15,9 @@ use crate::model::{
 };
 
 use super::{
-    Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
+    Effect, FailedPrompt, ItemBody, Loose, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
     Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, ceiling, conn, handover, keep, kept,
-    messages, open, tabs, tools, user, words,
+    messages, open, policy, tabs, tools, user, words,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
@@ -249,6 +249,8 @@ pub(super) fn next_turn(session: &mut Session, now: Instant) {
     tools::close_open(session, ToolStatus::Completed, now);
     session.turn_count += 1;
     session.ledger.former_tools = std::mem::take(&mut session.tools);
+    session.ledger.loose = Loose::default();
+    policy::forget_turn(session);
 }
 
 /// Closes what is open outside a turn: after a replay, and when nothing more can come.

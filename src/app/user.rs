@@ -155,7 +155,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Help | Focus::Log | Focus::Connection => dialogs::on_page(state, said, fx),
         Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
-        Focus::Permission | Focus::OutsideFile => asks::on_options(state, said, now, fx),
+        Focus::Permission | Focus::Access => asks::on_options(state, said, now, fx),
         Focus::Url => asks::on_url(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),

@@ -1,7 +1,7 @@
 //! A session in the terminal: puts together what the runtime needs, then runs it.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -87,6 +87,12 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         reopen,
         folder_offers,
         callbacks: config.callbacks,
+        policy: config.policy,
+        home: config::environment("HOME").map(|home| real_folder(Path::new(&home))),
+        own_folders: [paths.config_folder(), paths.data_dir.clone(), paths.log_dir.clone()]
+            .iter()
+            .map(|folder| real_folder(folder))
+            .collect(),
         memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
         handover_bytes: config.handover_bytes,
         offers_last,
@@ -103,6 +109,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
+        data_dir: paths.data_dir.clone(),
         editor: config.editor.or_else(editor_of_environment),
         has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,
@@ -152,6 +159,11 @@ fn servers_of(
         return None;
     }
     Some(found)
+}
+
+/// A folder with all links followed, as far as it exists.
+fn real_folder(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
 
 /// The editor that the user set for all programs.

@@ -42,6 +42,9 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     }
     out.head("[callbacks]");
     out.callbacks("callbacks", config.callbacks, false);
+    out.head("[policy]");
+    out.value("policy.ask_writes", "ask_writes", config.policy.ask_writes);
+    out.value("policy.ask_commands", "ask_commands", config.policy.ask_commands);
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);

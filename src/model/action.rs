@@ -125,6 +125,8 @@ pub enum Action {
     /// Takes the mouse, or leaves it to the terminal.
     ToggleMouse,
 
+    /// Lists permissions that were granted, to revoke them.
+    OpenGrants,
     /// The palette.
     OpenPalette,
     /// The help.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity,
+    AccessRecord, DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity,
     StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
@@ -54,6 +54,8 @@ pub enum Record {
         /// What was said.
         answer: String,
     },
+    /// Something went through parlor for the agent, or was refused.
+    Access(Box<AccessRecord>),
     /// A command that parlor ran for the agent ended; what it had written then.
     Command {
         /// Its terminal.

@@ -1,9 +1,10 @@
 //! Work for the local services (files, terminals, git), and what they tell.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{
-    AskId, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, RpcError, SessionKey,
+    AllowedBy, AskId, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy, RpcError, ServedFile, SessionKey, StoredGrant,
     TerminalCommand, TerminalId,
 };
 
@@ -18,8 +19,10 @@ pub struct FileJob {
     pub path: PathBuf,
     /// Folders that bound access.
     pub roots: Vec<PathBuf>,
-    /// Whether the user allowed this path although it is outside.
-    pub outside_allowed: bool,
+    /// What decides whether it is served, asked or refused.
+    pub policy: Arc<Policy>,
+    /// Who allowed the path that was asked about; `None`: nobody was asked yet.
+    pub allowed: Option<AllowedBy>,
     /// Whether a missing file reads as empty (a quirk of some agents).
     pub missing_reads_empty: bool,
     /// What to do.
@@ -56,6 +59,9 @@ pub enum TerminalJob {
         session: SessionKey,
         /// What to run; `cwd` is absolute.
         command: TerminalCommand,
+        /// The folders that must hold the real working directory, else it comes back as
+        /// [`ServiceEvent::TerminalOutside`]; `None`: the user allowed it as it is.
+        within: Option<Vec<PathBuf>>,
     },
     /// Read the output for the agent; comes back as [`ServiceEvent::TerminalRead`].
     Output {
@@ -85,13 +91,26 @@ pub enum ServiceEvent {
         ask: AskId,
         /// The text that was read, `None` for a write; or the error to answer with.
         result: Result<Option<String>, RpcError>,
+        /// What it was, unless it is not worth an item of the transcript: a read inside the session's folders.
+        served: Option<Box<ServedFile>>,
     },
-    /// The path leads out of the roots: the user must say.
-    OutsideRoots {
-        /// The job, to be sent again with `outside_allowed`, or answered with an error.
+    /// The user must be asked about a file.
+    FileAsks {
+        /// The job, to be sent again with `allowed`, or answered with an error.
         job: FileJob,
-        /// The real path.
-        resolved: PathBuf,
+        /// What it would do.
+        asked: Box<AskedFile>,
+    },
+    /// The real working directory of a command is outside the folders that must hold it.
+    TerminalOutside {
+        /// Whose request.
+        conn: ConnId,
+        /// The request.
+        ask: AskId,
+        /// For this session.
+        session: SessionKey,
+        /// What was to run; `cwd` is the real folder.
+        command: TerminalCommand,
     },
     /// A command runs, or could not be started.
     TerminalStarted {
@@ -164,6 +183,8 @@ pub enum ServiceEvent {
         /// Which way it went.
         outcome: CopyOutcome,
     },
+    /// What was granted for good, to all agents.
+    Grants(Vec<StoredGrant>),
     /// The store has something to tell of kept sessions.
     Store(Box<super::StoreNews>),
     /// Something went wrong that the user should know.

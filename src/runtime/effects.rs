@@ -19,6 +19,7 @@ use crate::services::editor;
 use crate::services::folder;
 use crate::services::fs::Files;
 use crate::services::git;
+use crate::services::grants;
 use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::patch;
@@ -51,6 +52,8 @@ pub struct Doer {
     pub find_servers: FindServers,
     /// The user's home.
     pub home: Option<PathBuf>,
+    /// Where parlor keeps its data; `None`: nowhere.
+    pub data_dir: Option<PathBuf>,
     conns: BTreeMap<ConnId, Commands>,
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
@@ -90,6 +93,7 @@ impl Doer {
             editor: None,
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
+            data_dir: None,
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
@@ -146,6 +150,16 @@ impl Doer {
             }
             Effect::KeepServersAnswer { place, allows, about } => {
                 self.work(move || answers::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));
+            }
+            Effect::LoadGrants => self.on_data(|data| {
+                let grants = grants::list(data).into_iter().map(|(_, grant)| grant).collect();
+                Some(ServiceEvent::Grants(grants))
+            }),
+            Effect::SaveGrant(grant) => {
+                self.on_data(move |data| grants::save(data, &grant).err().map(ServiceEvent::Trouble));
+            }
+            Effect::RemoveGrant(grant) => {
+                self.on_data(move |data| grants::remove(data, &grant).err().map(ServiceEvent::Trouble));
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
@@ -350,6 +364,12 @@ impl Doer {
                 let _ = services.send(event);
             }
         });
+    }
+
+    /// Does something in the data folder, if there is one.
+    fn on_data(&self, job: impl FnOnce(&Path) -> Option<ServiceEvent> + Send + 'static) {
+        let Some(data_dir) = self.data_dir.clone() else { return };
+        self.work(move || job(&data_dir));
     }
 
     fn keep<E: std::fmt::Display>(&self, job: impl FnOnce(&Store) -> Result<(), E> + Send + 'static) {

@@ -65,10 +65,12 @@ impl Lines {
         let (service_sender, services) = mpsc::unbounded_channel();
         let (state, first_effects) = State::new(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
+        let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+        doer.data_dir = Some(launch.data_dir);
         let mut this = Self {
             state,
             linear: Linear::new(glyphs),
-            doer: Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes),
+            doer,
             agents: Agents::default(),
             services,
             signals: Signals::new()?,

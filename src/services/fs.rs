@@ -1,17 +1,19 @@
 //! Serves the agent's file requests, bounded by the session's roots.
 //!
 //! Duty: reads and replaces text files. Takes a [`FileJob`], gives back one [`ServiceEvent`].
-//! Not its duty: asking the user (`app` does, on `OutsideRoots`), resolving relative paths.
-//! Invariants: inside the roots every access goes through a folder handle that cannot be left, so a link
-//! that is swapped in after the check leads to an error, not out; a file is replaced whole or not at all; a
-//! file that changed since this agent read it is not overwritten.
+//! Not its duty: asking the user (`app` does, on `FileAsks`), resolving relative paths.
+//! Invariants: the policy decides about the path with all links followed, and exactly that path is opened, without
+//! following a link, so one that is swapped in after the decision leads to an error; a file is replaced whole or not at
+//! all; a file that changed since this agent read it is not overwritten.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::model::{AskId, ConnId, FileJob, FileOp, RpcError, ServiceEvent};
+use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
+use crate::model::{AskId, AskedFile, ConnId, FileJob, FileOp, ServedFile, ServiceEvent, WriteChange};
 
+mod change;
 mod lines;
 mod place;
 mod read;
@@ -22,7 +24,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use place::{Located, Place};
+use place::Place;
 use seen::Seen;
 use trouble::FileTrouble;
 
@@ -32,6 +34,12 @@ const MAX_READ_BYTES: u64 = 32 << 20;
 
 /// How many questions about outside paths are remembered at most.
 const MAX_SHOWN: usize = 256;
+
+/// Larger files are not read to show what a write changes.
+const MAX_OLD_BYTES: u64 = 4 << 20;
+
+/// So many folders above a file are looked at.
+const MAX_DEPTH: usize = 64;
 
 /// How often a path is resolved anew when it changes under our hands.
 const MAX_TRIES: usize = 3;
@@ -64,26 +72,45 @@ impl Files {
     /// Errors for the agent are in the event: `-32002` with `data.uri` for a missing file, `-32602` for what
     /// cannot be a text file (a folder, a device), `-32603` for the rest.
     pub fn serve(&self, job: FileJob) -> ServiceEvent {
-        let (conn, ask) = (job.conn, job.ask);
         // Where the user's yes leads, in each round: what the user was not shown is not touched.
-        let allowed = self.memory().shown.remove(&ask).filter(|_| job.outside_allowed);
+        let allowed = self.memory().shown.remove(&job.ask).zip(job.allowed);
         for _ in 0..MAX_TRIES {
-            let place = match self.admit(&job, allowed.as_deref()) {
-                Ok(Located::Inside(place)) => place,
-                Ok(Located::Outside(resolved)) => return ServiceEvent::OutsideRoots { job, resolved },
-                Err(trouble) => return done(conn, ask, Err(trouble.answer(&job.path))),
+            let place = match Self::locate(&job) {
+                Ok(place) => place,
+                Err(trouble) => return failed(&job, &trouble, None),
             };
+            let (access, facts) = describe(&job, &place);
+            let by = match (policy::decide(&job.policy, &access, &facts), &allowed) {
+                (Verdict::Allow(by), _) => by,
+                (_, Some((shown, by))) if *shown == *place.real() => *by,
+                (Verdict::Ask(why), _) => {
+                    self.note_shown(job.ask, place.real());
+                    let change = self.preview(&job, &place);
+                    let asked = Box::new(AskedFile { access, facts, why, change });
+                    return ServiceEvent::FileAsks { job, asked };
+                }
+                (Verdict::Refuse(by), _) => return failed(&job, &FileTrouble::Refused(by), None),
+            };
+            let is_shown = facts.protection.is_some() || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
+            let served = |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
             let result = match &job.op {
-                FileOp::Read { line, limit } => self.read(&job, &place, *line, *limit).map(Some),
-                FileOp::Write { content } => self.write(&job, &place, content).map(|()| None),
+                FileOp::Read { line, limit } => {
+                    self.read(&job, &place, *line, *limit).map(|text| (Some(text), None))
+                }
+                FileOp::Write { content } => {
+                    self.write(&job, &place, content).map(|change| (None, Some(change)))
+                }
             };
-            match result {
+            return match result {
                 // A link was swapped in between: where it leads now is for the next round to say.
-                Err(FileTrouble::Escaped) => {}
-                result => return done(conn, ask, result.map_err(|trouble| trouble.answer(&job.path))),
-            }
+                Err(FileTrouble::Escaped) => continue,
+                Err(trouble) => failed(&job, &trouble, served(None)),
+                Ok((text, change)) => {
+                    ServiceEvent::FileDone { conn: job.conn, ask: job.ask, result: Ok(text), served: served(change) }
+                }
+            };
         }
-        done(conn, ask, Err(FileTrouble::Unsteady.answer(&job.path)))
+        failed(&job, &FileTrouble::Unsteady, None)
     }
 
     /// Forgets what an agent has read; for when its connection ended.
@@ -91,25 +118,28 @@ impl Files {
         self.memory().seen.remove(&conn);
     }
 
-    /// Finds the file. Outside the roots it is admitted only if it still is the path that the user was shown and
-    /// allowed.
-    fn admit(&self, job: &FileJob, allowed: Option<&Path>) -> Result<Located, FileTrouble> {
+    fn locate(job: &FileJob) -> Result<Place, FileTrouble> {
         if !job.path.is_absolute() {
             return Err(FileTrouble::Relative);
         }
-        let resolved = match place::locate(&job.path, &job.roots)? {
-            Located::Inside(place) => return Ok(Located::Inside(place)),
-            Located::Outside(resolved) => resolved,
-        };
-        if allowed == Some(&*resolved) {
-            return Ok(Located::Inside(Place::outside(resolved)?));
-        }
+        place::locate(&job.path, &job.roots)
+    }
+
+    /// Remembers which real path the user is about to be shown.
+    fn note_shown(&self, ask: AskId, real: &Path) {
         let mut memory = self.memory();
         if memory.shown.len() >= MAX_SHOWN {
             memory.shown.clear();
         }
-        memory.shown.insert(job.ask, resolved.clone());
-        Ok(Located::Outside(resolved))
+        memory.shown.insert(ask, real.to_owned());
+    }
+
+    /// What a write would change, for the user to judge by.
+    fn preview(&self, job: &FileJob, place: &Place) -> Option<WriteChange> {
+        match &job.op {
+            FileOp::Write { content } => Some(change_of(place, content)),
+            FileOp::Read { .. } => None,
+        }
     }
 
     fn read(
@@ -132,12 +162,13 @@ impl Files {
         }
     }
 
-    fn write(&self, job: &FileJob, place: &Place, content: &str) -> Result<(), FileTrouble> {
+    fn write(&self, job: &FileJob, place: &Place, content: &str) -> Result<WriteChange, FileTrouble> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(place.real())).copied();
+        let change = change_of(place, content);
         let seen = write::write(place, content, seen)?;
         self.remember(job.conn, place.real(), seen);
-        Ok(())
+        Ok(change)
     }
 
     fn remember(&self, conn: ConnId, path: &Path, seen: Seen) {
@@ -163,7 +194,10 @@ pub(super) enum Glance {
 /// Looks at a file for parlor itself, inside the roots only. Nothing is remembered of it, and nothing asked.
 pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
     let looked = || -> Result<Glance, FileTrouble> {
-        let Located::Inside(place) = place::locate(path, roots)? else { return Ok(Glance::Refused) };
+        let place = place::locate(path, roots)?;
+        if place.root().is_none() {
+            return Ok(Glance::Refused);
+        }
         let (file, meta) = read::open(&place)?;
         if meta.len() > max_bytes {
             return Ok(Glance::Refused);
@@ -177,6 +211,54 @@ pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
     }
 }
 
-fn done(conn: ConnId, ask: AskId, result: Result<Option<String>, RpcError>) -> ServiceEvent {
-    ServiceEvent::FileDone { conn, ask, result }
+/// What a job would do, and what is known of that.
+fn describe(job: &FileJob, place: &Place) -> (Access, Facts) {
+    let path = place.real().to_owned();
+    let is_inside = place.root().is_some();
+    match &job.op {
+        FileOp::Read { .. } => (Access::Read { path }, Facts { is_inside, ..Facts::default() }),
+        FileOp::Write { .. } => {
+            let by_name = policy::protection_of(&path, place.root(), &job.policy);
+            let protection = match by_name {
+                None | Some(Protection::WideRoot) if is_in_repository_data(&path, place.root()) => Some(Protection::Git),
+                known => known,
+            };
+            (Access::Write { path }, Facts { is_inside, protection, is_covered: false })
+        }
+    }
+}
+
+/// Whether a file lies in the data of a git repository that is not called `.git`.
+fn is_in_repository_data(path: &Path, root: Option<&Path>) -> bool {
+    let mut below = path;
+    for folder in path.ancestors().skip(1).take(MAX_DEPTH) {
+        let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+        if policy::is_repository(has, below.file_name().unwrap_or_default()) {
+            return true;
+        }
+        if Some(folder) == root {
+            break;
+        }
+        below = folder;
+    }
+    false
+}
+
+/// The change from what is in the file now; the new content alone where that cannot be read.
+fn change_of(place: &Place, content: &str) -> WriteChange {
+    let old = read::open(place).and_then(|(file, meta)| {
+        if meta.len() > MAX_OLD_BYTES {
+            return Err(FileTrouble::TooLarge { size_bytes: meta.len() });
+        }
+        Ok(read::content(file)?.unwrap_or_default())
+    });
+    match old {
+        Ok(old) => change::change(place.shown(), Some(&String::from_utf8_lossy(&old)), content),
+        Err(FileTrouble::Missing) => change::change(place.shown(), None, content),
+        Err(_) => WriteChange { diff: None, line: None, size_bytes: content.len() as u64 },
+    }
+}
+
+fn failed(job: &FileJob, trouble: &FileTrouble, served: Option<Box<ServedFile>>) -> ServiceEvent {
+    ServiceEvent::FileDone { conn: job.conn, ask: job.ask, result: Err(trouble.answer(&job.path)), served }
 }

@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -84,10 +85,21 @@ impl Terminals {
     /// Does a job. Never blocks: what takes time happens on threads of its own.
     pub fn run(&self, job: TerminalJob) {
         match job {
-            TerminalJob::Create { conn, ask, session, command } => {
+            TerminalJob::Create { conn, ask, session, mut command, within } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+                    // A folder that is missing cannot be a working directory, and is told as that.
+                    if let Some(roots) = within
+                        && let Some(real) = command.cwd.as_ref().and_then(|cwd| cwd.canonicalize().ok())
+                    {
+                        let is_inside = is_in_one_of(&real, &roots);
+                        command.cwd = Some(real);
+                        if !is_inside {
+                            inner.tell(ServiceEvent::TerminalOutside { conn, ask, session, command });
+                            return;
+                        }
+                    }
                     let created = create(&inner, Asked { conn, ask, session }, &command);
                     // A command that runs must not keep the table alive whose end would kill it.
                     drop(inner);
@@ -172,6 +184,10 @@ impl Terminals {
             inner.table().released.retain(|other| !lives.iter().any(|live| Arc::ptr_eq(live, other)));
         });
     }
+}
+
+fn is_in_one_of(real: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().filter_map(|root| root.canonicalize().ok()).any(|root| real.starts_with(root))
 }
 
 impl Inner {

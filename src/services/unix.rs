@@ -3,6 +3,7 @@
 //! Duty: the one home of the services' Unix-only calls, so that another system needs one more file.
 //! Not its duty: deciding when to call them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use rustix::fs::{FlockOperation, Gid, OFlags, Uid};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
@@ -50,9 +51,29 @@ pub(super) fn made_us(path: &Path) -> Option<i64> {
     i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_micros()).ok()
 }
 
-/// Makes an open return at once where it would wait: a pipe without a writer.
-pub(super) fn never_wait(options: &mut OpenOptions) {
-    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+/// Opens a folder of a folder, but no link to one.
+pub(super) fn open_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
+    // Folders above a file need not be readable.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let access = OFlags::PATH;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let access = OFlags::RDONLY;
+    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(parent, name, flags, rustix::fs::Mode::empty())?;
+    Ok(Dir::from_std_file(File::from(folder)))
+}
+
+/// Opens a file of a folder, but no link to one, without waiting for a writer or reader.
+pub(super) fn open_file(parent: &Dir, name: &OsStr, writes: bool) -> io::Result<cap_std::fs::File> {
+    let access = if writes { OFlags::WRONLY } else { OFlags::RDONLY };
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, rustix::fs::Mode::empty())?;
+    Ok(cap_std::fs::File::from_std(File::from(file)))
+}
+
+/// Whether an error says that a link was met where none is followed.
+pub(super) fn is_link_error(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
 /// Gives a new file the owner and group of the old one, as far as the system lets us.

@@ -7,7 +7,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::app::ToolCall;
-use crate::model::{ContentBlock, FileDiff, Target, ToolContent, ToolKind};
+use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
 
 use super::diff::desk::Placed;
 use super::look::Look;
@@ -47,22 +47,39 @@ pub fn kind_word(kind: ToolKind) -> &'static str {
     }
 }
 
-/// The changes that a tool call tells: in its content, else in its input; the same one only once.
+/// The changes that a tool call shows; the same one only once.
 pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     let mut changes: Vec<&FileDiff> = Vec::new();
-    let told = tool.content.iter().filter_map(|content| match content {
-        ToolContent::Diff(diff) => Some(diff),
-        _ => None,
-    });
-    for change in told {
+    for change in tool.diffs() {
         if !changes.contains(&change) {
             changes.push(change);
         }
     }
-    if changes.is_empty() {
-        changes.extend(&tool.input.diffs);
-    }
     changes
+}
+
+/// Who allowed what went through parlor, and where and with which variables a command ran.
+pub(crate) fn access_lines(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for access in &tool.accesses {
+        lines.extend(plain_lines(&access.words(), Role::TextDim, look, cols));
+        lines.extend(access_details(access, look, cols));
+    }
+    lines
+}
+
+/// Where and with which variables a command runs, unless that is nothing to speak of.
+fn access_details(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let Some(command) = access.command() else { return Vec::new() };
+    let mut lines = Vec::new();
+    if command.cwd != look.folder {
+        let text = format!("in {}", text::show_path(&command.cwd, look.folder));
+        lines.extend(plain_lines(&text, Role::TextDim, look, cols));
+    }
+    for (name, value) in &command.env {
+        lines.extend(plain_lines(&format!("with {name}={value}"), Role::TextDim, look, cols));
+    }
+    lines
 }
 
 /// The same with their places in the files.

@@ -63,7 +63,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Changes if user::line_input(state).is_some() => (Context::List, true),
         Focus::Changes => (Context::Changes, false),
         Focus::Line => (Context::Line, true),
-        Focus::Permission | Focus::OutsideFile | Focus::Attention => (Context::Permission, false),
+        Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
         Focus::Form => (Context::Form, is_text_field(state)),
     };
     let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
@@ -181,7 +181,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Connection
             | Focus::Permission
             | Focus::Url
-            | Focus::OutsideFile
+            | Focus::Access
             | Focus::Attention => false,
         };
         let line = clean(text);

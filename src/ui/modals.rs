@@ -67,8 +67,8 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             permission::draw(scene, request, *tool, view, area, buf);
             None
         }
-        OpenAskKind::OutsideFile { job, resolved } => {
-            permission::draw_outside_file(scene, job, resolved, view, area, buf);
+        OpenAskKind::Access(ask) => {
+            permission::draw_access(scene, ask, view, area, buf);
             None
         }
         OpenAskKind::Elicitation(ask) => match &ask.mode {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, Record, ResourceBody, SessionUpdate,
+    AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, Record, ResourceBody, SessionUpdate,
     ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
 };
 
@@ -60,7 +60,11 @@ fn of_call(session: &Session, call: &ToolCall) -> usize {
     let raws = [&call.raw_input, &call.raw_output, &call.extra];
     let raws: usize = raws.into_iter().flatten().map(|raw| raw.0.len()).sum();
     let places: usize = call.places.iter().map(|known| of_diff(&known.diff)).sum();
+    let made: usize = call.accesses.iter().map(of_access).sum();
+    let approved: usize = call.approved.iter().map(of_diff).sum();
     size_of::<ToolCall>()
+        + made
+        + approved
         + call.title.len()
         + content
         + terminals.sum::<usize>()
@@ -68,6 +72,10 @@ fn of_call(session: &Session, call: &ToolCall) -> usize {
         + places
         + of_input(&call.input)
         + call.output_text.as_ref().map_or(0, String::len)
+}
+
+fn of_access(access: &AccessRecord) -> usize {
+    size_of::<AccessRecord>() + access.diff().map_or(0, of_diff) + access.command().map_or(0, |it| it.line.len())
 }
 
 fn of_input(input: &ToolInput) -> usize {
@@ -112,6 +120,7 @@ pub(super) fn of_record(record: &Record) -> usize {
         Record::Update(update) => of_update(update),
         Record::Asked(patch) => of_patch(patch),
         Record::Answered { question, answer } => ITEM + question.len() + answer.len(),
+        Record::Access(access) => ITEM + of_access(access),
         Record::Command { output, .. } => output.len(),
         Record::Notice { title, detail, .. } => ITEM + title.len() + detail.as_ref().map_or(0, String::len),
         Record::TurnEnded(TurnOutcome::Failed { error, .. }) => ITEM + error.len(),

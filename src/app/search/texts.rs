@@ -150,6 +150,9 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     if let Some(text) = tool.output_text.as_deref().filter(|_| !has_output) {
         out.body(text);
     }
+    for access in &tool.accesses {
+        out.push(Cow::Owned(access.words()), false);
+    }
 }
 
 /// What the head line of a call says.

@@ -31,6 +31,7 @@ fn ended(desk: &mut Desk, id: &str, code: i32) {
 fn with_command() -> Desk {
     let mut desk = Desk::running();
     desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
+    desk.choose(Some(0));
     started(&mut desk, 1, "x");
     desk.expect_sent("terminal create 1 \"sleep 9\" in /code/shop\nanswer 1: created x");
     desk
@@ -45,9 +46,9 @@ fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
     };
     assert_eq!(job.roots, [std::path::PathBuf::from("/code/shop")]);
     assert_eq!(job.op, FileOp::Read { line: Some(2), limit: None });
-    assert!(!job.missing_reads_empty && !job.outside_allowed);
+    assert!(!job.missing_reads_empty && job.allowed.is_none());
     desk.expect_sent("file 1 /code/shop/src/a.rs\nfile 2 /etc/hosts");
-    let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result };
+    let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result, served: None };
     desk.service(done(1, Ok(Some("text".into()))));
     desk.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
     desk.service(done(1, Ok(Some("again".into()))));
@@ -77,12 +78,18 @@ fn acp_v1_what_was_not_offered_is_no_method() {
     );
 }
 
+fn asks_about(desk: &mut Desk, job: FileJob, real: &str) {
+    let access = Access::Read { path: real.into() };
+    let asked = AskedFile { access, facts: Facts::default(), why: AskWhy::Outside, change: None };
+    desk.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
+}
+
 fn outside(desk: &mut Desk, ask: u64) {
     desk.ask(ask, read("/etc/hosts"));
     let Some(Effect::File(job)) = desk.fx.pop() else {
         panic!("a job");
     };
-    desk.service(ServiceEvent::OutsideRoots { job, resolved: "/private/etc/hosts".into() });
+    asks_about(desk, job, "/private/etc/hosts");
 }
 
 #[test]
@@ -91,12 +98,12 @@ fn a_file_outside_is_the_users_to_allow() {
     outside(&mut desk, 1);
     assert_eq!(desk.session().asks.len(), 1);
     desk.choose(Some(0));
-    assert!(matches!(desk.fx.as_slice(), [Effect::File(job)] if job.outside_allowed));
+    assert!(matches!(desk.fx.as_slice(), [Effect::File(job)] if job.allowed == Some(AllowedBy::You)));
     desk.fx.clear();
-    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None) });
+    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None), served: None });
     desk.expect_sent("answer 1: done");
     outside(&mut desk, 2);
-    desk.choose(Some(1));
+    desk.choose(Some(3));
     outside(&mut desk, 3);
     desk.choose(None);
     desk.expect_sent("answer 2: error -32603\nanswer 3: error -32603");
@@ -111,7 +118,7 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
         panic!("a job");
     };
     desk.cancel();
-    desk.service(ServiceEvent::OutsideRoots { job, resolved: "/etc/passwd".into() });
+    asks_about(&mut desk, job, "/etc/passwd");
     desk.expect_sent("cancel s\nanswer 1: error -32800\nanswer 2: error -32800");
 }
 
@@ -119,7 +126,7 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 fn a_withdrawn_file_is_answered_by_its_result() {
     let mut desk = Desk::running();
     desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
-    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(Some(String::new())) });
+    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(Some(String::new())), served: None });
     desk.expect_sent("answer 1: content \"\"");
 }
 
@@ -129,6 +136,7 @@ fn a_command_runs_in_the_folder_that_it_names() {
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
     desk.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
+    desk.expect_sent("").choose(Some(0)).choose(Some(0));
     desk.expect_sent("terminal create 1 \"\" in /code/shop/sub\nterminal create 2 \"\" in /tmp");
 }
 
@@ -184,7 +192,7 @@ fn a_withdrawn_wait_is_answered() {
 #[test]
 fn a_command_that_started_too_late_is_taken_back() {
     let mut desk = Desk::running();
-    desk.ask(1, create(TerminalCommand::default()));
+    desk.ask(1, create(TerminalCommand::default())).choose(Some(0));
     desk.crash();
     desk.fx.clear();
     started(&mut desk, 1, "x");
@@ -203,7 +211,7 @@ fn the_user_kills_the_marked_command_or_the_only_one() {
     let kill = |state: &mut State, now, fx: &mut Vec<Effect>| flow::stop_part(state, KEY, now, fx);
     let mut desk = with_command();
     desk.flow(kill).expect_sent("terminal kill x");
-    desk.ask(2, create(TerminalCommand::default()));
+    desk.ask(2, create(TerminalCommand::default())).choose(Some(0));
     desk.fx.clear();
     started(&mut desk, 2, "y");
     desk.expect_sent("answer 2: created y").flow(kill).expect_sent("");
@@ -211,7 +219,7 @@ fn the_user_kills_the_marked_command_or_the_only_one() {
     desk.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal("y".into())]);
     }));
-    desk.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(1));
+    desk.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(3));
     desk.flow(kill).expect_sent("terminal kill y");
     ended(&mut desk, "x", 0);
     ended(&mut desk, "y", 0);

@@ -359,14 +359,20 @@ impl World {
     fn serve(&mut self, job: usize, outcome: usize) -> Option<()> {
         let index = job.checked_rem(self.jobs.len())?;
         let event = match self.jobs.swap_remove(index) {
-            Effect::File(job) if outcome == 0 && !job.outside_allowed => {
-                ServiceEvent::OutsideRoots { resolved: job.path.clone(), job }
+            Effect::File(job) if outcome == 0 && job.allowed.is_none() => {
+                let path = job.path.clone();
+                let access = match &job.op {
+                    FileOp::Read { .. } => Access::Read { path },
+                    FileOp::Write { .. } => Access::Write { path },
+                };
+                let asked = AskedFile { access, facts: Facts::default(), why: AskWhy::Outside, change: None };
+                ServiceEvent::FileAsks { job, asked: Box::new(asked) }
             }
             Effect::File(FileJob { conn, ask, op, .. }) => {
                 let text = matches!(op, FileOp::Read { .. }).then(|| "text".to_owned());
                 let error = RpcError::new(RpcError::INTERNAL, "disk full");
                 let result = if outcome == 1 { Err(error) } else { Ok(text) };
-                ServiceEvent::FileDone { conn, ask, result }
+                ServiceEvent::FileDone { conn, ask, result, served: None }
             }
             Effect::Terminal(TerminalJob::Create { conn, ask, session, .. }) => {
                 self.terminal_count += 1;

@@ -1,10 +1,10 @@
-//! Requests of the agent with a few answers: permissions, files outside, pages to visit.
+//! Requests of the agent with a few answers: permissions, files and commands, pages to visit.
 
 use std::time::Instant;
 
 use crate::app::flow::{self, ElicitationOutcome};
 use crate::app::{AskView, Effect, FormState, Modal, OpenAsk, OpenAskKind, State, URL_OPTIONS};
-use crate::app::{OUTSIDE_FILE_OPTIONS, ViewCommand};
+use crate::app::ViewCommand;
 use crate::model::{Action, ElicitationMode, PermissionKind};
 
 use super::{dialogs, first_ask, inspect_url, moved, say, shown_ask};
@@ -48,13 +48,13 @@ fn keep_form(state: &mut State, left: AskView) {
     state.user.left_forms = forms;
 }
 
-/// Permission and outside file: one of several answers.
+/// Permissions, files and commands: one of several answers.
 pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some((key, open)) = shown_ask(state) else { return false };
     let ask = open.ask;
     let count = match &open.kind {
         OpenAskKind::Permission { request, .. } => request.options.len(),
-        OpenAskKind::OutsideFile { .. } => OUTSIDE_FILE_OPTIONS.len(),
+        OpenAskKind::Access(open) => open.choices().len(),
         OpenAskKind::Elicitation(_) => return false,
     };
     let chosen = match action {
@@ -94,7 +94,7 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
 /// Rejects the shown request, this one only: the protocol's mildest "no" for its kind.
 pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match first_ask(state).map(|open| &open.kind) {
-        Some(OpenAskKind::Permission { .. } | OpenAskKind::OutsideFile { .. }) => {
+        Some(OpenAskKind::Permission { .. } | OpenAskKind::Access(_)) => {
             flow::answer_first_ask(state, state.active, None, now, fx);
         }
         Some(OpenAskKind::Elicitation(_)) => {
@@ -115,7 +115,8 @@ fn fresh_view(open: &OpenAsk, now: Instant) -> AskView {
                 .position(|option| option.kind != PermissionKind::AllowAlways)
                 .unwrap_or(options.len());
         }
-        OpenAskKind::OutsideFile { .. } => view.selected = OUTSIDE_FILE_OPTIONS.len() - 1,
+        // The refusal.
+        OpenAskKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
         OpenAskKind::Elicitation(ask) => {
             if let ElicitationMode::Form { fields, .. } = &ask.mode {
                 view.form = Some(FormState::new(fields));

@@ -48,7 +48,7 @@ pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenAsk)> {
     let WaitingFor::Ask(conn, ask) = what else { return None };
     let asks = &state.sessions.get(key)?.asks;
     let open = asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?;
-    let is_simple = matches!(open.kind, OpenAskKind::Permission { .. } | OpenAskKind::OutsideFile { .. });
+    let is_simple = matches!(open.kind, OpenAskKind::Permission { .. } | OpenAskKind::Access(_));
     is_simple.then_some((*key, open))
 }
 

@@ -33,6 +33,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
             | Action::OpenOptions
             | Action::OpenProviders
             | Action::OpenThemes
+            | Action::OpenGrants
             | Action::OpenQueue
             | Action::NewSession
             | Action::OpenAttention
@@ -223,6 +224,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let options = picker::new(PickerKind::Option, "Options", rows::options(state));
             picker::push(state, options);
         }
+        Action::OpenGrants => picker::open_grants(state),
         Action::OpenThemes => {
             let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
             picker::push(state, themes);

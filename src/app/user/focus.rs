@@ -38,8 +38,8 @@ pub enum Focus {
     Form,
     /// A page that the agent wants visited.
     Url,
-    /// A file outside the session's folders.
-    OutsideFile,
+    /// A file or command that the policy asks about.
+    Access,
     /// What waits in all tabs.
     Attention,
 }
@@ -60,7 +60,7 @@ pub fn focus(state: &State) -> Focus {
         None => match first_ask(state).map(|open| &open.kind) {
             None => base_focus(state),
             Some(OpenAskKind::Permission { .. }) => Focus::Permission,
-            Some(OpenAskKind::OutsideFile { .. }) => Focus::OutsideFile,
+            Some(OpenAskKind::Access(_)) => Focus::Access,
             Some(OpenAskKind::Elicitation(ask)) => match ask.mode {
                 ElicitationMode::Form { .. } => Focus::Form,
                 ElicitationMode::Url { .. } => Focus::Url,

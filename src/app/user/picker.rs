@@ -77,6 +77,17 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     push(state, picker);
 }
 
+/// Opens the list of permissions that can be revoked.
+pub fn open_grants(state: &mut State) {
+    let mut picker = new(PickerKind::Grant, "Saved permissions", rows::grants(state));
+    picker.note = Some(if picker.rows.is_empty() {
+        "No permission is saved.".to_owned()
+    } else {
+        "Enter revokes the marked permission.".to_owned()
+    });
+    push(state, picker);
+}
+
 /// A picker with these rows; the one in force is marked.
 pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> Picker {
     Picker {
@@ -240,6 +251,11 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
                 flow::hand_over(state, key, spec, now, fx);
             }
+        }
+        (PickerKind::Grant, PickerValue::Id(id)) => {
+            flow::revoke(state, &id, fx);
+            say(state, "The permission was revoked.", fx);
+            open_grants(state);
         }
         (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
         (PickerKind::Provider, PickerValue::Id(id)) => {

@@ -1,6 +1,6 @@
 //! The rows of each picker, made from the state.
 
-use crate::app::{PickerRow, PickerValue, State};
+use crate::app::{ListedGrant, PickerRow, PickerValue, State, granted};
 use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
 
 use super::commands;
@@ -63,6 +63,19 @@ fn palette_rank(action: Action) -> u8 {
         Action::ScrollTop | Action::ScrollEnd | Action::Redraw | Action::Suspend | Action::Quit => 2,
         _ => 1,
     }
+}
+
+/// Permissions that were granted: for the session in front, then for good.
+pub fn grants(state: &State) -> Vec<PickerRow> {
+    let row = |granted: &ListedGrant<'_>| PickerRow {
+        value: PickerValue::Id(granted.id()),
+        label: granted.grant.words(),
+        detail: granted.agent.to_owned(),
+        right: granted.folder.map_or_else(|| "for this session".to_owned(), |folder| folder.display().to_string()),
+        group: None,
+        is_current: false,
+    };
+    granted(state).iter().map(row).collect()
 }
 
 /// Modes of the session.

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::app::{
-    AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind, Picker, Session,
-    SessionPhase, Setup, State, Turn, ViewCommand,
+    AccessAsk, AccessWork, AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind, Picker, Session,
+    SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
 };
 use crate::model::{
-    Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, ConnId, ElicitationAsk,
-    ElicitationMode, FieldKind, FileJob, FileOp, FormField, ItemId, LineEdit, PermissionAsk, PermissionKind,
+    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, AskWhy, ConnId, ElicitationAsk,
+    ElicitationMode, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit, PermissionAsk, PermissionKind,
     PermissionOption, SessionId, ToolCallPatch,
 };
 
@@ -120,7 +120,7 @@ impl Rig {
         let class = match &kind {
             OpenAskKind::Permission { .. } => AskClass::Permission,
             OpenAskKind::Elicitation(_) => AskClass::Elicitation,
-            OpenAskKind::OutsideFile { .. } => AskClass::File(self.state.active),
+            OpenAskKind::Access(_) => AskClass::File(self.state.active),
         };
         let conn = self.state.conns.get_mut(&CONN).expect("the connection is there");
         conn.open_asks.insert(AskId(number), class);
@@ -195,11 +195,21 @@ pub fn outside_file(ask: u64) -> OpenAskKind {
         ask: AskId(ask),
         path: PathBuf::from("/etc/hosts"),
         roots: vec![PathBuf::from("/home/u/shop")],
-        outside_allowed: false,
+        policy: std::sync::Arc::default(),
+        allowed: None,
         missing_reads_empty: false,
         op: FileOp::Read { line: None, limit: None },
     };
-    OpenAskKind::OutsideFile { job, resolved: PathBuf::from("/etc/hosts") }
+    let access = Access::Read { path: PathBuf::from("/etc/hosts") };
+    OpenAskKind::Access(Box::new(AccessAsk {
+        work: AccessWork::File(job),
+        grant: Grant::of(&access, AskWhy::Outside, None),
+        access,
+        why: AskWhy::Outside,
+        change: None,
+        call: Box::new(ToolCall::new("parlor:read".into(), std::time::Instant::now())),
+        agent: "fake".to_owned(),
+    }))
 }
 
 pub fn elicitation(mode: ElicitationMode) -> OpenAskKind {

@@ -303,6 +303,9 @@ fn call_text(text: &mut String, call: &Call) {
     if let Some(command) = call.command.as_deref().filter(|command| !call.title.contains(command)) {
         fenced(text, "sh", command);
     }
+    for note in &call.notes {
+        fenced(text, "", note);
+    }
     for (path, diff) in &call.diffs {
         let _ = writeln!(text, "`{}`\n", path.replace('`', "'"));
         fenced(text, "diff", diff);

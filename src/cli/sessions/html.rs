@@ -78,6 +78,9 @@ fn call_html(page: &mut String, call: &Call) {
     if let Some(command) = &call.command {
         let _ = writeln!(page, "<pre>$ {}</pre>", escaped(command));
     }
+    for note in &call.notes {
+        let _ = writeln!(page, "<p>{}</p>", escaped(note));
+    }
     for (path, diff) in &call.diffs {
         let _ = write!(page, "<p><code>{}</code></p>\n<pre>", escaped(path));
         for line in diff.lines() {

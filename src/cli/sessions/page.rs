@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, ToolContent,
+    AccessRecord, ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, ToolContent,
     ToolStatus,
 };
 
@@ -60,6 +60,8 @@ pub struct Call {
     pub command: Option<String>,
     /// Changes: the file, and the change as a diff.
     pub diffs: Vec<(String, String)>,
+    /// Who allowed what went through parlor, and where it ran.
+    pub notes: Vec<String>,
     /// What it printed or found.
     pub output: String,
     /// Pictures that it gave.
@@ -178,15 +180,28 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
     Call {
         title: if tool.title.is_empty() { tool.id.to_string() } else { tool.title.clone() },
         status: match tool.status {
+            _ if tool.accesses.iter().any(AccessRecord::is_refused) => Some("refused"),
             ToolStatus::Failed => Some("failed"),
             ToolStatus::Cancelled => Some("cancelled"),
             ToolStatus::Pending | ToolStatus::InProgress | ToolStatus::Completed => None,
         },
         command: tool.input.command.clone(),
         diffs: tool.diffs().map(|diff| (diff.path.to_string_lossy().into_owned(), diff_text(diff))).collect(),
+        notes: tool.accesses.iter().map(note).collect(),
         output: shortened(&output.join("\n")),
         pictures,
     }
+}
+
+fn note(access: &AccessRecord) -> String {
+    let mut text = access.words();
+    if let Some(command) = access.command() {
+        let _ = write!(text, ", in {}", command.cwd.display());
+        for (name, value) in &command.env {
+            let _ = write!(text, ", {name}={value}");
+        }
+    }
+    text
 }
 
 fn diff_text(diff: &FileDiff) -> String {

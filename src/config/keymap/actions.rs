@@ -122,6 +122,7 @@ actions! {
     OpenProviders, "open-providers", true, "Change where the agent's models come from";
     CloseSession, "close-session", true, "Close this session and its tab";
     OpenQueue, "open-queue", true, "Edit the queued prompts";
+    OpenGrants, "open-grants", true, "Show and revoke saved permissions";
     OpenThemes, "open-themes", true, "Choose a theme";
     OpenLog, "open-log", true, "Show the log of the connection";
     OpenConnection, "open-connection", true, "Show facts about the connection";

@@ -246,9 +246,10 @@ pub(super) enum Run {
 
 /// Asks for a shell command and runs it in a terminal of the client.
 pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Step<Run> {
-    let id = turn.tool(title, "execute", json!({"rawInput": {"command": script}}))?;
+    let input = json!({"command": script, "cwd": dir});
+    let id = turn.tool(title, "execute", json!({"rawInput": input}))?;
     let asked = json!({
-        "toolCallId": id, "title": title, "kind": "execute", "rawInput": {"command": script},
+        "toolCallId": id, "title": title, "kind": "execute", "rawInput": input,
         "content": [text_content(&format!("```sh\n{script}\n```"))],
     });
     let choice = turn.may("run", &asked, "Yes, and do not ask for commands again")?;

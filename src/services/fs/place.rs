@@ -1,9 +1,9 @@
 //! Where a path really leads, and a handle on the root that it lies in.
 //!
 //! Duty: follows links by hand to the real path, and pairs it with the innermost root that holds it.
-//! Not its duty: reading or writing.
-//! Invariant: a [`Place`] is used only relative to its folder handle, which no link can leave. The real path
-//! is for comparing and for people; it is never opened again.
+//! Not its duty: reading or writing, deciding.
+//! Invariants: the real path is opened folder by folder from the root's handle, and a link on the way is an error: what
+//! is opened is what was decided about. The real path itself is for deciding and for people.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,86 +13,89 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use super::trouble::FileTrouble;
+use crate::services::unix;
 
 /// As many links in one path as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// A path inside a root, by a handle on the root.
+/// A real path, by a handle on the folder that bounds it.
 #[derive(Debug)]
 pub(super) struct Place {
-    root: Dir,
+    top: Dir,
     relative: PathBuf,
     real: PathBuf,
+    shown: PathBuf,
+    root: Option<PathBuf>,
 }
 
-/// Whether a path is inside the roots.
-#[derive(Debug)]
-pub(super) enum Located {
-    /// It is.
-    Inside(Place),
-    /// It is not; this is where it leads.
-    Outside(PathBuf),
-}
-
-/// Finds the root that holds a path, after following all links. What is missing needs not exist.
-pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Located, FileTrouble> {
+/// Finds where a path leads, and the root that holds it. What is missing needs not exist.
+pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FileTrouble> {
     let real = resolve(path)?;
     let innermost = roots
         .iter()
-        .filter_map(|root| root.canonicalize().ok())
-        .filter(|root| real.starts_with(root))
-        .max_by_key(|root| root.as_os_str().len());
-    match innermost {
-        Some(root) => Ok(Located::Inside(Place::new(&root, real)?)),
-        None => Ok(Located::Outside(real)),
-    }
+        .filter_map(|root| Some((root, root.canonicalize().ok()?)))
+        .filter(|(_, root)| real.starts_with(root))
+        .max_by_key(|(_, root)| root.as_os_str().len());
+    let top = match &innermost {
+        Some((_, root)) => root.clone(),
+        None => real.ancestors().last().unwrap_or(&real).to_path_buf(),
+    };
+    let relative = real.strip_prefix(&top).map(Path::to_path_buf).unwrap_or_default();
+    // Links above the root are the user's own and not worth showing.
+    let named = innermost.as_ref().map(|(root, _)| root.join(&relative)).filter(|named| *named == path);
+    let shown = named.unwrap_or_else(|| real.clone());
+    let root = innermost.map(|(_, root)| root);
+    Ok(Place { top: Dir::open_ambient_dir(&top, ambient_authority())?, relative, real, shown, root })
 }
 
 impl Place {
-    fn new(root: &Path, real: PathBuf) -> Result<Self, FileTrouble> {
-        let relative = real.strip_prefix(root).map(Path::to_path_buf).unwrap_or_default();
-        let root = Dir::open_ambient_dir(root, ambient_authority())?;
-        Ok(Self { root, relative, real })
-    }
-
-    /// A place that no root bounds: the user allowed it.
-    pub(super) fn outside(real: PathBuf) -> Result<Self, FileTrouble> {
-        let top = real.ancestors().last().unwrap_or(&real).to_path_buf();
-        Self::new(&top, real)
-    }
-
-    /// The root's handle.
-    pub(super) fn root(&self) -> &Dir {
-        &self.root
-    }
-
-    /// The path below the root; `.` for the root itself.
-    pub(super) fn relative(&self) -> &Path {
-        if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative }
-    }
-
     /// The path without links.
     pub(super) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The folder of the file, made if it is missing, and the file's name in it.
+    /// The path for people: as it was asked for, unless it leads elsewhere.
+    pub(super) fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    /// The root that holds it.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// The folder of the file, and the file's name in it.
+    pub(super) fn parent(&self) -> Result<(Dir, &OsStr), FileTrouble> {
+        self.walk(false)
+    }
+
+    /// The same, with folders made that are missing.
     pub(super) fn make_parent(&self) -> Result<(Dir, &OsStr), FileTrouble> {
+        self.walk(true)
+    }
+
+    fn walk(&self, makes: bool) -> Result<(Dir, &OsStr), FileTrouble> {
         let name = self.relative.file_name().ok_or(FileTrouble::Folder)?;
-        let parent = match self.relative.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => {
-                // Opened first: a link that leads out says so here, where making it only says that it exists.
-                match self.root.open_dir(parent) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        self.root.create_dir_all(parent)?;
-                        self.root.open_dir(parent)?
-                    }
-                    opened => opened?,
+        let mut folder = self.top.try_clone()?;
+        for part in self.relative.parent().unwrap_or(Path::new("")).components() {
+            let part = part.as_os_str();
+            let mut next = unix::open_folder(&folder, part);
+            if makes && next.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                match folder.create_dir(part) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+                    _ => next = unix::open_folder(&folder, part),
                 }
             }
-            _ => self.root.try_clone()?,
-        };
-        Ok((parent, name))
+            folder = match next {
+                Ok(next) => next,
+                // Some systems say of a link that it is no folder.
+                Err(_) if folder.symlink_metadata(part).is_ok_and(|meta| meta.is_symlink()) => {
+                    return Err(FileTrouble::Escaped);
+                }
+                Err(error) => return Err(error.into()),
+            };
+        }
+        Ok((folder, name))
     }
 }
 

@@ -29,7 +29,8 @@ impl Rig {
             ask: AskId(7),
             path: self.root.join(path),
             roots: vec![self.root.clone()],
-            outside_allowed: false,
+            policy: std::sync::Arc::default(),
+            allowed: None,
             missing_reads_empty: false,
             op,
         }
@@ -47,7 +48,7 @@ impl Rig {
 
     fn done(&self, job: FileJob) -> Result<Option<String>, RpcError> {
         match self.files.serve(job) {
-            ServiceEvent::FileDone { conn: ConnId(1), ask: AskId(7), result } => result,
+            ServiceEvent::FileDone { conn: ConnId(1), ask: AskId(7), result, .. } => result,
             other => panic!("{other:?}"),
         }
     }
@@ -57,11 +58,15 @@ impl Rig {
         let write = self.job(&path, FileOp::Write { content: "x".to_owned() });
         match (self.files.serve(read), self.files.serve(write)) {
             (
-                ServiceEvent::OutsideRoots { resolved, .. },
-                ServiceEvent::OutsideRoots { resolved: again, .. },
+                ServiceEvent::FileAsks { asked, .. },
+                ServiceEvent::FileAsks { asked: again, .. },
             ) => {
-                assert_eq!(resolved, again);
-                resolved
+                assert_eq!((asked.why, again.why), (AskWhy::Outside, AskWhy::Outside));
+                let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access) else {
+                    panic!("a read and a write")
+                };
+                assert_eq!(path, other);
+                path
             }
             other => panic!("{other:?}"),
         }
@@ -188,14 +193,15 @@ fn an_outside_path_is_served_once_the_user_allowed_that_very_path() {
     let rig = rig();
     symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
     let mut job = rig.job("link", FileOp::Write { content: "changed".to_owned() });
-    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::OutsideRoots { .. }));
+    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
     // While the user reads the question, the link is pointed elsewhere.
     fs::remove_file(rig.root.join("link")).unwrap();
     symlink(rig.outside.join("other"), rig.root.join("link")).unwrap();
-    job.outside_allowed = true;
+    job.allowed = Some(AllowedBy::You);
     let asked_again = rig.files.serve(job.clone());
     assert!(
-        matches!(&asked_again, ServiceEvent::OutsideRoots { resolved, .. } if resolved.ends_with("other")),
+        matches!(&asked_again, ServiceEvent::FileAsks { asked, .. }
+            if matches!(&asked.access, Access::Write { path } if path.ends_with("other"))),
         "{asked_again:?}"
     );
     rig.done(job).unwrap();
@@ -209,10 +215,10 @@ fn a_yes_that_nobody_gave_is_asked_for() {
     let rig = rig();
     let mut job =
         FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
-    job.outside_allowed = true;
-    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::OutsideRoots { .. }));
+    job.allowed = Some(AllowedBy::You);
+    assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
     let other = FileJob { ask: AskId(job.ask.0 + 1), ..job.clone() };
-    assert!(matches!(rig.files.serve(other), ServiceEvent::OutsideRoots { .. }));
+    assert!(matches!(rig.files.serve(other), ServiceEvent::FileAsks { .. }));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
     rig.done(job).unwrap();
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "x");

@@ -6,7 +6,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::model::{Raw, RpcError};
+use crate::model::{Raw, RefusedBy, RpcError};
+use crate::services::unix;
 
 /// Why a file request was refused or failed.
 #[derive(Debug)]
@@ -33,8 +34,10 @@ pub(super) enum FileTrouble {
     Changed,
     /// It came into being since the agent found it missing.
     Appeared,
-    /// A link led out of the root after the check. Not told: the path is looked at again.
+    /// A link came in the way after the check. Not told: the path is looked at again.
     Escaped,
+    /// The policy refuses it.
+    Refused(RefusedBy),
     /// The path led somewhere else each time.
     Unsteady,
     /// The system refused.
@@ -48,6 +51,7 @@ impl From<io::Error> for FileTrouble {
             io::ErrorKind::IsADirectory => Self::Folder,
             // The folder handle's own refusal carries no error number; the system's does.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Escaped,
+            _ if unix::is_link_error(&error) => Self::Escaped,
             _ => Self::Io(error),
         }
     }
@@ -91,6 +95,7 @@ impl FileTrouble {
                 RpcError::INTERNAL,
                 format!("{name} leads through a link that keeps changing, so it was not touched."),
             ),
+            Self::Refused(by) => (RpcError::INTERNAL, format!("{name}: {}.", by.words())),
             Self::Io(error) => (RpcError::INTERNAL, format!("{name}: {error}.")),
         };
         let data = (code == RpcError::RESOURCE_NOT_FOUND).then(|| {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata};
 use cap_tempfile::TempFile;
 
 use super::place::Place;
@@ -46,10 +46,7 @@ fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(),
 
 /// Replacing needs only the right to change the folder; a file that its owner protected must stay as it is.
 fn refuse_protected(folder: &Dir, name: &OsStr) -> Result<(), FileTrouble> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    unix::never_wait(&mut options);
-    check_kind(&folder.open_with(name, &options)?.metadata()?)
+    check_kind(&unix::open_file(folder, name, true)?.metadata()?)
 }
 
 /// Fills a nameless or oddly named file beside the old one and gives it the name. When anything fails

@@ -47,6 +47,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Decided { .. } => "decided",
         Record::Located { .. } => "located",
         Record::Answered { .. } => "answered",
+        Record::Access(_) => "access",
         Record::Command { .. } => "command",
         Record::Notice { .. } => "notice",
         Record::TurnEnded(_) => "turn_ended",
@@ -78,6 +79,7 @@ pub(super) fn is_substance(record: &Record) -> bool {
         Record::Prompt { .. }
         | Record::Asked(_)
         | Record::Answered { .. }
+        | Record::Access(_)
         | Record::Command { .. }
         | Record::HandedOver { .. } => true,
         Record::Update(update) => matches!(

@@ -10,7 +10,7 @@ use rusqlite::{Connection, named_params};
 
 use crate::model::ContentBlock;
 use crate::model::{
-    DiffChange, FileDiff, MessageId, Patch, Record, Role, SessionUpdate, Severity, ToolCallId, ToolCallPatch,
+    Access, DiffChange, FileDiff, MessageId, Patch, Record, Role, SessionUpdate, Severity, ToolCallId, ToolCallPatch,
     ToolContent, ToolKind, ToolStatus, TurnOutcome,
 };
 
@@ -143,6 +143,16 @@ impl Docs {
                 {
                     self.calls.remove(&oldest);
                 }
+            }
+            Record::Access(access) => {
+                let (kind, what) = match &access.access {
+                    Access::Read { path } => ("tool", path.to_string_lossy().into_owned()),
+                    Access::Write { path } => ("edit", path.to_string_lossy().into_owned()),
+                    Access::Run(command) => ("command", command.line.clone()),
+                    Access::SignIn { line } => ("command", line.clone()),
+                };
+                let change = diffs_text(access.diff().into_iter());
+                put(seq, row(kind, access.error.is_some(), format!("{what}\n{}\n{change}", access.words())));
             }
             Record::Command { command, output, exit, .. } => {
                 let text = format!("{}\n{}", command.as_deref().unwrap_or_default(), part(&plain(output)));

@@ -64,6 +64,7 @@ impl Rig {
             ask: AskId(1),
             session: SessionKey(1),
             command,
+            within: None,
         });
         loop {
             if let ServiceEvent::TerminalStarted { command, result, .. } = self.next(PATIENCE).unwrap() {

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 
 use crate::app::repeats::repeats;
 use crate::app::{Session, ToolCall};
-use crate::model::{ContentBlock, ToolContent, ToolKind};
+use crate::model::{AccessRecord, ContentBlock, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::desk::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns, Pages};
 use crate::ui::look::Look;
@@ -22,6 +22,16 @@ use super::{block_lines, changes_of, fate, output, placed, plain_lines, raw_line
 /// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
     desk::diffs(&placed(tool, &changes_of(tool)), &Shown::default())
+}
+
+/// The variables of a command that goes through parlor, and the size of a write that is too large to be shown.
+fn variable_lines(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let variables = access.command().into_iter().flat_map(|command| &command.env);
+    let mut texts: Vec<String> = variables.map(|(name, value)| format!("with {name}={value}")).collect();
+    if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
+        texts.push(format!("{size_bytes} bytes, too large to be shown"));
+    }
+    texts.iter().flat_map(|text| plain_lines(text, Role::Text, look, cols)).collect()
 }
 
 /// Lines, of which only some are drawn.
@@ -61,6 +71,9 @@ impl ToolBody {
         }
         if let Some(description) = &tool.input.description {
             lines.extend(plain_lines(description, Role::TextDim, look, cols));
+        }
+        for access in &tool.accesses {
+            lines.extend(variable_lines(access, look, cols));
         }
         this.push(std::mem::take(&mut lines));
         if let Some(diffs) = diffs_of(tool) {

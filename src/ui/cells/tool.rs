@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use crate::app::fold::{count_lines, fold_of};
 use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
-use crate::model::{ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus};
+use crate::model::{AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
 use crate::ui::look::{Look, duration, with_commas};
@@ -21,7 +21,7 @@ use crate::ui::theme::Role;
 
 use super::fate::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{changes_of, kind_word, output, placed, plain_lines, raw_lines, reason};
+use super::{access_lines, changes_of, kind_word, output, placed, plain_lines, raw_lines, reason};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -139,6 +139,9 @@ pub(super) fn head(
         .any(|ask| matches!(&ask.kind, OpenAskKind::Permission { tool, .. } if *tool == id));
     let word = match (&tool.decision, tool.status) {
         _ if is_asked => Some(("waits for your answer", Role::Warning)),
+        _ if tool.is_own && tool.accesses.iter().any(AccessRecord::is_refused) => {
+            Some(("refused", Role::Warning))
+        }
         (Some(Decision::Chosen { is_allow: false, .. }), _) => Some(("rejected", Role::Warning)),
         (_, ToolStatus::Cancelled) => Some(("cancelled", Role::TextDim)),
         _ => None,
@@ -327,6 +330,10 @@ impl Body<'_, '_> {
             && let Some(command) = self.tool.input.command.as_deref()
         {
             let lines = output::command_lines(command, look, self.cols);
+            self.push(lines);
+        }
+        if self.fold == Fold::Open || self.tool.is_own {
+            let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));
             self.push(lines);
         }
         self.add_diffs();

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 
 use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
-    Event, FieldState, ItemBody, Modal, OUTSIDE_FILE_OPTIONS, OpenAskKind, Picker, SessionsDialog, State,
+    Event, FieldState, ItemBody, Modal, OpenAskKind, Picker, SessionsDialog, State,
     URL_OPTIONS,
 };
 use crate::config::keymap::actions;
-use crate::model::{Action, AskId, ConnId, ElicitationMode, FieldKind, FileOp, LineEdit};
+use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::look::Look;
 use crate::ui::modals::question_of;
@@ -167,14 +167,18 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
                 number(out, request.options.iter().map(|option| option.name.as_str()));
             }
         }
-        OpenAskKind::OutsideFile { job, resolved } => {
-            let wants = if matches!(job.op, FileOp::Read { .. }) { "read" } else { "replace" };
-            let path = one_line(&resolved.to_string_lossy());
-            let _ = writeln!(out, "{agent} wants to {wants} a file outside the session's folders: {path}");
-            if let FileOp::Write { content } = &job.op {
-                let _ = writeln!(out, "with this:\n{}", sanitize(content.trim_end()));
+        OpenAskKind::Access(ask) => {
+            let _ = writeln!(out, "{agent} asks: {}", ask.why.heading(&ask.access));
+            if let Access::Read { path } | Access::Write { path } = &ask.access {
+                let _ = writeln!(out, "File: {}", one_line(&path.to_string_lossy()));
             }
-            number(out, OUTSIDE_FILE_OPTIONS);
+            let _ = writeln!(out, "{}", ask.why.words());
+            let mut body = ToolBody::whole(&ask.call, session, look, COLS);
+            for line in body.lines(0..body.len(), look) {
+                let _ = writeln!(out, "  {}", line.to_string().trim_end());
+            }
+            let labels = ask.labels();
+            number(out, labels.iter().map(String::as_str));
         }
         OpenAskKind::Elicitation(ask) => {
             if let ElicitationMode::Url { url, .. } = &ask.mode {
@@ -283,11 +287,11 @@ pub fn reply(state: &State, line: &str) -> Reply {
             _ => no_number(0),
         },
         Focus::Url => choose(line, URL_OPTIONS.len()),
-        Focus::OutsideFile => choose(line, OUTSIDE_FILE_OPTIONS.len()),
-        Focus::Permission => {
+        Focus::Permission | Focus::Access => {
             let ask = state.active_session().and_then(|session| session.asks.front());
             match ask.map(|ask| &ask.kind) {
                 Some(OpenAskKind::Permission { request, .. }) => choose(line, request.options.len()),
+                Some(OpenAskKind::Access(ask)) => choose(line, ask.choices().len()),
                 _ => no_number(0),
             }
         }

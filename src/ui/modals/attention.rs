@@ -11,9 +11,9 @@ use super::permission;
 use super::sheet::{Place, Row, Sheet, choice, spread, words};
 use crate::app::attention::{Waiting, WaitingFor};
 use crate::app::tabs::{self, TabMark};
-use crate::app::{ItemBody, MessagePart, OUTSIDE_FILE_OPTIONS, OpenAsk, OpenAskKind, Session, user};
+use crate::app::{ItemBody, MessagePart, OpenAsk, OpenAskKind, Session, user};
 use crate::config::keymap::Context;
-use crate::model::{Action, FileOp, ItemId, Role as Speaker, SessionKey};
+use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
 use crate::ui::look::Look;
 use crate::ui::scene::Scene;
@@ -91,9 +91,7 @@ fn draw_whole(scene: &Scene, open: &OpenAsk, view: &mut ViewState, area: Rect, b
     view.show_dialog(DialogId::Ask(open.ask));
     match &open.kind {
         OpenAskKind::Permission { request, tool } => permission::draw(scene, request, *tool, view, area, buf),
-        OpenAskKind::OutsideFile { job, resolved } => {
-            permission::draw_outside_file(scene, job, resolved, view, area, buf);
-        }
+        OpenAskKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
         OpenAskKind::Elicitation(_) => {}
     }
 }
@@ -115,7 +113,7 @@ fn answers(open: &OpenAsk) -> Vec<String> {
         OpenAskKind::Permission { request, .. } => {
             request.options.iter().map(|option| option.name.clone()).collect()
         }
-        OpenAskKind::OutsideFile { .. } => OUTSIDE_FILE_OPTIONS.map(str::to_owned).into(),
+        OpenAskKind::Access(ask) => ask.labels(),
         OpenAskKind::Elicitation(_) => Vec::new(),
     }
 }
@@ -139,7 +137,7 @@ fn line(scene: &Scene, row: &Waiting, cols: u16) -> Line<'static> {
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
             Some(OpenAskKind::Permission { tool, .. }) => kind_of(session, *tool),
-            Some(OpenAskKind::OutsideFile { .. }) => "A file outside the session's folders",
+            Some(OpenAskKind::Access(ask)) => ask.why.heading(&ask.access),
             Some(OpenAskKind::Elicitation(_)) | None => "A question",
         }
         .to_owned(),
@@ -229,13 +227,13 @@ fn about(scene: &Scene, open: &OpenAsk, most: usize, cols: u16) -> (Vec<Row>, us
             }
             rows
         }
-        OpenAskKind::OutsideFile { job, resolved } => {
-            let wants = match &job.op {
-                FileOp::Read { .. } => "read",
-                FileOp::Write { .. } => "replace",
-            };
-            let text = format!("{} wants to {wants} {}", scene.agent(), scene.path(resolved));
-            words(scene, Role::Modal, &text, cols)
+        OpenAskKind::Access(ask) => {
+            let mut rows = permission::access_head(scene, ask, cols);
+            let mut body = ToolBody::of(&ask.call, scene.session, &scene.look, cols);
+            let lines = body.lines(0..most, &scene.look);
+            left_out = body.len() - lines.len();
+            rows.extend(lines.into_iter().map(Row::from));
+            rows
         }
         OpenAskKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
     };

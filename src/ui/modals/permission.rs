@@ -1,4 +1,4 @@
-//! What needs a yes or a no: a tool call, a file outside the folders, a page to visit.
+//! What needs a yes or a no: a tool call, a file or command that the policy asks about, a page to visit.
 //!
 //! Duty: says who wants what, shows all of it (the diff, the whole command, the address), and the ways to
 //! answer in the agent's own words. Not its duty: which one is marked at first (`app`).
@@ -14,12 +14,12 @@ use ratatui::text::{Line, Span};
 use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
 use super::{other_layout, place_in_queue};
 use crate::app::user::inspect_url;
-use crate::app::{ItemBody, Modal, OUTSIDE_FILE_OPTIONS, ToolCall, URL_OPTIONS};
+use crate::app::{AccessAsk, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
-use crate::model::{Action, FileJob, FileOp, ItemId, PermissionAsk, ToolContent, ToolKind};
+use crate::model::{Access, Action, ItemId, PermissionAsk, ToolContent, ToolKind};
 use crate::ui::cells::{ToolBody, changes_of, diffs_of};
 use crate::ui::diff::{Diff, Fate};
-use crate::ui::scene::{Scene, counted};
+use crate::ui::scene::Scene;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
@@ -188,48 +188,52 @@ fn time_left(scene: &Scene) -> Option<String> {
     })
 }
 
-/// Draws the question whether a file outside the session's folders may be touched.
-pub(super) fn draw_outside_file(
+/// What a file or command that the policy asks about is, and why it is asked.
+pub(super) fn access_head(scene: &Scene, ask: &AccessAsk, cols: u16) -> Vec<Row> {
+    let agent = scene.agent();
+    let mut rows = Vec::new();
+    let mut file = |asks: &str, path: &Path| {
+        let asked = match &ask.work {
+            AccessWork::File(job) => job.path.as_path(),
+            AccessWork::Run(..) => path,
+        };
+        rows.extend(words(scene, Role::Modal, &format!("{agent} asks to {asks}"), cols));
+        rows.extend(words(scene, Role::TextStrong, &scene.path(asked), cols));
+        if asked != path {
+            let real = format!("which is really {}", scene.path(path));
+            rows.extend(words(scene, Role::Warning, &real, cols));
+        }
+    };
+    match &ask.access {
+        Access::Read { path } => file("read", path),
+        Access::Write { path } => file("write", path),
+        Access::Run(_) | Access::SignIn { .. } => {
+            rows.extend(words(scene, Role::Modal, &format!("{agent} asks to run this command:"), cols));
+        }
+    }
+    rows.extend(words(scene, Role::Warning, ask.why.words(), cols));
+    rows
+}
+
+/// Draws the question about a file or command: all of it, and why it is asked.
+pub(super) fn draw_access(
     scene: &Scene,
-    job: &FileJob,
-    resolved: &Path,
+    ask: &AccessAsk,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let is_full = scene.state.ask_view.is_full_screen;
-    let place = Place::new(area, COLS, is_full);
+    let has_diff = ask.call.diffs().next().is_some();
+    let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
     let cols = place.cols();
-    let title = "A file outside the session's folders";
+    let title = ask.why.heading(&ask.access);
     let mut sheet = Sheet { title: title.to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
-    let agent = scene.agent();
-    let wants = match &job.op {
-        FileOp::Read { .. } => "read",
-        FileOp::Write { .. } => "replace",
-    };
-    sheet.head = words(scene, Role::Modal, &format!("{agent} wants to {wants}"), cols);
-    sheet.head.extend(words(scene, Role::TextStrong, &scene.path(&job.path), cols));
-    if job.path != resolved {
-        let real = format!("which really is {}", scene.path(resolved));
-        sheet.head.extend(words(scene, Role::Warning, &real, cols));
+    sheet.head = access_head(scene, ask, cols);
+    if let Some(key) = body_key(scene, None, cols) {
+        view.asked.follow(key, || ToolBody::of(&ask.call, scene.session, &scene.look, cols));
     }
-    let roots: Vec<String> = job.roots.iter().map(|root| scene.path(root)).collect();
-    let bounds = format!("The session works in {}.", roots.join(", "));
-    sheet.head.extend(words(scene, Role::TextDim, &bounds, cols));
-    if let FileOp::Write { content } = &job.op {
-        let lines = content.lines().count();
-        let label = format!("with {}:", counted(lines, "line", "lines"));
-        sheet.head.extend(words(scene, Role::Modal, &label, cols));
-        let make = || {
-            let lines: Vec<Line<'static>> =
-                words(scene, Role::DiffPlus, content, cols).into_iter().map(|row| row.line).collect();
-            lines.into()
-        };
-        if let Some(key) = body_key(scene, None, cols) {
-            view.asked.follow(key, make);
-        }
-    }
-    for (index, label) in OUTSIDE_FILE_OPTIONS.iter().enumerate() {
+    for (index, label) in ask.labels().iter().enumerate() {
         let is_selected = index == scene.state.ask_view.selected;
         sheet.foot.extend(choice(scene, index, label, is_selected, cols));
     }
@@ -239,11 +243,7 @@ pub(super) fn draw_outside_file(
     ];
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
-    if matches!(job.op, FileOp::Write { .. }) {
-        draw_with_body(scene, sheet, place, view, buf);
-    } else {
-        sheet.draw(scene, place, view, buf);
-    }
+    draw_with_body(scene, sheet, place, view, buf);
 }
 
 /// Draws the question whether a page is to be opened; the address in whole, its host first.

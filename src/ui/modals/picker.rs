@@ -66,6 +66,7 @@ pub(super) fn draw(
         PickerKind::Agent | PickerKind::TabAgent(_) => "starts it",
         PickerKind::HandOver => "hands it over",
         PickerKind::Palette => "does it",
+        PickerKind::Grant => "revokes it",
         _ => "takes it",
     };
     let hints = [

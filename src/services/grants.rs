@@ -1,0 +1,124 @@
+//! Permissions that hold for an agent in a folder until they are revoked.
+//!
+//! Duty: one small file for each in the data folder, named by what it grants, readable by the user only. Not its duty:
+//! asking, deciding. Invariant: a file that cannot be read grants nothing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
+
+use super::unix;
+use crate::model::StoredGrant;
+
+/// The folder of the grants, within the data folder.
+const FOLDER: &str = "grants";
+
+/// More than these are not read.
+const MOST: usize = 2_000;
+
+/// A grant with the file that holds it.
+pub type GrantFile = (PathBuf, StoredGrant);
+
+/// All grants, by agent and folder.
+pub fn list(data_dir: &Path) -> Vec<GrantFile> {
+    let Ok(entries) = fs::read_dir(data_dir.join(FOLDER)) else { return Vec::new() };
+    let mut found: Vec<GrantFile> = entries
+        .flatten()
+        .take(MOST)
+        .filter_map(|entry| {
+            let text = fs::read_to_string(entry.path()).ok()?;
+            let grant: StoredGrant = serde_json::from_str(&text).ok()?;
+            // A file under another name would outlive its removal.
+            (entry.path() == place(data_dir, &grant)?).then(|| (entry.path(), grant))
+        })
+        .collect();
+    found.sort_by(|(_, a), (_, b)| (&a.agent, &a.folder).cmp(&(&b.agent, &b.folder)));
+    found
+}
+
+/// Saves a grant: whole or not at all. `Err` says why not, with what that means.
+pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
+    let write = || {
+        let folder = data_dir.join(FOLDER);
+        unix::make_private_folder(&folder)?;
+        // Temporary files of this kind are readable by their owner only.
+        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+        let text = serde_json::to_string(grant).map_err(io::Error::other)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        let place = place(data_dir, grant).ok_or_else(|| io::Error::other("it has no text"))?;
+        file.persist(place)?;
+        Ok::<(), io::Error>(())
+    };
+    write().map_err(|error| format!("The permission holds for this session only: it cannot be saved ({error})."))
+}
+
+/// Removes a grant. One that is gone already is no error.
+pub fn remove(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
+    let Some(place) = place(data_dir, grant) else { return Ok(()) };
+    match fs::remove_file(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("The permission could not be revoked: delete {} ({error}).", place.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn place(data_dir: &Path, grant: &StoredGrant) -> Option<PathBuf> {
+    let text = serde_json::to_string(grant).ok()?;
+    let mut name = String::with_capacity(69);
+    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.push_str(".json");
+    Some(data_dir.join(FOLDER).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::model::{CommandAccess, Grant};
+
+    fn grant(agent: &str, line: &str) -> StoredGrant {
+        let command = CommandAccess { line: line.into(), cwd: "/w".into(), env: Vec::new() };
+        StoredGrant { agent: agent.into(), folder: "/w".into(), grant: Grant::Run(command) }
+    }
+
+    #[test]
+    fn grants_are_saved_privately_listed_and_revoked() {
+        let data = tempfile::tempdir().unwrap();
+        assert_eq!(list(data.path()), []);
+        save(data.path(), &grant("b", "ls")).unwrap();
+        save(data.path(), &grant("a", "ls")).unwrap();
+        save(data.path(), &grant("a", "ls")).unwrap();
+        let all = list(data.path());
+        assert_eq!(all.iter().map(|(_, grant)| grant.agent.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&all[0].0), mode(all[0].0.parent().unwrap())), (0o600, 0o700));
+        remove(data.path(), &grant("a", "ls")).unwrap();
+        remove(data.path(), &grant("a", "ls")).unwrap();
+        assert_eq!(list(data.path()).len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_no_grant_grants_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        save(data.path(), &grant("a", "ls")).unwrap();
+        let (path, _) = list(data.path()).remove(0);
+        fs::copy(&path, path.with_file_name("other.json")).unwrap();
+        fs::write(path.with_file_name("x.json"), "{").unwrap();
+        assert_eq!(list(data.path()).len(), 1);
+    }
+
+    #[test]
+    fn a_grant_that_cannot_be_saved_is_told() {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join(FOLDER), "").unwrap();
+        assert!(save(data.path(), &grant("a", "ls")).unwrap_err().contains("this session only"));
+    }
+}
