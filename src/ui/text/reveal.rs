@@ -1,0 +1,322 @@
+//! Text that is to be judged: what would not be seen is marked.
+//!
+//! Duty: commands, paths, titles and changes in dialogs, with a visible mark for every character that [`sanitize`]
+//! would drop or alter, and with long blank runs counted. Not its duty: styles, wrapping.
+//! Invariant: what comes out is left as it is by [`sanitize`], which stays the only gate to the screen.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use unicode_width::UnicodeWidthChar;
+
+use super::{MARKS_MAX, sanitize};
+use crate::ui::picture::strip;
+
+/// Longer runs of spaces and tabs inside a line are counted.
+const BLANKS_MAX: usize = 40;
+/// More blank lines in a row are counted.
+const BLANK_LINES_MAX: usize = 3;
+/// From so many equal marks in a row on they are counted.
+const SAME_MARKS_MAX: usize = 3;
+
+/// Marks what would not be seen: control characters as pictures (`␀`), other characters without a shape by their
+/// number (`⟨U+202E⟩`). Line ends (also `\r\n`) and tabs stay.
+pub fn reveal(text: &str) -> Cow<'_, str> {
+    reveal_with(text, false)
+}
+
+/// The same with `\r` marked also where it belongs to the end of a line, for texts whose bytes matter.
+pub fn reveal_bytes(text: &str) -> Cow<'_, str> {
+    reveal_with(text, true)
+}
+
+fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut letters = text.chars().peekable();
+    let (mut previous, mut marks) = ('\0', 0);
+    while let Some(letter) = letters.next() {
+        let next = letters.peek().copied();
+        if letter == '\r' && next == Some('\n') && !marks_returns {
+            continue;
+        }
+        if is_seen(letter, previous, next, &mut marks) {
+            out.push(letter);
+            previous = letter;
+            continue;
+        }
+        let mut count = 1;
+        while letters.next_if_eq(&letter).is_some() {
+            count += 1;
+        }
+        push_mark(&mut out, letter, count);
+        (previous, marks) = ('⟩', 0);
+    }
+    // Nothing is left for it to do; it stays the one gate.
+    match sanitize(&out) {
+        Cow::Borrowed(_) => Cow::Owned(out),
+        Cow::Owned(clean) => Cow::Owned(clean),
+    }
+}
+
+/// Whether a character has a shape of its own here, or shapes what it stands beside.
+fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) -> bool {
+    match letter {
+        '\n' | '\t' | ' '..='~' => {
+            *marks = 0;
+            true
+        }
+        '\u{200d}' => {
+            let joins = is_emoji(previous) || previous == '\u{fe0f}';
+            joins && next.is_some_and(is_emoji) || is_joined_script(previous, next)
+        }
+        '\u{200c}' => is_joined_script(previous, next),
+        '\u{fe0e}' | '\u{fe0f}' => {
+            is_emoji(previous) || matches!(previous, '0'..='9' | '#' | '*') && next == Some('\u{20e3}')
+        }
+        _ if letter.is_control() || is_format(letter) || is_blank(letter) || strip::is_of_picture(letter) => {
+            false
+        }
+        _ if letter.width() == Some(0) => {
+            *marks += 1;
+            // Without a letter to stand on it would take no cell.
+            *marks <= MARKS_MAX && !previous.is_whitespace() && previous != '\0'
+        }
+        _ => {
+            *marks = 0;
+            true
+        }
+    }
+}
+
+/// Letters between which a joiner is part of the spelling: Arabic and its kin, the scripts of India.
+fn is_joined_script(previous: char, next: Option<char>) -> bool {
+    let is_of = |letter: char| {
+        matches!(letter, '\u{620}'..='\u{64a}' | '\u{66e}'..='\u{6d3}' | '\u{6fa}'..='\u{8c7}' | '\u{900}'..='\u{dff}')
+            && !is_format(letter)
+    };
+    is_of(previous) && previous.width() != Some(0) && next.is_some_and(is_of)
+}
+
+fn is_emoji(letter: char) -> bool {
+    matches!(letter,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
+        | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}'..='\u{2935}'
+        | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Characters of Unicode's category `Cf` and those that are ignored by default when drawn.
+fn is_format(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+        | '\u{8e2}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1345f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Characters that look like a space and are none.
+fn is_blank(letter: char) -> bool {
+    matches!(letter,
+        '\u{a0}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}'
+        | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+fn push_mark(out: &mut String, letter: char, count: usize) {
+    let picture = match letter {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + letter as u32),
+        '\u{7f}' => Some('\u{2421}'),
+        _ => None,
+    };
+    let _ = match (picture, count) {
+        (Some(picture), count) if count <= SAME_MARKS_MAX => {
+            out.extend(std::iter::repeat_n(picture, count));
+            Ok(())
+        }
+        (Some(picture), count) => write!(out, "⟨{picture} ×{count}⟩"),
+        (None, 1) => write!(out, "⟨U+{:04X}⟩", letter as u32),
+        (None, count) => write!(out, "⟨U+{:04X} ×{count}⟩", letter as u32),
+    };
+}
+
+/// One line of a revealed text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// A line of the text.
+    Line(String),
+    /// So many blank lines stand here.
+    BlankLines(usize),
+}
+
+/// The lines of a text with all marks: long runs of spaces and of blank lines are counted, spaces at the end of a line
+/// are pictures, tabs are expanded.
+pub fn reveal_lines(text: &str) -> Vec<Shown> {
+    let text = reveal(text);
+    let mut out = Vec::new();
+    let mut blank = 0;
+    for line in text.split('\n') {
+        if line.is_empty() {
+            blank += 1;
+            continue;
+        }
+        push_blank(&mut out, std::mem::take(&mut blank));
+        out.push(Shown::Line(super::expand_tabs(&count_blanks(line), 0).into_owned()));
+    }
+    // A text ends with its last line, not with a blank one.
+    push_blank(&mut out, blank.saturating_sub(1));
+    out
+}
+
+fn push_blank(out: &mut Vec<Shown>, count: usize) {
+    if count > BLANK_LINES_MAX {
+        out.push(Shown::BlankLines(count));
+    } else {
+        out.extend(std::iter::repeat_n(Shown::Line(String::new()), count));
+    }
+}
+
+/// Counts long runs of spaces and tabs, and makes those at the end visible.
+fn count_blanks(line: &str) -> Cow<'_, str> {
+    let is_blank = |letter: char| matches!(letter, ' ' | '\t');
+    if !line.ends_with(is_blank) && !line.as_bytes().windows(BLANKS_MAX + 1).any(is_run) {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(is_blank) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|letter| !is_blank(letter)).unwrap_or(from.len());
+        let (run, behind) = from.split_at(end);
+        out.push_str(before);
+        match run.len() {
+            count if count > BLANKS_MAX && run.contains('\t') => {
+                let _ = write!(out, "⟨{count} spaces and tabs⟩");
+            }
+            count if count > BLANKS_MAX => {
+                let _ = write!(out, "⟨{count} spaces⟩");
+            }
+            _ if behind.is_empty() => {
+                out.extend(run.chars().map(|letter| if letter == '\t' { '␉' } else { '␠' }));
+            }
+            _ => out.push_str(run),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn is_run(window: &[u8]) -> bool {
+    window.iter().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+/// One line of words, for titles and names: marked, with every blank run as one space.
+pub fn reveal_words(text: &str) -> String {
+    reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One exact line, for paths and keys: marked, line ends and tabs too.
+pub fn reveal_line(text: &str) -> String {
+    let text = reveal_bytes(text).replace('\n', "␊").replace('\t', "␉");
+    count_blanks(&text).into_owned()
+}
+
+/// A path for people to judge: relative when it lies below `folder`, one exact line.
+pub fn reveal_path(path: &Path, folder: &Path) -> String {
+    let shown = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
+    reveal_line(&shown.to_string_lossy())
+}
+
+/// The beginning and the end of a text that is longer than so many bytes, and how many bytes are left out between.
+pub fn clip(text: &str, most_bytes: usize) -> (&str, Option<(usize, &str)>) {
+    if text.len() <= most_bytes {
+        return (text, None);
+    }
+    let floor = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (head, tail) = (floor(most_bytes / 4 * 3), floor(text.len() - most_bytes / 4));
+    let end = text.get(tail..).unwrap_or_default();
+    (text.get(..head).unwrap_or_default(), Some((tail - head, end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_marked() {
+        for (text, marked) in [
+            ("rm \u{202e}x\u{202c}", "rm ⟨U+202E⟩x⟨U+202C⟩"),
+            ("z\u{ad}z\u{200b}\u{200b}", "z⟨U+00AD⟩z⟨U+200B ×2⟩"),
+            ("a\0b\u{7f}\u{1b}[31m", "a␀b␡␛[31m"),
+            ("a\rb\r\nc", "a␍b\nc"),
+            ("\u{85}\u{2028}\u{feff}", "⟨U+0085⟩⟨U+2028⟩⟨U+FEFF⟩"),
+            ("a\u{a0}b\u{3164}", "a⟨U+00A0⟩b⟨U+3164⟩"),
+            ("a\u{fe0f}b\u{e0041}\u{e0100}", "a⟨U+FE0F⟩b⟨U+E0041⟩⟨U+E0100⟩"),
+            ("pass\u{200d}word\u{34f}", "pass⟨U+200D⟩word⟨U+034F⟩"),
+            ("\u{301}a", "⟨U+0301⟩a"),
+            ("\0\0\0\0\0", "⟨␀ ×5⟩"),
+        ] {
+            assert_eq!(reveal(text), marked);
+        }
+        assert_eq!(reveal_bytes("a\r\n"), "a␍\n");
+        assert_eq!(reveal_line("a\n\tb "), "a␊␉b␠");
+        assert_eq!(reveal_words(" a\n\n  b "), "a b");
+    }
+
+    #[test]
+    fn what_is_seen_stays() {
+        for text in ["ls -la", "👩‍👩‍👧‍👦 1️⃣ 👍🏽 🏳️‍🌈 ❤️", "日本語 नमस्ते e\u{301}", "می‌خواهم", "é ü ß", "\u{e0b0}"] {
+            assert_eq!(reveal(text), text);
+        }
+    }
+
+    #[test]
+    fn long_blank_runs_are_counted() {
+        let line = |text: &str| Shown::Line(text.to_owned());
+        let text = format!("ls{}curl", "\n".repeat(301));
+        assert_eq!(reveal_lines(&text), [line("ls"), Shown::BlankLines(300), line("curl")]);
+        let text = format!("ls{};curl\t \n", " ".repeat(6000));
+        assert_eq!(reveal_lines(&text), [line("ls⟨6000 spaces⟩;curl␉␠")]);
+        assert_eq!(reveal_lines("a\n\n  b\n"), [line("a"), line(""), line("  b")]);
+        assert_eq!(reveal_lines(""), []);
+    }
+
+    #[test]
+    fn a_long_text_is_clipped_in_the_middle() {
+        let text = "é".repeat(1000);
+        let (head, rest) = clip(&text, 400);
+        let (left_out, tail) = rest.unwrap();
+        assert_eq!(head.len() + left_out + tail.len(), 2000);
+        assert!(!head.is_empty() && !tail.is_empty());
+        assert_eq!(clip("short", 5), ("short", None));
+    }
+
+    proptest! {
+        /// The sanitiser finds nothing more to do, and every character that it drops has a mark.
+        #[test]
+        fn nothing_is_hidden_from_who_judges(text in prop::collection::vec(prop::char::ranges(vec![
+            '\0'..='\u{ff}', '\u{300}'..='\u{650}', '\u{900}'..='\u{950}', '\u{1100}'..='\u{11ff}', '\u{17b0}'..='\u{1810}',
+            '\u{2000}'..='\u{2070}', '\u{fe00}'..='\u{ffff}', '\u{1f3fb}'..='\u{1f64f}', '\u{e0000}'..='\u{e01ef}',
+        ].into()), 0..60)) {
+            let text: String = text.into_iter().collect();
+            let shown = reveal_bytes(&text);
+            prop_assert_eq!(sanitize(&shown), shown.as_ref());
+            // A letter that takes no cell beside what stands before it is a mark on it, or shapes an emoji.
+            let hidden = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\t')
+                || is_format(*letter) && !matches!(letter, '\u{200c}' | '\u{200d}') || is_blank(*letter);
+            prop_assert_eq!(shown.chars().find(hidden), None);
+            let plain = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric() && letter.is_ascii()).count();
+            prop_assert!(plain(&shown) >= plain(&text));
+        }
+    }
+}
