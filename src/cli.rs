@@ -11,8 +11,8 @@ mod servers;
 pub mod sessions;
 pub mod start;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
@@ -20,8 +20,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
 use crate::model::{AgentSpec, StoredGrant};
+use crate::private;
+use crate::runtime::print::Printer;
 use crate::services::grants;
-use crate::ui::text::one_line;
+use crate::ui::text::{one_line, sanitize};
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
@@ -237,14 +239,29 @@ pub enum Next {
     DemoAgent(PathBuf),
 }
 
-/// Reads the command line and does what it says. Errors are for the user.
-pub fn main() -> anyhow::Result<()> {
-    // The lock must be gone before anything else writes: the demo agent does so from threads of its own.
-    let next = run(&Cli::parse(), &mut std::io::stdout().lock())?;
-    match next {
+/// Reads the command line and does what it says. An error has been printed to standard error.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // It repeats what was typed, which may be the name of a folder that somebody else made.
+        Err(error) if sanitize(&error.to_string()) != error.to_string() => {
+            let _ = Printer::stderr().print(&error.to_string());
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+        Err(error) => error.exit(),
+    };
+    let done = run(&cli, &mut Printer::stdout()).and_then(|next| match next {
         Next::Nothing => Ok(()),
         Next::Session(session) => start::run(*session),
         Next::DemoAgent(dir) => crate::demo::run(dir),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error may have gone with its terminal.
+            let _ = Printer::stderr().print(&format!("parlor: {error:#}\n"));
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -252,7 +269,7 @@ pub fn main() -> anyhow::Result<()> {
 ///
 /// Fails, with what to do next, on a folder or agent that does not exist and on files that cannot be read or
 /// written; never on a wrong configuration.
-pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
+pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     if let Some(folder) = cli.folder.as_deref().filter(|_| cli.subcommand.is_some()) {
         bail!(
             "the folder {} stands before a command; write it behind `parlor demo`, or leave it out",
@@ -260,6 +277,9 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
         );
     }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
+    if paths.data_origin == Origin::Default {
+        private::restrict(&paths.data_dir);
+    }
     if matches!(cli.subcommand, Some(Command::DemoAgent)) {
         return Ok(Next::DemoAgent(choose::demo_dir(&paths)));
     }
@@ -286,7 +306,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<Next> {
             Ok(Next::Nothing)
         }
         Some(Command::Agents { job: AgentsJob::Import { file } }) => {
-            agents::import(file, &paths, out)?;
+            print(out, &agents::import(file, &paths)?)?;
             Ok(Next::Nothing)
         }
         _ => {
@@ -383,7 +403,6 @@ impl Options {
     }
 }
 
-/// Prints a text. A reader that has seen enough (`parlor config | head`) is no error.
 /// Permissions that are saved, each with the file that holds it.
 fn permissions(grants: &[grants::GrantFile]) -> String {
     use std::fmt::Write as _;
@@ -398,8 +417,9 @@ fn permissions(grants: &[grants::GrantFile]) -> String {
     text
 }
 
-fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+/// Prints a text. A reader that has seen enough (`parlor config | head`) is no error.
+fn print(out: &mut Printer<'_>, text: &str) -> anyhow::Result<()> {
+    match out.print(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
         _ => Ok(()),
     }

@@ -24,6 +24,7 @@
 //! | `runtime` | the loop, effects, the terminal |
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |
+//! | `private`, `escape` | leaves that all may use: files that only their owner reads; exact text made harmless |
 //!
 //! # Invariants (`tests/tidy.rs` and reducer tests check them)
 //!
@@ -37,7 +38,8 @@
 //! 6. What one agent says reaches `update` in wire order: one channel for all of it.
 //! 7. Every request of an agent gets exactly one answer, also on cancel, crash and quit.
 //! 8. `State` keeps source text; only `ViewState` keeps rendered lines, and all of it can be thrown away.
-//! 9. No byte of an agent reaches the terminal unless it went through `ui::text::sanitize` or vt100.
+//! 9. No byte of an agent reaches the terminal unless it went through `ui::text::sanitize` or vt100; what is printed
+//!    without a screen goes through `runtime::print`.
 //! 10. No colour is named outside `themes/` and `ui::theme`, no key outside `keymap.toml`.
 //! 11. Rest means no frame and no timer.
 //! 12. A frame costs what the screen holds, a chunk what the open block holds; neither grows with the transcript.
@@ -49,7 +51,9 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod escape;
 pub mod model;
+pub mod private;
 pub mod runtime;
 pub mod services;
 pub mod ui;

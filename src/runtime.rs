@@ -15,6 +15,7 @@ pub mod keys;
 pub mod linear;
 pub mod paint;
 pub mod pictures;
+pub mod print;
 pub mod signals;
 pub mod tty;
 

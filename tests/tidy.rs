@@ -170,6 +170,40 @@ fn programs_are_started_in_few_places() {
 }
 
 #[test]
+fn all_printing_goes_through_the_printer() {
+    // The screen has a writer of its own; the demo agent speaks its protocol on standard output.
+    let homes = ["runtime/print", "runtime/tty", "demo"];
+    assert_only_in(
+        &[
+            "io::stdout().lock",
+            "io::stdout().write",
+            "stdout().flush",
+            "print!(",
+            "println!(",
+            "io::stderr()",
+        ],
+        &homes,
+    );
+    let words = ["&mut dyn Write", "impl Write", "writeln!(out,", "write!(out,"];
+    for source in sources().iter().filter(|source| source.is_in(&["cli", "main"]) && !source.is_test()) {
+        let code = source.code();
+        for word in words {
+            assert!(!code.contains(word), "{} names {word}: print through `runtime::print`", source.path);
+        }
+    }
+}
+
+#[test]
+fn files_of_parlor_are_made_in_one_place() {
+    // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that needs it.
+    let homes = ["private", "services/fs", "services/unix", "acp/workspace"];
+    assert_only_in(
+        &["OpenOptions", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
+        &homes,
+    );
+}
+
+#[test]
 fn clocks_are_read_where_things_happen() {
     // What is decided and drawn is given the time; one guess at a terminal's speed is measured while it is read.
     let homes = ["runtime", "acp", "services", "demo", "ui/terminal", "cli/sessions"];

@@ -4,7 +4,6 @@
 //! Not its duty: reading the settings (`config::import`).
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -14,6 +13,7 @@ use crate::config::catalogue::KNOWN;
 use crate::config::import;
 use crate::config::{Config, Origin, Paths, Problem};
 use crate::model::AgentSpec;
+use crate::private;
 
 /// The agents that can be chosen, then the known ones that are not here.
 pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, problems: &[Problem]) -> String {
@@ -29,7 +29,7 @@ pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, probl
             }
             _ => "configured".to_owned(),
         };
-        rows.push([name.clone(), title, source, spec.command_line()]);
+        rows.push([name.clone(), title, source, without_arguments(spec)]);
     }
     for (spec, title) in found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)) {
         rows.push([spec.name.clone(), title.clone(), "found".to_owned(), spec.command_line()]);
@@ -61,10 +61,16 @@ pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, probl
     text
 }
 
-/// Adds the agents of an editor's settings to the configuration file, and tells what was done.
+/// How a configured agent is started or reached. Its arguments may hold tokens; `parlor config` shows them.
+fn without_arguments(spec: &AgentSpec) -> String {
+    let dots = if spec.args.is_empty() { "" } else { " …" };
+    AgentSpec { args: Vec::new(), ..spec.clone() }.command_line() + dots
+}
+
+/// Adds the agents of an editor's settings to the configuration file. Returns what to print.
 ///
 /// Fails without any change if the settings cannot be read or the configuration cannot be written.
-pub fn import(file: &Path, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn import(file: &Path, paths: &Paths) -> anyhow::Result<String> {
     let settings = std::fs::read_to_string(file).with_context(|| {
         format!("cannot read {}; name Zed's settings.json or JetBrains' acp.json", file.display())
     })?;
@@ -82,33 +88,16 @@ pub fn import(file: &Path, paths: &Paths, out: &mut dyn Write) -> anyhow::Result
     let import =
         import::import(&settings, &text).with_context(|| format!("cannot import {}", file.display()))?;
     if !import.added.is_empty() {
-        write_whole(&target, &import.text)
+        private::replace(&target, import.text.as_bytes())
             .with_context(|| format!("cannot write {}; nothing was changed", target.display()))?;
     }
-    for note in &import.notes {
-        writeln!(out, "{note}")?;
-    }
-    match import.added.first() {
-        Some(name) => {
-            writeln!(out, "\nWritten to {}. Try `parlor --agent {name}`.", paths.config_file.display())?;
-        }
-        None => writeln!(out, "\nNothing was added; {} is as it was.", paths.config_file.display())?,
-    }
-    Ok(())
-}
-
-/// Replaces a file at once: readers see the old text or the new one. Mode bits stay; the folder is made.
-fn write_whole(target: &Path, text: &str) -> std::io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(old) = std::fs::metadata(target) {
-        file.as_file().set_permissions(old.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(target)?;
-    Ok(())
+    let mut text: String = import.notes.iter().flat_map(|note| [note.as_str(), "\n"]).collect();
+    let config = paths.config_file.display();
+    let _ = match import.added.first() {
+        Some(name) => writeln!(text, "\nWritten to {config}. Try `parlor --agent {name}`."),
+        None => writeln!(text, "\nNothing was added; {config} is as it was."),
+    };
+    Ok(text)
 }
 
 fn table(rows: &[[String; 4]]) -> String {

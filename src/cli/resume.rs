@@ -3,7 +3,8 @@
 //! Duty: takes the session from the store, so that no other parlor can have it, and says what is different now.
 //! Not its duty: showing it (`app::restore`), asking its agent for it (`app`).
 
-use std::io::{IsTerminal as _, Write as _};
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -14,6 +15,7 @@ use anyhow::{Context as _, bail};
 use super::sessions;
 use crate::app::AgentChoice;
 use crate::model::{AgentSpec, Callbacks, FolderOffer, KeptSession, Nearness};
+use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Store};
 use crate::services::whereabouts::Kin;
 
@@ -63,9 +65,9 @@ pub fn find(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Option<
     }
 }
 
-#[expect(clippy::print_stderr, reason = "parlor has not taken the screen yet")]
 fn tell_wait() {
-    eprintln!("Waiting for the kept sessions: their disk is slow, or another process writes to them.");
+    let words = "Waiting for the kept sessions: their disk is slow, or another process writes to them.\n";
+    let _ = Printer::stderr().print(words);
 }
 
 /// Does what may wait for a disk or another process, and tells once if it takes longer than one notices.
@@ -141,7 +143,6 @@ pub fn agent_of(kept: &KeptSession, choices: &[AgentChoice], callbacks: Callback
 }
 
 /// Lets the user choose on the terminal: the folder's sessions, or all if it has none.
-#[expect(clippy::print_stderr, reason = "a question, before parlor takes the screen")]
 fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         bail!("nobody can be asked here; write the id behind --resume, `parlor sessions list` shows it");
@@ -156,17 +157,18 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
         bail!("no session was kept yet; start one with `parlor`");
     }
     let is_of_folder = rows.first().is_some_and(|row| row.folder == folder);
+    let mut question = String::new();
     for (number, line) in sessions::table(&rows, !is_of_folder).lines().enumerate() {
-        eprintln!("{:>3}  {line}", number + 1);
+        let _ = writeln!(question, "{:>3}  {line}", number + 1);
     }
     if is_of_folder {
         let hidden = store.count()?.saturating_sub(rows.len() as u64);
         if hidden > 0 {
-            eprintln!("\n     {hidden} more: `parlor sessions list --all`");
+            let _ = writeln!(question, "\n     {hidden} more: `parlor sessions list --all`");
         }
     }
-    eprint!("Which one? [1] ");
-    std::io::stderr().flush()?;
+    question.push_str("Which one? [1] ");
+    Printer::stderr().print(&question)?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("cannot read the answer")?;
     let number = match line.trim() {

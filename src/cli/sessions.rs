@@ -2,7 +2,7 @@
 //!
 //! Duty: the subcommands, as text for people or as JSON.
 //! Not its duty: the store (`services::store`), what a session looks like as a document (`page`).
-//! Invariants: what an agent wrote reaches the terminal sanitised; nothing is deleted without a yes.
+//! Invariants: nothing is printed but through [`Printer`]; nothing is deleted without a yes.
 
 mod args;
 mod export;
@@ -16,7 +16,7 @@ mod time;
 mod tests;
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -26,14 +26,15 @@ use args::{ListArgs, PruneArgs, SearchArgs};
 pub use export::export_into;
 
 use crate::config::Paths;
+use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Search, SessionRow, Store};
 
 /// What a subcommand needs from outside.
 pub struct World<'a> {
     /// Where to print.
-    pub out: &'a mut dyn Write,
+    pub out: Printer<'a>,
     /// Where to print what went wrong beside it: another program may read the output.
-    pub err: &'a mut dyn Write,
+    pub err: Printer<'a>,
     /// The folder that parlor was started in.
     pub folder: PathBuf,
     /// The time, in Unix milliseconds.
@@ -54,14 +55,13 @@ pub fn ago(at_ms: i64) -> String {
 
 /// Serves a subcommand. Fails, with what to do next, on a session that does not exist and a store or file that
 /// cannot be used.
-pub fn run(job: &SessionsJob, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::Result<()> {
     let folder = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
     let mut on_terminal = |question: &str| ask(question);
     let has_terminal = std::io::stdin().is_terminal();
-    let mut err = std::io::stderr();
     let world = World {
-        out,
-        err: &mut err,
+        out: out.by_ref(),
+        err: Printer::stderr(),
         folder,
         now_ms: time::now_ms(),
         ask: has_terminal.then_some(&mut on_terminal as &mut dyn FnMut(&str) -> bool),
@@ -70,9 +70,9 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
 }
 
 /// Asks on the terminal; only a plain yes is one.
-#[expect(clippy::print_stderr, reason = "a question, while the answer of the command goes to the output")]
 fn ask(question: &str) -> bool {
-    eprint!("{question} [y/N] ");
+    // The answer of the command goes to standard output.
+    let _ = Printer::stderr().print(&format!("{question} [y/N] "));
     let mut line = String::new();
     let is_read = std::io::stdin().read_line(&mut line).is_ok();
     is_read && matches!(line.trim(), "y" | "Y" | "yes")
@@ -104,9 +104,9 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         SessionsJob::Delete { ids, yes, json } => delete(&store, ids, (*yes, *json), &mut world)?,
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
     };
-    super::print(world.out, &text)?;
+    super::print(&mut world.out, &text)?;
     for trouble in store.take_troubles() {
-        super::print(world.err, &format!("{trouble}\n"))?;
+        super::print(&mut world.err, &format!("{trouble}\n"))?;
     }
     Ok(())
 }
@@ -262,7 +262,7 @@ fn remove(
     world: &mut World<'_>,
 ) -> anyhow::Result<String> {
     if !json {
-        super::print(world.out, &rows::table(rows, true, world.now_ms))?;
+        super::print(&mut world.out, &rows::table(rows, true, world.now_ms))?;
     }
     if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
         let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };

@@ -27,7 +27,7 @@ impl Place {
 
     fn run(&self, args: &[&str]) -> (anyhow::Result<Next>, String) {
         let mut out = Vec::new();
-        let next = run(&self.parse(args), &mut out);
+        let next = run(&self.parse(args), &mut Printer::new(&mut out));
         (next, String::from_utf8(out).unwrap())
     }
 
@@ -193,7 +193,7 @@ fn agents_are_listed_with_their_source() {
     let place = Place::new(AGENT);
     let text = place.run(&["agents", "list"]).1;
     let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
-    assert!(row("mine").contains("config.toml:2") && row("mine").ends_with("/opt/mine --acp"), "{text}");
+    assert!(row("mine").contains("config.toml:2") && row("mine").ends_with("/opt/mine …"), "{text}");
     assert!(row("demo").contains("built in"), "{text}");
     let known: Vec<&str> = text.lines().filter(|line| line.starts_with("claude ")).collect();
     assert_eq!(known.len(), 1, "one row per agent, here or not:\n{text}");
@@ -233,14 +233,14 @@ fn an_import_makes_the_configuration_where_there_is_none() {
     fs::write(&settings, r#"{ "agent_servers": { "a": { "command": "a" } } }"#).unwrap();
     let config = place.folder.path().join("new/folder/config.toml");
     let paths = Paths::find(Some(config.clone()), Some(place.folder.path().to_owned())).unwrap();
-    agents::import(&settings, &paths, &mut Vec::new()).unwrap();
+    agents::import(&settings, &paths).unwrap();
     assert_eq!(fs::read_to_string(config).unwrap(), "[agents.a]\ncommand = \"a\"\n");
 }
 
 #[test]
 fn the_demo_agent_needs_nothing_else() {
     let cli = Cli::try_parse_from(["parlor", "demo-agent", "--data-dir", "/data"]).unwrap();
-    match run(&cli, &mut Vec::new()) {
+    match run(&cli, &mut Printer::new(std::io::sink())) {
         Ok(Next::DemoAgent(dir)) => assert_eq!(dir, Path::new("/data/demo")),
         other => panic!("{other:?}"),
     }
@@ -320,4 +320,21 @@ fn more_folders_come_from_the_configuration_and_the_command_line() {
     assert!(place.error(&["--add-dir", "/no/such"]).contains("name a folder that exists behind --add-dir"));
     let file = place.folder.path().join("config.toml");
     assert!(place.error(&["--add-dir", file.to_str().unwrap()]).contains("is a file"));
+}
+
+#[test]
+fn what_is_printed_of_agents_and_settings_is_sanitised_and_holds_no_secret_argument() {
+    let place = Place::new(
+        "agent = \"x\\u001b]52;c;a\\u0007\"\n[agents.keyed]\ncommand = \"keyed\"\n\
+         args = [\"--api-key\", \"sk-SECRET\", \"--token=SECRET2\", \"--acp\"]\n\
+         [agents.\"odd\\u001b[31m\\u202e\"]\ncommand = \"odd\\u009b1m\"\n",
+    );
+    for args in [&["config"][..], &["agents", "list"]] {
+        let text = place.run(args).1;
+        assert!(text.contains("keyed") && text.contains("odd"), "{text}");
+        assert!(!text.contains("SECRET"), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}']), "{text:?}");
+    }
+    assert!(place.run(&["config"]).1.contains("\"--acp\""), "others are shown");
+    assert!(place.run(&["agents", "list"]).1.contains("keyed …"));
 }

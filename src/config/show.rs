@@ -141,7 +141,7 @@ impl Out<'_> {
             }
         }
         self.value(&format!("{place}.command"), "command", spec.command.as_str());
-        self.value(&format!("{place}.args"), "args", spec.args.clone());
+        self.value(&format!("{place}.args"), "args", shown_arguments(&spec.args));
         if let Some(cwd) = &spec.cwd {
             self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
         }
@@ -167,7 +167,7 @@ impl Out<'_> {
                 self.value(&format!("{place}.token_file"), "token_file", path.to_string_lossy().as_ref());
             }
             Some(TokenSource::Command(words)) => {
-                self.value(&format!("{place}.token_command"), "token_command", words.clone());
+                self.value(&format!("{place}.token_command"), "token_command", shown_arguments(words));
             }
             None => {}
         }
@@ -222,7 +222,7 @@ impl Out<'_> {
             McpServer::Stdio { name, command, args, env } => {
                 self.value(&format!("{place}.name"), "name", name.as_str());
                 self.value(&format!("{place}.command"), "command", command.to_string_lossy().as_ref());
-                self.value(&format!("{place}.args"), "args", args.clone());
+                self.value(&format!("{place}.args"), "args", shown_arguments(args));
                 self.pairs(&place, "env", env);
             }
             McpServer::Http { name, url, headers } | McpServer::Sse { name, url, headers } => {
@@ -328,6 +328,22 @@ pub fn is_secret(name: &str) -> bool {
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTH", "CREDENTIAL", "COOKIE"]
         .iter()
         .any(|mark| name.contains(mark))
+}
+
+/// Arguments without the values of those whose names say that they hold a secret: `--api-key X`, `--token=X`.
+fn shown_arguments(arguments: &[String]) -> Vec<String> {
+    let mut hides_next = false;
+    let mut shown = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let is_option = argument.starts_with('-');
+        shown.push(match argument.split_once('=') {
+            Some((name, value)) if is_secret(name) => format!("{name}={}", hidden(value)),
+            _ if hides_next && !is_option => hidden(argument),
+            _ => argument.clone(),
+        });
+        hides_next = is_option && !argument.contains('=') && is_secret(argument);
+    }
+    shown
 }
 
 fn hidden(value: &str) -> String {

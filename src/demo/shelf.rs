@@ -6,11 +6,12 @@
 //! Invariant: nothing outside the folder is touched, whatever an id says.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::session::Kept;
+use crate::private;
 
 const WORK: &str = "work";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -30,11 +31,7 @@ impl Shelf {
     }
 
     pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
-        fs::create_dir_all(&self.dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
-        file.write_all(&serde_json::to_vec(kept)?)?;
-        file.persist(self.file(&kept.id)?).map_err(|error| error.error)?;
-        Ok(())
+        private::replace(&self.file(&kept.id)?, &serde_json::to_vec(kept)?)
     }
 
     pub(super) fn load(&self, id: &str) -> Option<Kept> {
@@ -57,7 +54,7 @@ impl Shelf {
     /// The scratch folder of a session; it is there after this.
     pub(super) fn scratch(&self, id: &str) -> io::Result<PathBuf> {
         let dir = self.work(id)?;
-        fs::create_dir_all(&dir)?;
+        private::make_folder(&dir)?;
         Ok(dir)
     }
 

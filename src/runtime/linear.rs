@@ -6,10 +6,10 @@
 //! is idle. From a terminal, a line that was typed before a question came does not answer it.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
 use crate::app::user::{self, Focus};
@@ -22,6 +22,7 @@ use crate::ui::look::Glyphs;
 use super::agents::Agents;
 use super::clock::{self, Clock};
 use super::effects::Doer;
+use super::print::Printer;
 use super::signals::{Signal, Signals};
 use super::{Launch, in_runtime};
 
@@ -108,8 +109,13 @@ impl Lines {
             let wake = self.wait(now).await;
             self.on_wake(wake, Instant::now());
         }
-        self.doer.shut_down();
-        lost.map_or(Ok(()), Err)
+        let unsaved = self.doer.shut_down();
+        match (lost, unsaved) {
+            (None, None) => Ok(()),
+            (Some(lost), None) => Err(lost),
+            (None, Some(unsaved)) => Err(anyhow!(unsaved)),
+            (Some(lost), Some(unsaved)) => Err(anyhow!("{lost:#}\n{unsaved}")),
+        }
     }
 
     /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
@@ -315,11 +321,7 @@ impl Lines {
 }
 
 fn write(text: &str) -> anyhow::Result<()> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")
+    Printer::stdout().print(text).context("cannot write to standard output")
 }
 
 /// Lines of standard input, from a thread of its own: reading one cannot be broken off.

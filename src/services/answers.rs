@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
+
+use crate::private;
 
 /// The folder of the answers, within the data folder.
 const FOLDER: &str = "mcp";
@@ -40,12 +41,10 @@ pub fn read(place: &Path) -> Option<bool> {
 pub fn keep(place: &Path, allows: bool, about: &Path) -> Result<(), String> {
     let folder = place.parent().unwrap_or(place);
     let write = || {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        private::make_own_folder(folder)?;
         // The second line is for people.
-        writeln!(file, "{}\n{}", if allows { YES } else { NO }, about.display())?;
-        file.persist(place)?;
-        Ok::<(), std::io::Error>(())
+        let answer = format!("{}\n{}\n", if allows { YES } else { NO }, about.display());
+        private::replace(place, answer.as_bytes())
     };
     write().map_err(|error| {
         format!(

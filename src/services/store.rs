@@ -48,6 +48,7 @@ mod tests;
 
 use super::unix;
 use crate::model::{ServiceEvent, StoreJob, StoreNews};
+use crate::private;
 use owner::Owner;
 
 /// How long to wait for another parlor that moves or makes files.
@@ -164,7 +165,7 @@ impl Store {
     /// cannot be used; what is wrong with the file in it is told by the methods that need it.
     pub fn open(data_dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let root = data_dir.into();
-        unix::make_private_folder(&root).map_err(|error| StoreError::new(&root, db::io_fault(&error)))?;
+        private::make_folder(&root).map_err(|error| StoreError::new(&root, db::io_fault(&error)))?;
         let inner = Inner {
             root,
             conn: Mutex::default(),
@@ -330,7 +331,7 @@ impl Store {
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.root().join("lock");
         let failed = |error: io::Error| StoreError::new(&path, db::io_fault(&error));
-        let file = unix::open_lock(&path).map_err(failed)?;
+        let file = private::open_lock(&path).map_err(failed)?;
         let deadline = Instant::now() + MAX_LOCK_WAIT;
         while !unix::try_lock(&file).map_err(failed)? {
             if Instant::now() >= deadline {

@@ -92,16 +92,6 @@ pub(super) fn sync_folder(folder: &Dir) {
         .and_then(rustix::fs::fsync);
 }
 
-/// Opens a file that only its owner may read, to be locked.
-pub(super) fn open_lock(path: &Path) -> io::Result<File> {
-    std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-/// Makes a file that only its owner may read. Fails if there is one.
-pub(super) fn create_private(path: &Path) -> io::Result<File> {
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-}
-
 /// Tries to lock a file for this open file alone; the lock ends with the file. `false`: someone has it.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -266,12 +256,6 @@ pub(super) fn signal_name(number: i32) -> String {
         .iter()
         .find(|(signal, _)| signal.as_raw() == number)
         .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
-}
-
-/// Makes a folder, and those above it, that only its owner may read. An existing one stays as it is.
-pub(super) fn make_private_folder(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Makes a terminal one that can be opened by its name for writing only, and says whether it can be. It does

@@ -32,6 +32,8 @@ pub struct Linear {
     active: Option<SessionKey>,
     question: Option<ask::Question>,
     flash: Option<String>,
+    /// Why nothing could be saved, as it was said.
+    unsaved: Option<String>,
     /// Whether the last session of the folder was told of.
     has_offered: bool,
     /// What else is to be said.
@@ -95,6 +97,7 @@ impl Linear {
             active: None,
             question: None,
             flash: None,
+            unsaved: None,
             has_offered: false,
             notes: Vec::new(),
             is_prompting: false,
@@ -128,6 +131,13 @@ impl Linear {
             if let Some(flash) = &state.flash {
                 let _ = writeln!(out, "({})", one_line(flash));
             }
+        }
+        if self.unsaved != state.unsaved {
+            self.unsaved.clone_from(&state.unsaved);
+            let _ = match &state.unsaved {
+                Some(why) => writeln!(out, "(Not saved: {})", one_line(why)),
+                None => writeln!(out, "(Saved again.)"),
+            };
         }
         if !self.has_offered
             && let Some(row) = flow::last_session(state)

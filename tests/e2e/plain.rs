@@ -8,25 +8,32 @@ use std::process::{Command, Stdio};
 /// Runs parlor with these lines to read, and gives what it wrote and whether it ended well.
 fn run(args: &[&str], lines: &str) -> (String, bool) {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let log = path("log.txt");
+    let log = folder.path().join("log.txt");
+    let (is_well, _) = run_into(File::create(&log).unwrap().into(), args, lines, folder.path());
+    (read(&log), is_well)
+}
+
+/// The same with another place for the output. Gives whether it ended well, and what it wrote to standard error.
+fn run_into(output: Stdio, args: &[&str], lines: &str, folder: &Path) -> (bool, String) {
+    let path = |name: &str| folder.join(name);
     let mut child = Command::new(env!("CARGO_BIN_EXE_parlor"))
         .args(args)
-        .current_dir(folder.path())
+        .current_dir(folder)
         .env("PARLOR_DATA_DIR", path("data"))
         .env("PARLOR_DEMO_DIR", path("demo"))
         .env("PARLOR_DEMO_PACE", "0")
         .env("XDG_CONFIG_HOME", path("config"))
-        .env("HOME", folder.path())
+        .env("HOME", folder)
         .env("TERM", "xterm-256color")
         .stdin(Stdio::piped())
-        .stdout(File::create(&log).unwrap())
-        .stderr(Stdio::null())
+        .stdout(output)
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let status = child.wait().unwrap();
-    (read(&log), status.success())
+    // Where it has ended already, it reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
+    let done = child.wait_with_output().unwrap();
+    (done.status.success(), String::from_utf8(done.stderr).unwrap())
 }
 
 fn read(path: &Path) -> String {
@@ -70,4 +77,32 @@ fn an_agent_that_cannot_be_started_is_told_and_fails() {
     let (log, is_well) = run(&["--plain", "--", "no-such-agent-anywhere"], "hello\n");
     assert!(!is_well);
     assert!(log.contains("no-such-agent-anywhere"), "{log}");
+}
+
+#[test]
+fn an_output_that_takes_no_more_is_told_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut outputs = vec![(Stdio::from(closed), "Broken pipe")];
+    if let Ok(full) = File::options().write(true).open("/dev/full") {
+        outputs.push((full.into(), "No space left"));
+    }
+    for (output, why) in outputs {
+        let (is_well, told) = run_into(output, &["demo", "--plain"], "/help\n", folder.path());
+        assert!(!is_well, "{why}");
+        assert!(told.contains("cannot write to standard output") && told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn a_session_that_could_not_be_saved_is_told_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.txt");
+    let output = File::create(&log).unwrap();
+    // A folder in the place of the database.
+    std::fs::create_dir_all(folder.path().join("data/sessions.db")).unwrap();
+    let (is_well, told) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
+    assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
+    assert!(!is_well && told.contains("sessions.db"), "{told}");
 }

@@ -3,7 +3,7 @@
 //! Duty: one JSON object a line: `{"n":1,"ms":12.345,"conn":1,"dir":"from","text":"…"}`, appended and buffered.
 //! Not its duty: when to flush (the connection does after each batch).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Direction, redact};
+use crate::{escape, private};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -32,14 +33,7 @@ struct Line<'a> {
 impl Sink {
     /// Opens a file for appending; fails as opening does.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.mode(0o600);
-        }
-        Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, options.open(path)?) })
+        Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, private::append(path)?) })
     }
 
     /// Appends a line; fails as writing does.
@@ -54,10 +48,9 @@ impl Sink {
         let text = String::from_utf8_lossy(line);
         let text = redact(&text);
         let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
-        serde_json::to_writer(
-            &mut self.file,
-            &Line { n: sequence, ms, conn, dir: direction.word(), text: &text },
-        )?;
+        let line = Line { n: sequence, ms, conn, dir: direction.word(), text: &text };
+        let line = serde_json::to_string(&line)?;
+        self.file.write_all(escape::json(&line).as_bytes())?;
         self.file.write_all(b"\n")
     }
 

@@ -123,6 +123,24 @@ fn a_file_gets_whole_lines_without_secrets() {
 }
 
 #[test]
+fn a_file_is_its_owners_alone_and_harmless_to_show() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wire.jsonl");
+    std::fs::write(&path, "").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let tap = Tap::default();
+    tap.log_to(&path).unwrap();
+    let line = "\"\u{9d}0;own\u{9c}\u{202e}\u{7f}Grüße\"";
+    tap.record(Direction::FromAgent, line.as_bytes());
+    tap.flush();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\\u009d0;own\\u009c\\u202e\\u007fGrüße"), "{text}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["text"], line);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn lines_of_one_connection_can_be_had_alone() {
     let tap = Tap::default();
     let (one, two) = (tap.of_conn(1), tap.of_conn(2));

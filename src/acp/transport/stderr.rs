@@ -6,7 +6,7 @@
 //! Invariant: memory and file are bounded; a file that cannot be written is given up.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::acp::tap::{Direction, LINE_BYTES, Tap};
+use crate::{escape, private};
 
 const RING_BYTES: usize = 256 << 10;
 const LOG_BYTES: usize = 32 << 20;
@@ -38,15 +39,16 @@ impl StderrTail {
         while let Ok(count @ 1..) = input.read(&mut buffer).await {
             let bytes = buffer.get(..count).unwrap_or_default();
             self.push(bytes);
-            if let Some(open) = &mut log
-                && !open.append(bytes)
-            {
-                log = None;
+            for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+                line.extend_from_slice(part);
+                if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
+                    tell(&tap, &mut log, &line);
+                    line.clear();
+                }
             }
-            tell(&tap, &mut line, bytes);
         }
         if !line.is_empty() {
-            tap.record(Direction::Stderr, &line);
+            tell(&tap, &mut log, &line);
         }
     }
 
@@ -74,16 +76,13 @@ impl StderrTail {
     }
 }
 
-/// Gives whole lines to the tap and keeps the rest; a very long line is given in parts.
-fn tell(tap: &Tap, line: &mut Vec<u8>, bytes: &[u8]) {
-    for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-        line.extend_from_slice(part);
-        if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
-            if !line.trim_ascii().is_empty() {
-                tap.record(Direction::Stderr, line.trim_ascii_end());
-            }
-            line.clear();
-        }
+/// Gives a line, or a part of a very long one, to the log and to the tap.
+fn tell(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
+    if log.as_mut().is_some_and(|log| !log.append(line)) {
+        *log = None;
+    }
+    if !line.trim_ascii().is_empty() {
+        tap.record(Direction::Stderr, line.trim_ascii_end());
     }
 }
 
@@ -96,8 +95,8 @@ struct Log {
 impl Log {
     fn open(path: &Path, tap: &Tap) -> Option<Self> {
         // The folder of logs is made by whoever writes the first one.
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        match folder.and_then(|()| OpenOptions::new().create(true).append(true).open(path)) {
+        let folder = path.parent().map_or(Ok(()), private::make_own_folder);
+        match folder.and_then(|()| private::append(path)) {
             Ok(file) => Some(Self { file, left_bytes: LOG_BYTES }),
             Err(error) => {
                 let note = format!("stderr is not logged to {}: {error}", path.display());
@@ -107,8 +106,12 @@ impl Log {
         }
     }
 
-    /// False when nothing more can be written.
-    fn append(&mut self, bytes: &[u8]) -> bool {
+    /// Writes a line with its control characters escaped, because it will be read in a terminal. False when nothing
+    /// more can be written.
+    fn append(&mut self, line: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(line);
+        let line = escape::log(&line);
+        let bytes = line.as_bytes();
         let bytes = bytes.get(..self.left_bytes).unwrap_or(bytes);
         self.left_bytes -= bytes.len();
         if self.file.write_all(bytes).is_err() {

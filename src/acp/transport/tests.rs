@@ -1,5 +1,6 @@
 //! Tests of the transports, with real child processes.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -310,9 +311,23 @@ async fn stderr_goes_to_the_tap_and_to_a_file() {
     let mut link = Box::new(stdio).start(setup).expect("it starts");
     read_all(&mut link).await;
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\ntwo\n");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&log), mode(log.parent().unwrap())), (0o600, 0o700));
     let lines = tap.snapshot(&TapFilter::default());
     let lines: Vec<_> = lines.iter().map(|line| (line.direction, line.text.as_str())).collect();
     assert_eq!(lines, [(Direction::Stderr, "one"), (Direction::Stderr, "two")]);
+}
+
+#[tokio::test]
+async fn a_log_of_stderr_does_nothing_to_the_terminal_that_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("logs/stderr.log");
+    let setup = Setup { stderr_log: Some(log.clone()), ..setup() };
+    let line = r"printf 'a\033]52;c;x\007\302\235b\342\200\256\377\nGr\303\274\303\237e' >&2";
+    let stdio = Stdio::new(script(line), PathBuf::from("/"));
+    read_all(&mut Box::new(stdio).start(setup).expect("it starts")).await;
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(text, "a\\u{1b}]52;c;x\\u{7}\\u{9d}b\\u{202e}\u{fffd}\nGrüße");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Sessions as files: Markdown to be read, JSON to be imported again.
 
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::page::{self, Call, Picture, Piece};
 use super::{Format, World, html, time};
+use crate::escape;
 use crate::model::{ExportForm, Record};
+use crate::private;
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
 use crate::ui::text::sanitize;
 
@@ -26,7 +28,7 @@ pub struct Document {
     pub events: Vec<Event>,
 }
 
-/// The session's head in an export.
+/// The session's head in an export. The arguments of the agent are left out: they may hold tokens.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Head {
     /// Its id.
@@ -36,9 +38,6 @@ pub struct Head {
     /// The agent's program.
     #[serde(default)]
     pub command: String,
-    /// Its arguments.
-    #[serde(default)]
-    pub args: Vec<String>,
     /// The agent's name for the session.
     #[serde(default)]
     pub agent_session: Option<String>,
@@ -171,11 +170,8 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
 
 /// Writes a file whole or not at all; over one that is there only where that is wanted.
 fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
+        let file = private::staged(path, text.as_bytes())?;
         let placed = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
         let placed = match placed {
             // Not every disk can tell in one step that nothing is there; that was looked at before.
@@ -199,7 +195,6 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             id: row.uid.clone(),
             agent: row.agent.clone(),
             command: row.command.clone(),
-            args: row.args.clone(),
             agent_session: row.agent_session.clone(),
             folder: row.folder.to_string_lossy().into_owned(),
             roots: row.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect(),
@@ -226,7 +221,8 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
 pub fn pretty<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
-    text
+    // The file may be shown by any program, and the text may be printed.
+    escape::json(&text).into_owned()
 }
 
 /// The session as Markdown.
@@ -274,7 +270,6 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
             }
         }
     }
-    // It may be printed to a terminal.
     Ok(sanitize(&text).into_owned())
 }
 

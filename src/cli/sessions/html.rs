@@ -1,15 +1,18 @@
 //! A session as one page that needs nothing else.
 //!
-//! Invariant: nothing that an agent or a user wrote is taken as HTML, no link runs a script, and the page loads
-//! nothing.
+//! Invariants: nothing that an agent or a user wrote is taken as HTML, no link runs a script, and the page loads
+//! nothing. Text is sanitised piece by piece: a page may be printed, and an escape sequence that began in one piece
+//! and ended in another would take the markup between them along.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, html};
 
 use super::export::{facts, unreadable_words};
 use super::page::{Call, Picture, Piece};
 use crate::services::store::SessionRow;
+use crate::ui::text::sanitize;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }
@@ -116,23 +119,37 @@ fn picture_html(Picture { mime_type, data, words }: &Picture) -> String {
 /// Markdown as HTML; HTML in it is shown as the text that it is.
 fn markdown(text: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    // Entities are decoded here, so this is where they can become control characters.
     let events = Parser::new_ext(text, options).map(|event| match event {
-        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => Event::Text(clean(text)),
+        Event::Code(text) => Event::Code(clean(text)),
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(clean(info))))
+        }
         // An image would be loaded from elsewhere; a link waits for a click.
         Event::Start(Tag::Image { link_type, dest_url, title, id }) => Event::Start(Tag::Image {
             link_type,
             dest_url: CowStr::Borrowed(""),
-            title: image_title(&dest_url, title),
+            title: clean(image_title(&dest_url, title)),
             id,
         }),
-        Event::Start(Tag::Link { link_type, dest_url, title, id }) if !is_harmless(&dest_url) => {
-            Event::Start(Tag::Link { link_type, dest_url: CowStr::Borrowed("#"), title, id })
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            let dest_url = clean(dest_url);
+            let dest_url = if is_harmless(&dest_url) { dest_url } else { CowStr::Borrowed("#") };
+            Event::Start(Tag::Link { link_type, dest_url, title: clean(title), id })
         }
         other => other,
     });
     let mut out = String::with_capacity(text.len() * 2);
     html::push_html(&mut out, events);
     out
+}
+
+fn clean(text: CowStr<'_>) -> CowStr<'_> {
+    match sanitize(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => CowStr::from(clean),
+    }
 }
 
 fn image_title<'a>(url: &str, title: CowStr<'a>) -> CowStr<'a> {
@@ -150,15 +167,13 @@ fn is_harmless(url: &str) -> bool {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for c in text.chars() {
+    for c in sanitize(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // What no text may hold: it would only confuse the browser.
-            '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}' => out.push('\u{fffd}'),
             other => out.push(other),
         }
     }

@@ -62,7 +62,6 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
         uid: head.id,
         agent: head.agent,
         command: head.command,
-        args: head.args,
         agent_session: head.agent_session,
         folder: head.folder.into(),
         roots: head.roots.into_iter().map(Into::into).collect(),

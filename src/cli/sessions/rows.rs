@@ -21,7 +21,12 @@ pub fn table(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
                 word => format!(" ({word})"),
             };
             let agent = format!("{}{state}", line_of(&row.agent, 24));
-            [row.uid.clone(), time::ago(row.updated_ms, now_ms), agent, line_of(row.name(), NAME_COLS)]
+            [
+                line_of(&row.uid, NAME_COLS),
+                time::ago(row.updated_ms, now_ms),
+                agent,
+                line_of(row.name(), NAME_COLS),
+            ]
         })
         .collect();
     let width = |column: usize| {

@@ -58,8 +58,8 @@ impl Place {
         let mut out = Vec::new();
         let mut says = |_: &str| answer.unwrap_or_default();
         let world = World {
-            out: &mut out,
-            err: &mut std::io::sink(),
+            out: Printer::new(&mut out),
+            err: Printer::new(std::io::sink()),
             folder: "/here".into(),
             now_ms: time::now_ms(),
             ask: answer.is_some().then_some(&mut says as &mut dyn FnMut(&str) -> bool),
@@ -320,7 +320,14 @@ fn nothing_of_a_session_is_lost_on_its_way_to_another_machine() {
     assert_eq!(there.store.events(&mine.uid).unwrap(), here.store.events(&mine.uid).unwrap());
     // A turn that runs there does not run here.
     assert_eq!((mine.state.word(), copy.state.word()), ("turn", "cut"));
-    let same = SessionRow { state: mine.state, folder_mark: mine.folder_mark.clone(), ..copy };
+    // Arguments may hold tokens, and do not leave the machine.
+    assert_eq!(copy.args, Vec::<String>::new());
+    let same = SessionRow {
+        state: mine.state,
+        folder_mark: mine.folder_mark.clone(),
+        args: mine.args.clone(),
+        ..copy
+    };
     assert_eq!(same, mine);
     assert_eq!(there.run(&["show", &mine.uid, "--json"]), std::fs::read_to_string(file).unwrap());
     for words in ["look", "words"] {
@@ -348,7 +355,7 @@ fn what_is_written_for_other_programs_keeps_its_names() {
     assert_eq!((&shown["format"], &shown["version"]), (&"parlor-session".into(), &1.into()));
     assert_eq!(
         names(&shown["session"]),
-        "agent agent_session args branch command created_ms folder id roots title updated_ms"
+        "agent agent_session branch command created_ms folder id roots title updated_ms"
     );
     assert_eq!(names(&shown["events"][0]), "at_ms record turn");
     let file = place.dir.path().join("out.json");
@@ -475,10 +482,74 @@ fn what_went_wrong_does_not_stand_in_what_another_program_reads() {
         .unwrap();
     let job = SessionsJob::List(ListArgs { all: true, json: true, ..ListArgs::default() });
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let world =
-        World { out: &mut out, err: &mut err, folder: "/here".into(), now_ms: time::now_ms(), ask: None };
+    let world = World {
+        out: Printer::new(&mut out),
+        err: Printer::new(&mut err),
+        folder: "/here".into(),
+        now_ms: time::now_ms(),
+        ask: None,
+    };
     serve(&job, dir.path(), world).unwrap();
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), serde_json::json!([]));
     let err = String::from_utf8(err).unwrap();
     assert!(err.contains("could not be read") && err.contains("It was kept as"), "{err}");
+}
+
+/// Acts on a terminal, hides or reorders text.
+fn is_harmful(c: char) -> bool {
+    let hides =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    hides || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+#[test]
+fn nothing_that_is_printed_acts_on_a_terminal() {
+    let evil = "a\u{1b}]52;c;UFdORUQ=\u{7}\u{9d}0;own\u{9c}\u{202e}b\u{7f}\u{85}c\u{feff}";
+    // Markdown decodes entities, and each of these parts is another place of a page.
+    let answer = format!(
+        "{evil} &#27;]52;c;x&#7; &#x202e; `{evil}` [l{evil}](http://e.org/{evil} \"{evil}&#27;]0;\")\n\n\
+         ```{evil}\n{evil}\n```\n\n![{evil}]({evil})\n\n[x](http://a \"&#27;]\") &#7;\" onmouseover=alert(1) x=\""
+    );
+    let place = Place::new();
+    let id = place.record(&format!("/here{evil}"), &format!("prompt {evil}"), &answer);
+    let uses: [&[&str]; 9] = [
+        &["list", "--all"],
+        &["list", "--all", "--json"],
+        &["show", &id],
+        &["show", &id, "--json"],
+        &["search", "prompt"],
+        &["search", "prompt", "--json"],
+        &["export", &id, "--format", "html"],
+        &["export", &id, "--format", "markdown"],
+        &["export", &id, "--format", "json"],
+    ];
+    for args in uses {
+        let printed = place.run(args);
+        assert!(printed.contains('a'), "{args:?} says something");
+        let found: Vec<char> = printed.chars().filter(|c| is_harmful(*c)).collect();
+        assert!(found.is_empty(), "{args:?}: {found:?} in {printed:?}");
+    }
+    let page = place.run(&["export", &id, "--format", "html"]);
+    let whole = "<a href=\"http://a\">x</a>";
+    assert!(page.contains(whole), "no markup is lost between two pieces: {page}");
+    // The escaped form is the same JSON.
+    let json: serde_json::Value = serde_json::from_str(&place.run(&["show", &id, "--json"])).unwrap();
+    assert_eq!(json["session"]["folder"], format!("/here{evil}"));
+    assert!(json["events"].to_string().contains("UFdORUQ"));
+}
+
+#[test]
+fn exports_are_the_users_alone_and_tell_no_arguments() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let id = place.record("/here", "hello", "hi");
+    let row =
+        SessionRow { args: vec!["--api-key".into(), "sk-SECRET".into()], ..place.store.find(&id).unwrap() };
+    let other = place.store.import(&SessionRow { uid: "with-args".into(), ..row }, &[]).unwrap();
+    for format in ["json", "markdown", "html"] {
+        assert!(!place.run(&["export", &other.uid, "--format", format]).contains("SECRET"), "{format}");
+        let file = place.dir.path().join(format);
+        place.run(&["export", &id, "--format", format, "-o", file.to_str().unwrap()]);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{format}");
+    }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::turn::{Choice, Step, Turn, text_content};
 use super::work::{Change, Run, change, command};
+use crate::private;
 
 /// The script with the bug, and without.
 const OLD: &str = "# Prints a receipt. Each line of the order: how many, what, cents for one.
@@ -77,8 +78,8 @@ pub(super) fn fix(turn: &Turn) -> Step {
 /// Puts the script with its bug and an order into the folder.
 fn prepare(dir: &Path) -> std::io::Result<PathBuf> {
     let script = dir.join("receipt.sh");
-    fs::write(&script, OLD)?;
-    fs::write(dir.join("order.txt"), ORDER)?;
+    private::replace(&script, OLD.as_bytes())?;
+    private::replace(&dir.join("order.txt"), ORDER.as_bytes())?;
     Ok(script)
 }
 

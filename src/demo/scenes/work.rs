@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::turn::{Choice, Step, Turn, text_content};
 use super::Ending;
+use crate::private;
 
 /// The file of the edit, before and after.
 const OLD: &str =
@@ -188,7 +189,7 @@ pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Cha
     turn.tool_update(&id, "in_progress", json!({}))?;
     turn.pause(400)?;
     // Not through the client: the scratch folder is outside of the session's, so the user would be asked twice.
-    match fs::write(path, new).map_err(|error| error.to_string()) {
+    match private::replace(path, new.as_bytes()).map_err(|error| error.to_string()) {
         Ok(()) => {
             turn.tool_update(&id, "completed", json!({}))?;
             Ok(Change::Written)
@@ -210,7 +211,7 @@ fn refused(turn: &Turn, id: &str, choice: Choice) -> Step {
 fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
     let path = dir.join("greeting.rs");
     if !path.exists() {
-        fs::write(&path, OLD)?;
+        private::replace(&path, OLD.as_bytes())?;
     }
     Ok(path)
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Fault, StoreError, locked, schema};
-use crate::services::unix;
+use super::{Fault, StoreError, locked, schema, with_suffix};
+use crate::private;
 
 /// The file's name in the data folder.
 pub(super) const FILE: &str = "sessions.db";
@@ -84,7 +84,7 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Makes the file if it is missing; SQLite gives its other files the mode of this one.
+/// Makes the file if it is missing, and restricts it if it exists; SQLite gives its other files the mode of this one.
 ///
 /// One that is there is not opened: the system drops all locks of a process on a file when it closes the file once,
 /// those of its other connections too. Then the next program that closes the file takes itself for the last, and removes
@@ -93,15 +93,23 @@ fn make(path: &Path) -> io::Result<()> {
     /// For as long as a new file is open here, no connection may be made to it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = locked(&MAKING);
-    match unix::create_private(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+    match private::create_new(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            for suffix in SUFFIXES {
+                private::restrict(&with_suffix(path, suffix));
+            }
+            Ok(())
+        }
         other => other.map(drop),
     }
 }
 
+/// What stands behind the name of the file in those that SQLite keeps beside it.
+const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
+
 /// The file with all that SQLite keeps beside it.
 pub(super) fn files(root: &Path) -> [PathBuf; 3] {
-    ["", "-wal", "-shm"].map(|suffix| root.join(format!("{FILE}{suffix}")))
+    SUFFIXES.map(|suffix| with_suffix(&root.join(FILE), suffix))
 }
 
 /// What an error of SQLite means for the user.

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::private;
 use crate::services::unix;
 
 /// Below the data folder.
@@ -25,10 +26,10 @@ impl Owner {
     /// Makes the mark.
     pub fn new(root: &Path) -> io::Result<Self> {
         let folder = root.join(FOLDER);
-        unix::make_private_folder(&folder)?;
+        private::make_own_folder(&folder)?;
         let token = format!("{}-{:08x}", std::process::id(), super::random() & 0xffff_ffff);
         let path = folder.join(format!("{token}.lock"));
-        let file = unix::open_lock(&path)?;
+        let file = private::open_lock(&path)?;
         if unix::try_lock(&file)? {
             Ok(Self { token, path, _lock: file })
         } else {

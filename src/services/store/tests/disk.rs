@@ -166,3 +166,44 @@ fn a_disk_that_takes_no_more_is_told_and_written_to_when_it_does() {
     let told = [child.stdout, child.stderr].concat();
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&told));
 }
+
+#[test]
+fn all_files_of_the_store_are_their_owners_alone_also_those_that_were_not() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (dir, store) = store();
+    let keep = |store: &Store, number: &str| {
+        let (mut writer, _told) = recorder::tests::writer(store);
+        writer.keep_now(vec![head(number), numbered(1)]);
+        assert_eq!(store.list(&ListFilter::default()).unwrap().len(), usize::from(number != "a") + 1);
+        writer
+    };
+    let writer = keep(&store, "a");
+    let walk = |mode: Option<u32>| {
+        let mut wide = Vec::new();
+        let mut folders = vec![dir.path().join("data")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let (path, facts) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
+                let is_folder = facts.is_dir();
+                if let Some(mode) = mode {
+                    let mode = if is_folder { mode | 0o111 } else { mode };
+                    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+                }
+                if facts.permissions().mode() & 0o077 != 0 {
+                    wide.push(path.clone());
+                }
+                folders.extend(is_folder.then_some(path));
+            }
+        }
+        wide
+    };
+    assert_eq!(walk(None), Vec::<std::path::PathBuf>::new());
+    drop(writer);
+    drop(store);
+    walk(Some(0o644));
+    let store = Store::open(dir.path()).unwrap();
+    let _writer = keep(&store, "b");
+    let wide = walk(None);
+    let is_stale = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "lock");
+    assert!(wide.iter().all(is_stale), "but for what is left of a process that has gone: {wide:?}");
+}

@@ -1,0 +1,151 @@
+//! Files and folders that only their owner may read: everything that parlor writes for itself.
+//!
+//! All layers that write logs, records, settings or exports open their files here, so that the mode of each is decided
+//! in one place: 0600 for files, 0700 for folders. A file that exists with a wider mode is restricted when it is opened.
+//! Files that parlor writes on behalf of an agent belong to the user's project and keep the modes of that
+//! (`services::fs`).
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
+
+/// Makes a folder and those above it. Existing folders keep their modes: they may be the user's own.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
+}
+
+/// Makes a folder that only parlor uses, and restricts it if it exists.
+pub fn make_own_folder(path: &Path) -> io::Result<()> {
+    make_folder(path)?;
+    restrict(path);
+    Ok(())
+}
+
+/// Opens a file to append to, and makes it if it is missing.
+pub fn append(path: &Path) -> io::Result<File> {
+    opened(OpenOptions::new().create(true).append(true), path)
+}
+
+/// Makes a file. Fails if it exists.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    opened(OpenOptions::new().write(true).create_new(true), path)
+}
+
+/// Opens a file to be locked, and makes it if it is missing. Its contents stay.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    opened(OpenOptions::new().write(true).create(true).truncate(false), path)
+}
+
+fn opened(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.mode(FILE_MODE).open(path)?;
+    let facts = file.metadata()?;
+    // Where the mode cannot be changed, the file is somebody else's or its disk has no modes.
+    if facts.is_file() && facts.permissions().mode() & OTHERS != 0 {
+        let _ = file.set_permissions(Permissions::from_mode(FILE_MODE));
+    }
+    Ok(file)
+}
+
+/// Restricts a file or folder without opening it. Does nothing for links, devices and what is missing.
+pub fn restrict(path: &Path) {
+    let Ok(facts) = fs::symlink_metadata(path) else { return };
+    let mode = match facts.file_type() {
+        kind if kind.is_dir() => FOLDER_MODE,
+        kind if kind.is_file() => FILE_MODE,
+        _ => return,
+    };
+    if facts.permissions().mode() & OTHERS != 0 {
+        let _ = fs::set_permissions(path, Permissions::from_mode(mode));
+    }
+}
+
+/// Writes a file whole or not at all, in place of one that exists. Its folder is made if it is missing.
+pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    make_folder(path.parent().unwrap_or(Path::new("/")))?;
+    staged(path, contents)?.persist(path).map(drop).map_err(|refused| refused.error)
+}
+
+/// A file beside `path` with these contents, written to the disk, that is yet to be given its name. Temporary files
+/// have the mode 0600.
+pub fn staged(path: &Path, contents: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(contents)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn new_files_and_folders_are_the_owners_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a/b");
+        make_folder(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        append(&at("log")).unwrap();
+        create_new(&at("db")).unwrap();
+        open_lock(&at("lock")).unwrap();
+        replace(&at("c/config"), b"x").unwrap();
+        for name in ["log", "db", "lock", "c/config"] {
+            assert_eq!(mode(&at(name)), 0o600, "{name}");
+        }
+        for name in ["", "c", ".."] {
+            assert_eq!(mode(&at(name)), 0o700, "{name}");
+        }
+        assert!(create_new(&at("db")).is_err());
+    }
+
+    #[test]
+    fn existing_ones_are_restricted_and_keep_their_contents() {
+        let root = tempfile::tempdir().unwrap();
+        let wide = |name: &str| {
+            let path = root.path().join(name);
+            fs::write(&path, "kept").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
+            path
+        };
+        let (log, lock, db, config) = (wide("log"), wide("lock"), wide("db"), wide("config"));
+        append(&log).unwrap().write_all(b"!").unwrap();
+        open_lock(&lock).unwrap();
+        restrict(&db);
+        replace(&config, b"new").unwrap();
+        for (path, text) in [(&log, "kept!"), (&lock, "kept"), (&db, "kept"), (&config, "new")] {
+            assert_eq!((mode(path), fs::read_to_string(path).unwrap().as_str()), (0o600, text), "{path:?}");
+        }
+        let folder = root.path().join("logs");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        make_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o755, "it may be the user's own");
+        make_own_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+    }
+
+    #[test]
+    fn devices_and_targets_of_links_keep_their_modes() {
+        let root = tempfile::tempdir().unwrap();
+        let (target, link) = (root.path().join("target"), root.path().join("link"));
+        fs::write(&target, "").unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        restrict(&link);
+        restrict(&root.path().join("missing"));
+        assert_eq!(mode(&target), 0o644);
+        let before = mode(Path::new("/dev/null"));
+        append(Path::new("/dev/null")).unwrap();
+        assert_eq!(mode(Path::new("/dev/null")), before);
+    }
+}

@@ -1,0 +1,89 @@
+//! Standard output and standard error, when parlor has no screen.
+//!
+//! All that is printed goes through [`Printer`], which sanitises it: names, titles, messages and paths come from agents,
+//! imported files and folders. Standard output may be a terminal even where it is meant for a file.
+
+use std::io::{self, Write};
+
+use crate::ui::text::sanitize;
+
+/// A place to print to.
+pub struct Printer<'a> {
+    out: Box<dyn Write + 'a>,
+}
+
+impl<'a> Printer<'a> {
+    /// Prints to this.
+    pub fn new(out: impl Write + 'a) -> Self {
+        Self { out: Box::new(out) }
+    }
+
+    /// Standard output.
+    pub fn stdout() -> Printer<'static> {
+        Printer::new(io::stdout())
+    }
+
+    /// Standard error.
+    pub fn stderr() -> Printer<'static> {
+        Printer::new(io::stderr())
+    }
+
+    /// The same place, for a while.
+    pub fn by_ref(&mut self) -> Printer<'_> {
+        Printer::new(&mut self.out)
+    }
+
+    /// Prints a text, sanitised, and hands it to the system.
+    pub fn print(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.out.write_all(sanitize(text).as_bytes())?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::escape;
+
+    fn printed(text: &str) -> String {
+        let mut out = Vec::new();
+        Printer::new(&mut out).print(text).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_printed_acts_on_a_terminal() {
+        let text = "a\u{1b}]52;c;UFdORUQ=\u{7}\u{9d}0;own\u{9c}\u{202e}b\u{7f}\r\nc";
+        assert_eq!(printed(text), "a\u{fffd}0;own\u{fffd}b\u{2421}\nc");
+    }
+
+    #[test]
+    fn a_plain_character_is_printed_as_it_is() {
+        for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| escape::is_plain(*c)) {
+            let text = format!("a{c}é{c}");
+            assert_eq!(sanitize(&text), text, "{:x}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        if let Ok(full) = full {
+            assert!(Printer::new(full).print("x").is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_json_is_printed_unchanged(text in any::<String>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            let escaped = escape::json(&json);
+            prop_assert_eq!(printed(&escaped), escaped.as_ref());
+        }
+    }
+}
