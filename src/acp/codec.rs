@@ -36,6 +36,7 @@ mod trace;
 mod updates;
 mod v2;
 mod value;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;

@@ -53,6 +53,9 @@ const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText"
 const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];
 const EDITS: &[&str] = &["edits", "replacements", "changes"];
 
+const COMMANDS: &[&str] = &["commands", "cmds"];
+const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
+
 /// Words that edit tools with one entry point put under `command`; they are no command lines.
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 
@@ -82,6 +85,9 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
     let is_command = facts.command.is_some();
     facts.cwd = if is_command { first_text(object, CWD).map(PathBuf::from) } else { None };
     facts.path = if is_command { None } else { first_text(object, PATH).map(PathBuf::from) };
+    if let (None, [only]) = (&facts.path, files(&Value::Object(object.clone())).as_slice()) {
+        facts.path = Some(only.clone());
+    }
     facts.query = if is_command { None } else { first_text(object, QUERY) };
     facts.url = first_text(object, URL).filter(|url| url.contains("://") && !url.starts_with("file:"));
     facts.description = first_text(object, DESCRIPTION);
@@ -102,7 +108,21 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
     }
 }
 
+/// The files of an input that names several: as texts, or as objects with a path each.
+pub(super) fn files(raw: &Value) -> Vec<PathBuf> {
+    let named = raw.as_object().and_then(|object| first(object, FILES)).and_then(Value::as_array);
+    let path = |item: &Value| match item {
+        Value::Object(item) => first_text(item, PATH),
+        item => item.as_str().map(str::to_owned),
+    };
+    named.into_iter().flatten().filter_map(path).map(PathBuf::from).collect()
+}
+
 fn command(object: &Object) -> Option<String> {
+    if let Some(Value::Array(lines)) = first(object, COMMANDS) {
+        let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+        return (!lines.is_empty()).then(|| lines.join("\n"));
+    }
     match first(object, COMMAND)? {
         Value::String(line) if line.is_empty() => None,
         Value::String(line) if EDITOR_WORDS.contains(&line.as_str()) && first(object, PATH).is_some() => None,
@@ -217,6 +237,16 @@ mod tests {
             Some("git status")
         );
         assert_eq!(read(&json!("ls"), Some(ToolKind::Execute), false).command.as_deref(), Some("ls"));
+    }
+
+    #[test]
+    fn several_commands_are_lines_and_several_files_are_places() {
+        assert_eq!(facts(&json!({"commands": ["make", "ls"]})).command.as_deref(), Some("make\nls"));
+        assert_eq!(facts(&json!({"commands": []})).command, None);
+        let several = json!({"files": [{"path": "/w/a"}, "/w/b", 3]});
+        assert_eq!(files(&several), [PathBuf::from("/w/a"), "/w/b".into()]);
+        assert_eq!(facts(&several).path, None);
+        assert_eq!(facts(&json!({"files": [{"path": "/w/a"}]})).path, Some("/w/a".into()));
     }
 
     #[test]

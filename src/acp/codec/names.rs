@@ -195,6 +195,13 @@ pub(super) fn kind_of_tool(name: &str) -> Option<&'static str> {
     TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)
 }
 
+/// The name of a tool that a title begins with, and what follows it: `ReadFile: a.rs`, `Shell`.
+pub(super) fn head_of_title(title: &str) -> Option<(&str, &str)> {
+    let (head, rest) = title.split_once(": ").unwrap_or((title, ""));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
+}
+
 /// Lower case with underscores.
 fn snake(word: &str) -> String {
     let mut snake = String::with_capacity(word.len() + 2);
@@ -247,6 +254,15 @@ mod tests {
         assert_eq!(official(STOP_REASONS, "endTurn"), "end_turn");
         assert_eq!(official(STOP_REASONS, "EndTurn"), "end_turn");
         assert_eq!(official(PERMISSION_KINDS, "allow-always"), "allow_always");
+    }
+
+    #[test]
+    fn a_title_may_begin_with_the_name_of_its_tool() {
+        assert_eq!(head_of_title("ReadFile: a b.rs"), Some(("ReadFile", "a b.rs")));
+        assert_eq!(head_of_title("Shell"), Some(("Shell", "")));
+        assert_eq!(head_of_title("run_commands: {\"a\": 1}"), Some(("run_commands", "{\"a\": 1}")));
+        assert_eq!(head_of_title("Read the file: a"), None);
+        assert_eq!(head_of_title(""), None);
     }
 
     #[test]

@@ -63,6 +63,9 @@ pub(super) fn exit_code(output: &Value) -> Option<i32> {
 
 /// Whether the output tells a failure although the call's status may not.
 pub(super) fn is_failure(output: &Value) -> bool {
+    if let Value::Array(parts) = output {
+        return !parts.is_empty() && parts.iter().all(is_failure);
+    }
     let Some(object) = output.as_object() else { return false };
     let has_error = object.get("error").is_some_and(|error| match error {
         Value::Null | Value::Bool(false) => false,
@@ -107,5 +110,8 @@ mod tests {
         assert_eq!(exit_code(&json!("exit_code 3")), None);
         assert!(is_failure(&json!({"success": false, "error": "no such file"})));
         assert!(!is_failure(&json!({"success": true, "error": null})));
+        let failed = json!({"success": false, "error": "exit code 3"});
+        assert!(is_failure(&json!([failed])));
+        assert!(!is_failure(&json!([failed, {"success": true}])) && !is_failure(&json!([])));
     }
 }

@@ -78,6 +78,10 @@ pub(crate) enum Quirk {
     ReadyLine,
     /// Tells as a message of the user what a call gave back to the model.
     ReplaysResults,
+    /// Writes lines of its own around the output of a tool.
+    WrappedOutput,
+    /// Tells the input of a tool as its content.
+    InputAsContent,
 }
 
 impl Quirk {
@@ -136,6 +140,12 @@ impl Quirk {
             Self::ReplaysResults => {
                 "In a replay the results of calls come as messages of yours, and are left out there."
             }
+            Self::WrappedOutput => {
+                "The agent writes lines of its own around the output of tools; only the output is shown."
+            }
+            Self::InputAsContent => {
+                "The input of a tool comes as its content, and is shown as the input only."
+            }
         }
     }
 }
@@ -146,6 +156,9 @@ const BY_NAME: &[(&str, Quirk)] = &[
     ("gemini", Quirk::MissingFileReadsEmpty),
     ("gemini-cli", Quirk::MissingFileReadsEmpty),
     ("@google/gemini-cli", Quirk::MissingFileReadsEmpty),
+    ("kimi", Quirk::InputAsContent),
+    ("kimi-cli", Quirk::InputAsContent),
+    ("Kimi Code CLI", Quirk::InputAsContent),
 ];
 
 /// Systems known by name, in the same places.

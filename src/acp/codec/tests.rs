@@ -28,6 +28,7 @@ pub(super) const GOLDEN: &[(&str, &str)] = &[
     ("activecontext", include_str!("golden/activecontext.json")),
     ("banjo", include_str!("golden/banjo.json")),
     ("strict", include_str!("golden/strict.json")),
+    ("wrappers", include_str!("golden/wrappers.json")),
     ("v2", include_str!("golden/v2.json")),
 ];
 

@@ -24,7 +24,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, list, raw, rename, report_lost, take, take_text, typed, typed_items, whole,
 };
-use super::{input, output, patches, terminals};
+use super::{input, names, output, patches, terminals, wrappers};
 
 /// Reads a call. `fallback`: the id of a call that has none.
 pub(super) fn decode(
@@ -50,6 +50,9 @@ pub(super) fn decode(
     decode_input(&mut call, &mut patch);
     decode_output(&mut call, &mut patch);
     decode_meta(&mut call, &mut patch);
+    if !quirks.is_strict() {
+        wrappers::title_in_words(&mut patch);
+    }
     if is_announcement {
         name_announcement(&mut patch);
     }
@@ -111,6 +114,12 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
         .is_some_and(|content| content.iter().any(|item| matches!(item, ToolContent::Diff(_))));
     let kind = patch.kind.as_set().copied();
     patch.input = Patch::Set(input::read(&value, kind, has_diff));
+    if patch.locations == Patch::Keep
+        && let files @ [_, _, ..] = input::files(&value).as_slice()
+    {
+        let places = files.iter().map(|path| Location { path: path.clone(), line: None });
+        patch.locations = Patch::Set(places.collect());
+    }
     patch.raw_input = Patch::Set(raw(&value));
 }
 
@@ -156,10 +165,12 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// What an announcement must have: a title, and a kind where the name betrays it.
+/// What an announcement must have: a title, and a kind where the name, or the one that the title begins with, tells it.
 fn name_announcement(patch: &mut ToolCallPatch) {
+    let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
-        && let Some(kind_word) = patch.name.as_set().and_then(|name| kind_of_tool(name))
+        && let Some(kind_word) =
+            patch.name.as_set().map(String::as_str).or_else(of_title).and_then(kind_of_tool)
         && let Ok(guess) = typed::<schema::ToolKind>(kind_word.into())
     {
         patch.kind = Patch::Set(kind(guess));

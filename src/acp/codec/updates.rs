@@ -24,7 +24,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{content, errors, options, oxide, plans, replies, strict, tools, v2};
+use super::{content, errors, options, oxide, plans, replies, strict, tools, v2, wrappers};
 
 /// Reads one `session/update`.
 pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
@@ -264,6 +264,7 @@ impl Update<'_> {
                 call.shift_remove("sessionUpdate");
                 let mut patch = tools::decode(call, false, id, self.memory, self.quirks, self.out);
                 v2::clear(&mut patch, &nulls);
+                wrappers::take_off(&mut patch, self.quirks, self.out);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
             }
             _ => return None,
@@ -398,7 +399,8 @@ impl Update<'_> {
             Some(self.memory.last_tool()?)
         };
         let fallback = fallback.unwrap_or_else(|| ToolCallId::from(""));
-        let patch = tools::decode(call, is_announcement, fallback, self.memory, self.quirks, self.out);
+        let mut patch = tools::decode(call, is_announcement, fallback, self.memory, self.quirks, self.out);
+        wrappers::take_off(&mut patch, self.quirks, self.out);
         self.push(SessionUpdate::Tool(Box::new(patch)));
         Some(())
     }

@@ -1,0 +1,211 @@
+//! What agents write around the input and the output of their tools, taken off.
+//!
+//! Some agents send results that are made for their model: the output of a command stands between lines that repeat
+//! the command, the folder and the exit code. A preview would show those lines and not the output.
+//! Invariants: what is taken off stays in the raw input or raw output of the call; a text that does not have the whole
+//! form of a wrapper is left alone; permission requests are never changed.
+
+use serde_json::Value;
+
+use crate::model::{AgentEvent, ContentBlock, Patch, ToolCallPatch, ToolContent, ToolStatus};
+
+use super::quirks::{Quirk, Quirks};
+use super::value::raw;
+use super::{input, names};
+
+/// An output without its wrapper.
+#[derive(Debug, PartialEq, Eq)]
+struct Bare<'a> {
+    output: &'a str,
+    exit_code: Option<i32>,
+}
+
+/// Takes wrappers off a call that an update tells of.
+pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+    if quirks.is_strict() {
+        return;
+    }
+    let is_over = patch.status.as_set().is_some_and(|status| status.is_final());
+    if is_over {
+        bare_output(patch, quirks, out);
+    } else {
+        bare_input(patch, quirks, out);
+    }
+}
+
+fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+    let mut exit_code = None;
+    let mut wrapped = None;
+    let mut bare = |text: &mut String| {
+        let Some(found) = unwrap(text) else { return };
+        exit_code = exit_code.or(found.exit_code);
+        let output = found.output.to_owned();
+        wrapped.get_or_insert(std::mem::replace(text, output));
+    };
+    if let Patch::Set(content) = &mut patch.content {
+        for item in content {
+            if let ToolContent::Block(ContentBlock::Text(text)) = item {
+                bare(text);
+            }
+        }
+    }
+    if let Patch::Set(text) = &mut patch.output_text {
+        bare(text);
+    }
+    let Some(wrapped) = wrapped else { return };
+    quirks.learn(Quirk::WrappedOutput, out);
+    if patch.raw_output == Patch::Keep {
+        patch.raw_output = Patch::Set(raw(&Value::String(wrapped)));
+    }
+    if let (Patch::Keep, Some(code)) = (&patch.exit_code, exit_code) {
+        patch.exit_code = Patch::Set(code);
+    }
+}
+
+/// While a call is prepared, its content may be its input once more, as JSON.
+fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+    let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
+    else {
+        return;
+    };
+    if text.starts_with("Summary: ") && patch.raw_input.as_set().is_some() {
+        quirks.learn(Quirk::InputAsContent, out);
+        patch.content = Patch::Set(Vec::new());
+    } else if quirks.has(Quirk::InputAsContent)
+        && text.starts_with('{')
+        && matches!(patch.raw_input, Patch::Keep)
+        && patch.status != Patch::Set(ToolStatus::Pending)
+    {
+        // It comes letter by letter, and counts once it is complete.
+        if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
+            patch.input = Patch::Set(input::read(&value, patch.kind.as_set().copied(), false));
+            patch.raw_input = Patch::Set(raw(&value));
+        }
+        patch.content = Patch::Set(Vec::new());
+    }
+}
+
+fn unwrap(text: &str) -> Option<Bare<'_>> {
+    report(text).or_else(|| tool_result(text)).or_else(|| exit_line(text))
+}
+
+/// `Command: … Directory: … Output: … Error: … Exit Code: … Signal: …`. Source: qwen and gemini, `shell.ts`.
+fn report(text: &str) -> Option<Bare<'_>> {
+    let rest = text.strip_prefix("Command: ")?;
+    let (_, rest) = rest.split_once("\nDirectory: ")?;
+    let (_, rest) = rest.split_once("\nOutput: ")?;
+    let (output, tail) = rest.rsplit_once("\nError: ")?;
+    let (error, tail) = tail.split_once("\nExit Code: ")?;
+    let (code, tail) = tail.split_once("\nSignal: ")?;
+    let signal = tail.lines().next().unwrap_or_default();
+    // What is said of an error or a signal stands nowhere else.
+    let is_plain = is_none(error) && is_none(signal);
+    let output = if is_none(output) { "" } else { output };
+    is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })
+}
+
+fn is_none(value: &str) -> bool {
+    matches!(value.trim(), "(none)" | "(empty)" | "")
+}
+
+/// `Tool: NAME`, `Result:`, the output, and facts below it that each begin with a pictogram. Source: `OpenHands`,
+/// `TerminalObservation`.
+fn tool_result(text: &str) -> Option<Bare<'_>> {
+    let (name, rest) = text.strip_prefix("Tool: ")?.split_once("\nResult:\n")?;
+    if name.contains('\n') {
+        return None;
+    }
+    let (mut output, mut exit_code) = (rest, None);
+    loop {
+        let trimmed = output.trim_end();
+        let (before, last) = trimmed.rsplit_once('\n').unwrap_or(("", trimmed));
+        let fact = last.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let has_pictogram = !last.is_ascii();
+        if has_pictogram && let Some(code) = fact.strip_prefix("Exit code: ") {
+            exit_code = code.trim().parse().ok();
+        } else if !has_pictogram
+            || !["Working directory: ", "Python interpreter: "].iter().any(|known| fact.starts_with(known))
+        {
+            return Some(Bare { output: trimmed, exit_code });
+        }
+        output = before;
+    }
+}
+
+/// `[Command exited with code 3]` above the output. Source: cline, `run_commands`.
+fn exit_line(text: &str) -> Option<Bare<'_>> {
+    let (code, output) = text.strip_prefix("[Command exited with code ")?.split_once(']')?;
+    Some(Bare { output: output.trim_start_matches('\n'), exit_code: Some(code.parse().ok()?) })
+}
+
+/// A title that is made of the raw input or of a patch, in words: `read_files: {"files":[…]}` is
+/// `read_files: a.rs, b.rs`.
+pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
+    let Some(title) = patch.title.as_set() else { return };
+    let (head, rest) = names::head_of_title(title).unwrap_or(("", title));
+    let rest = rest.trim_start();
+    let is_json = ["{\"", "{'", "{}", "[{", "[\""].iter().any(|begin| rest.starts_with(begin));
+    let is_patch = rest.contains("*** Begin Patch") || rest.contains("diff --git ");
+    let Some(input) = patch.input.as_set().filter(|_| is_json || is_patch) else { return };
+    let mut words: Vec<String> = Vec::new();
+    let places = patch.locations.as_set().into_iter().flatten().map(|location| &location.path);
+    for path in places.chain(&input.path).chain(input.diffs.iter().map(|diff| &diff.path)) {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        if !words.contains(&name) {
+            words.push(name);
+        }
+    }
+    let told = [&input.command, &input.query, &input.url, &input.description].into_iter().flatten().next();
+    let words = if words.is_empty() { told.cloned().unwrap_or_default() } else { words.join(", ") };
+    let title = match (head, words.as_str()) {
+        ("", "") => return,
+        ("", words) => words.to_owned(),
+        (head, "") => head.to_owned(),
+        (head, words) => format!("{head}: {words}"),
+    };
+    patch.title = Patch::Set(title);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bare(text: &str) -> (String, Option<i32>) {
+        let found = unwrap(text).unwrap_or_else(|| panic!("no wrapper: {text}"));
+        (found.output.to_owned(), found.exit_code)
+    }
+
+    #[test]
+    fn known_wrappers_are_taken_off_and_tell_the_exit_code() {
+        let report = "Command: echo hi; exit 3\nDirectory: (root)\nOutput: hi\nthere\nError: (none)\nExit Code: 3\n\
+                      Signal: (none)\nProcess Group PGID: 22328";
+        assert_eq!(bare(report), ("hi\nthere".to_owned(), Some(3)));
+        let empty =
+            "Command: true\nDirectory: /w\nOutput: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)";
+        assert_eq!(bare(empty), (String::new(), Some(0)));
+        let result = "Tool: terminal\nResult:\nhi\nthere\n\n📁 Working directory: /w\n🐍 Python interpreter: /py\n\
+                      ✅ Exit code: 0";
+        assert_eq!(bare(result), ("hi\nthere".to_owned(), Some(0)));
+        let running = "Tool: terminal\nResult:\n❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
+        let kept = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
+        assert_eq!(bare(running), (kept.to_owned(), None), "what says something new stays");
+        assert_eq!(bare("[Command exited with code 3]\nhi\n"), ("hi\n".to_owned(), Some(3)));
+    }
+
+    #[test]
+    fn what_only_begins_like_a_wrapper_stays_as_it_is() {
+        for text in [
+            "Command: make\nit works",
+            "Command: a\nDirectory: b\nOutput: c\nError: no such file\nExit Code: 1\nSignal: (none)",
+            "Command: a\nDirectory: b\nOutput: c\nError: (none)\nExit Code: (none)\nSignal: 9",
+            "Tool: hammer",
+            "[Command exited with code x]",
+            "hi\nExit code: 0",
+            "",
+        ] {
+            assert_eq!(unwrap(text), None, "{text}");
+        }
+        let own = "Tool: terminal\nResult:\nWorking directory: mine";
+        assert_eq!(bare(own).0, "Working directory: mine", "an output may say the same");
+    }
+}
