@@ -144,6 +144,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::History(key)) => aside::on_timer(state, key, now, &mut fx),
+        Event::Timer(TimerId::SettingOverdue(key)) => choices::on_overdue(state, key, now, &mut fx),
         Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Theme(name) => user::on_theme(state, name, &mut fx),

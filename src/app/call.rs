@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionId, SessionKey, Severity};
 
-use super::{ConnPhase, Effect, ItemBody, State, TimerId, keep};
+use super::{ConnPhase, Effect, ItemBody, State, TimerId, keep, restore};
 
 /// How long the short message of the status line stays.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -48,7 +48,7 @@ pub(super) fn notice(
         let title = title.into();
         keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
         let body = ItemBody::Notice { severity, title, detail };
-        session.transcript.push(session.turn_count, body);
+        restore::push_line(session, body);
     }
 }
 

@@ -4,14 +4,19 @@
 //! told twice, as a list of its own and as a config option: both are kept in agreement.
 //! Invariant: a value that was not offered is not sent.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
-    Setting,
+    Setting, Severity,
 };
 
-use super::{ConnPhase, Effect, Session, SessionPhase, State, Wanted, call, chosen, titles, turn, words};
+use super::{
+    ConnPhase, Effect, Session, SessionPhase, State, TimerId, Wanted, call, chosen, titles, turn, words,
+};
+
+/// After so long without an answer to a change, prompts wait for it no longer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Sets the mode.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
@@ -110,10 +115,31 @@ pub(super) fn ask(
     fx: &mut Vec<Effect>,
 ) -> Option<u64> {
     let number = call::call(state, conn, purpose, request, fx)?;
+    if matches!(wanted, Wanted::Setting(_)) {
+        fx.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
+    }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.wanted.insert(number, wanted);
     }
     Some(number)
+}
+
+/// The agent has not confirmed a change in time: prompts wait no longer. What is set again after the session was opened
+/// goes on holding them, because nothing else says in which mode the agent is then (`chosen`).
+pub(super) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(what) = session.pending_setting().filter(|_| session.ledger.setting_again.is_none()) else {
+        return;
+    };
+    let last = session.ledger.wanted.keys().next_back().copied();
+    session.ledger.overdue_setting = last.unwrap_or_default();
+    let is_sending = session.ledger.sends_when_ready && !session.queue.is_empty();
+    if is_sending && session.phase == SessionPhase::Ready && !session.turn.is_running() {
+        let title = format!("The agent has not confirmed the new {what}.");
+        let detail = "The prompt that waited for it was sent.".to_owned();
+        call::notice(state, key, Severity::Warning, title, Some(detail));
+        turn::go_on(state, key, now, fx);
+    }
 }
 
 /// The agent answered; what it says of the values is the truth.
@@ -178,9 +204,10 @@ pub(super) fn on_set(
         }
         return;
     };
-    // What was typed for another mode or model is not sent in this one by itself.
+    // What was typed for another mode or model is not sent in this one without the user's word.
     session.ledger.sends_when_ready &= !is_open;
-    call::flash(state, format!("Not changed: {}", words::error_text(&error)), fx);
+    let waits = if is_open && !session.queue.is_empty() { ". Enter sends the queued prompt" } else { "" };
+    call::flash(state, format!("Not changed: {}{waits}", words::error_text(&error)), fx);
 }
 
 fn take(session: &mut Session, wanted: Wanted) {

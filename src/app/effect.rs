@@ -160,6 +160,8 @@ pub enum TimerId {
     Search(SessionKey),
     /// A replayed history may be over.
     History(SessionKey),
+    /// A change of mode, model or options got no answer for 10 s.
+    SettingOverdue(SessionKey),
 }
 
 /// What the view is told; scrolling and the composer are the view's own.
@@ -183,6 +185,8 @@ pub enum ViewCommand {
     ShowHit,
     /// Put this text into the composer, cursor at the end.
     SetDraft(String),
+    /// Empty the composer, as an edit that can be undone.
+    ClearDraft,
     /// Scroll the body of the top dialog by so many lines.
     ScrollDialog(i32),
     /// Scroll the body of the top dialog by so many screens.

@@ -25,7 +25,7 @@ pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;
 pub use super::tabs::{activate, open_tab};
 pub use super::titles::{set_title, takes_titles};
-pub use super::turn::{cancel_turn, send_again, send_held, submit};
+pub use super::turn::{cancel_turn, remember, send_again, send_held, submit};
 
 /// An answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]

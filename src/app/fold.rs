@@ -39,12 +39,20 @@ fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
     rules.of_kind(call.kind).unwrap_or_else(|| {
         if call.diffs().next().is_some() {
             rules.changes
-        } else if call.kind == ToolKind::Execute || has_picture(call) {
+        } else if call.kind == ToolKind::Execute || has_output_alone(call) || has_picture(call) {
             Fold::Preview
         } else {
             Fold::Closed
         }
     })
+}
+
+/// Whether all that is known of a call is that it printed something: it has no kind, and is shown as commands are.
+pub fn has_output_alone(call: &ToolCall) -> bool {
+    let is_output = |content: &ToolContent| {
+        matches!(content, ToolContent::Terminal(_) | ToolContent::Block(ContentBlock::Text(_)))
+    };
+    call.kind == ToolKind::Other && call.diffs().next().is_none() && call.content.iter().any(is_output)
 }
 
 fn has_picture(call: &ToolCall) -> bool {
@@ -142,7 +150,12 @@ mod tests {
 
         let rules = FoldRules { open_up_to_lines: 5, closed_above_lines: 50, ..FoldRules::default() };
         assert_eq!(fold(&rules, |call| says(call, 5)), Fold::Open);
-        assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Closed, "as its kind has it");
+        let reads = |call: &mut ToolCall| {
+            says(call, 6);
+            call.kind = ToolKind::Read;
+        };
+        assert_eq!(fold(&rules, reads), Fold::Closed, "as its kind has it");
+        assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Preview, "a call without a kind");
         assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "as its kind has it");
         assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
         let ran = |most: u32| {

@@ -241,7 +241,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
 fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         let body = ItemBody::Notice { severity, title, detail: None };
-        session.transcript.push(session.turn_count, body);
+        restore::push_line(session, body);
     }
 }
 

@@ -82,6 +82,17 @@ fn push_later(session: &mut Session, count: u64) {
     push_notice(session, Severity::Info, title, None);
 }
 
+/// Puts a line below what is shown: of a part that is read, above the line that says how many events follow it.
+pub(super) fn push_line(session: &mut Session, body: ItemBody) {
+    let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+    let count = later.map_or(0, |later| later.count);
+    if count > 0 {
+        session.transcript.drop_last();
+    }
+    session.transcript.push(session.turn_count, body);
+    push_later(session, count);
+}
+
 /// Puts a page of later events below those that are shown, in place of the line that says how many there are.
 pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
     session.transcript.drop_last();

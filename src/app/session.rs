@@ -256,8 +256,19 @@ impl Session {
     /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
     /// because agents work on several calls at once.
     pub fn holds_prompts(&self) -> bool {
-        let is_setting = self.ledger.wanted.values().any(|wanted| !matches!(wanted, Wanted::Title(_)));
-        is_setting || aside::holds_prompts(self)
+        self.pending_setting().is_some() || aside::holds_prompts(self)
+    }
+
+    /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
+    pub fn pending_setting(&self) -> Option<&'static str> {
+        let ledger = &self.ledger;
+        let is_held = |number: u64| number > ledger.overdue_setting || ledger.setting_again == Some(number);
+        ledger.wanted.iter().filter(|(number, _)| is_held(**number)).find_map(|(_, wanted)| match wanted {
+            Wanted::Setting(Setting::Mode(_)) => Some("mode"),
+            Wanted::Setting(Setting::Model(_)) => Some("model"),
+            Wanted::Setting(Setting::Option(..)) => Some("options"),
+            Wanted::Title(_) => None,
+        })
     }
 }
 
@@ -291,8 +302,8 @@ pub struct Ledger {
     pub is_reopening: bool,
     /// Whether the queue goes on by itself as soon as the session is open.
     pub sends_when_ready: bool,
-    /// How many of the queue's last prompts were typed after the running turn was cancelled.
-    pub queued_since_cancel: usize,
+    /// Whether a prompt was queued after the running turn was cancelled.
+    pub has_queued_since_cancel: bool,
     /// Whether the session was opened from the agent's list and its history has not come yet.
     pub wants_history: bool,
     /// Why the agent may not hold the session after all.
@@ -331,6 +342,8 @@ pub struct Ledger {
     pub former_id: Option<SessionId>,
     /// What was asked to be set, by the number of the call.
     pub wanted: BTreeMap<u64, Wanted>,
+    /// Calls that set something, up to this number, had no answer in time: prompts do not wait for them.
+    pub overdue_setting: u64,
     /// What was chosen, and is to hold when the session is opened again.
     pub chosen: Vec<Setting>,
     /// The call that sets some of it again; prompts wait for it.

@@ -68,20 +68,14 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     }
     session.history_index = None;
-    if session.history.last() != Some(&text) {
-        session.history.push(text.clone());
-        if session.history.len() > MOST_HISTORY {
-            session.history.remove(0);
-        }
-    }
-    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.clone() });
+    remember(session, &text, fx);
     if session.can_prompt() {
         begin(state, key, text, true, now, fx);
         return;
     }
     session.queue.push_back(text);
     if matches!(session.turn, Turn::Cancelling { .. }) {
-        session.ledger.queued_since_cancel += 1;
+        session.ledger.has_queued_since_cancel = true;
     }
     if session.holds_prompts() && !session.turn.is_running() {
         session.ledger.sends_when_ready = true;
@@ -110,6 +104,20 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         }
         _ => {}
     }
+}
+
+/// Adds a text to the prompt history, unless it is the last one there.
+pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if session.history.last().is_none_or(|last| last != text) {
+        session.history.push(text.to_owned());
+        if session.history.len() > MOST_HISTORY {
+            session.history.remove(0);
+        }
+    }
+    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
 }
 
 /// Sends the prompt again whose turn failed; an agent that has ended is started for it.
@@ -162,17 +170,6 @@ fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
         return;
     };
     if let Some(text) = session.queue.pop_front() {
-        begin(state, key, text, true, now, fx);
-    }
-}
-
-/// Sends what the user typed after the cancel, past what was queued before it.
-fn send_latest(state: &mut State, key: SessionKey, count: usize, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else {
-        return;
-    };
-    let place = session.queue.len().saturating_sub(count);
-    if let Some(text) = session.queue.remove(place) {
         begin(state, key, text, true, now, fx);
     }
 }
@@ -276,7 +273,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         Turn::Cancelling { .. } => call::flash(state, "Cancelled. Waiting for the agent to stop.", fx),
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
-            session.ledger.queued_since_cancel = 0;
+            session.ledger.has_queued_since_cancel = false;
             break_off(state, key, now, fx);
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
             fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
@@ -456,7 +453,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     if let Some(told) = &mut session.ledger.handover {
         told.is_sent = false;
     }
-    let typed_since = std::mem::take(&mut session.ledger.queued_since_cancel);
+    let has_typed_since = std::mem::take(&mut session.ledger.has_queued_since_cancel);
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
@@ -518,11 +515,10 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         fx.push(Effect::ReadGit { session: key, folder });
     }
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
-        reopen(state, key, typed_since > 0, now, fx);
-    } else if is_good {
+        reopen(state, key, has_typed_since, now, fx);
+    } else if is_good || (was_cancelled && may_go_on && has_typed_since) {
+        // Prompts are sent in the order in which they were typed, also around a cancel.
         send_next(state, key, now, fx);
-    } else if was_cancelled && may_go_on && typed_since > 0 {
-        send_latest(state, key, typed_since, now, fx);
     } else if waiting > 0 {
         let text = match waiting {
             1 => "1 queued prompt waits. Enter on an empty prompt sends it.".to_owned(),

@@ -97,6 +97,17 @@ impl Composer {
         self.forget();
     }
 
+    /// Empties it, as one step of undo.
+    pub fn clear(&mut self) {
+        self.area.select_all();
+        self.area.cut();
+        // A line of more than 65,535 characters cannot be selected as a whole.
+        if !self.area.is_empty() {
+            self.set_text("");
+        }
+        self.forget();
+    }
+
     /// What was drawn and counted is over.
     fn forget(&mut self) {
         self.rows = None;
@@ -441,6 +452,19 @@ mod tests {
             composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)),
             "undo takes the paste back"
         );
+        assert_eq!(composer.text(), "");
+    }
+
+    #[test]
+    fn a_cleared_text_comes_back_by_one_undo() {
+        let mut composer = typed("one");
+        composer.insert("\ntwo\nthree");
+        composer.clear();
+        assert_eq!(composer.text(), "");
+        assert!(composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.text(), "one\ntwo\nthree");
+        composer.set_text(&"x".repeat(70_000));
+        composer.clear();
         assert_eq!(composer.text(), "");
     }
 

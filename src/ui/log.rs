@@ -150,6 +150,9 @@ fn draw_head(scene: &Scene, view: &ViewState, fitting: usize, area: Rect, buf: &
     } else {
         counted(all, "line", "lines")
     };
+    if let Some(words) = scene.anomalies() {
+        count = format!("{words} {} {count}", scene.look.glyphs.dot);
+    }
     if view.log.below > 0 {
         count = format!("{count} {} {} below", scene.look.glyphs.dot, view.log.below);
     }

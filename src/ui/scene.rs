@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::app::{Session, State};
+use crate::app::{Session, State, tabs};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 
@@ -91,6 +91,16 @@ impl<'a> Scene<'a> {
 
     pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
+    }
+
+    /// How many anomalies there were on the connections of the tab in front, if there were any.
+    pub fn anomalies(&self) -> Option<String> {
+        let root = self.state.sessions.get(&tabs::front(self.state)).unwrap_or(self.session);
+        match root.anomaly_count {
+            0 => None,
+            1 => Some("1 anomaly".to_owned()),
+            count => Some(format!("{} anomalies", short_count(count))),
+        }
     }
 
     /// The agent's short name, as the user knows it.

@@ -8,8 +8,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::app::attention;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, flow};
-use crate::app::{attention, tabs};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 
@@ -205,6 +205,9 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             return busy(format!("cancelling {}", scene.since(*cancelled_at)));
         }
     }
+    if let Some(what) = scene.session.pending_setting().filter(|_| !scene.session.queue.is_empty()) {
+        return busy(format!("waiting for {agent} to confirm the {what}"));
+    }
     match &scene.session.phase {
         SessionPhase::NoAgent => {
             let line = Line::from(scene.span(Role::Status, "no agent"));
@@ -292,12 +295,10 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
     if let Some(line) = unsaved(scene, width) {
         pieces.push(Piece { line, action: None, rank: 7 });
     }
-    let root = scene.state.sessions.get(&tabs::front(scene.state)).unwrap_or(session);
-    let anomalies = usize::try_from(root.anomaly_count).unwrap_or(usize::MAX);
-    if anomalies > 0 {
-        let word = if anomalies == 1 { "anomaly" } else { "anomalies" };
-        let count = short_count(root.anomaly_count);
-        let line = scene.span(Role::Warning, format!("{} {count} {word}", scene.look.glyphs.warn));
+    // They are for whoever tests an agent; the details of the connection and the log count them for all others.
+    let is_strict = scene.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
+    if let Some(words) = scene.anomalies().filter(|_| is_strict) {
+        let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
         pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
     if scene.state.mouse == MouseOwner::Terminal && scene.state.setup.mouse == MouseOwner::Parlor {

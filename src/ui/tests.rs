@@ -481,3 +481,36 @@ fn that_nothing_is_saved_is_never_pushed_out_of_the_status_line() {
         assert!(shown.lines().last().unwrap().contains(words), "{shown}");
     }
 }
+
+#[test]
+fn the_status_says_what_a_prompt_waits_for() {
+    let mut stage = ready();
+    stage.session(|session| {
+        let mode = crate::model::Setting::Mode("plan".into());
+        session.ledger.wanted.insert(7, crate::app::Wanted::Setting(mode));
+    });
+    let status = |stage: &Stage| {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 24)));
+        shown.lines().last().unwrap_or_default().to_owned()
+    };
+    assert!(!status(&stage).contains("waiting"), "nothing waits for it");
+    stage.session(|session| session.queue.push_back("plan it".into()));
+    let shown = status(&stage);
+    assert!(shown.contains("waiting for claude to confirm the mode"), "{shown}");
+}
+
+#[test]
+fn anomalies_are_counted_where_one_looks_for_them_and_in_the_status_of_a_strict_session_only() {
+    let mut stage = ready();
+    stage.session(|session| session.anomaly_count = 3);
+    let drawn = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 40)));
+    assert!(!drawn(&stage).contains("anomal"), "{}", drawn(&stage));
+    let conn = *stage.state.conns.keys().next().unwrap();
+    stage.state.modals.push(Modal::Connection(conn));
+    assert!(drawn(&stage).contains("3 anomalies"), "{}", drawn(&stage));
+    stage.state.modals = vec![Modal::Log { filter: crate::app::LineInput::default() }];
+    assert!(drawn(&stage).contains("3 anomalies"), "{}", drawn(&stage));
+    stage.state.modals.clear();
+    stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = true);
+    assert!(drawn(&stage).lines().last().unwrap_or_default().contains("3 anomalies"), "{}", drawn(&stage));
+}

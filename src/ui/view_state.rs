@@ -260,6 +260,7 @@ impl ViewState {
             ViewCommand::ShowSelectedAtTop => self.wants_selected = Some(true),
             ViewCommand::ShowHit => self.with_transcript(TranscriptView::show_hit),
             ViewCommand::SetDraft(text) => self.composer.set_text(&text),
+            ViewCommand::ClearDraft => self.composer.clear(),
             ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),
             ViewCommand::ScrollDialogPages(pages) => {
                 let page = i64::try_from(self.dialog.page.saturating_sub(1).max(1)).unwrap_or(1);

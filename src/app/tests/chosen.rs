@@ -216,3 +216,56 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
     again(&mut desk, session("old"));
     desk.expect_sent("call model new");
 }
+
+/// A mode was chosen, and a prompt typed behind it.
+fn waiting() -> Desk {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).reply(Ok(told("full")));
+    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
+    let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
+    assert!(desk.fx.contains(&timer), "{:?}", desk.fx);
+    desk.fx.clear();
+    desk.submit("look").expect_sent("");
+    desk
+}
+
+#[test]
+fn a_prompt_waits_ten_seconds_for_a_mode_and_is_then_sent() {
+    let mut desk = waiting();
+    assert_eq!(desk.session().pending_setting(), Some("mode"));
+    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("call prompt \"look\"");
+    assert_eq!(desk.session().pending_setting(), None);
+    let told = digest(desk.session());
+    assert!(told.contains("The agent has not confirmed the new mode."), "{told}");
+    // What comes late counts, and holds nothing up.
+    desk.fx.clear();
+    desk.end_turn(StopReason::EndTurn);
+    desk.submit("more").expect_sent("call prompt \"more\"");
+}
+
+#[test]
+fn a_timer_of_an_answered_change_sends_nothing() {
+    let mut desk = waiting();
+    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
+    let before = digest(desk.session());
+    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
+    assert_eq!(digest(desk.session()), before);
+}
+
+#[test]
+fn a_refused_mode_leaves_the_prompt_and_says_how_it_is_sent() {
+    let mut desk = waiting();
+    desk.fail(-32602, "not now").expect_sent("");
+    assert_eq!(desk.state.flash.as_deref(), Some("Not changed: not now. Enter sends the queued prompt"));
+    desk.submit("").expect_sent("call prompt \"look\"");
+}
+
+#[test]
+fn what_is_set_again_after_a_crash_holds_prompts_without_a_limit() {
+    let mut desk = read_only();
+    again(&mut desk, Reply::Done);
+    desk.submit("go on").expect_sent("call mode read-only");
+    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
+    assert_eq!(desk.session().pending_setting(), Some("mode"));
+    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
+}

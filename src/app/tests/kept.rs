@@ -417,3 +417,20 @@ fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&desk)), "ready · idle");
 }
+
+#[test]
+fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read() {
+    let mut desk = Desk::ready();
+    tell(&mut desk, opened_at(4));
+    let key = desk.state.active;
+    tell(&mut desk, StoreNews::Exported(Ok("/w/out.md".into())));
+    tell(&mut desk, StoreNews::Told("The disk is nearly full.".into()));
+    let later = "notice Info: 3 later events are kept. Scroll down to see them.";
+    let written = "notice Info: The session was written to /w/out.md.";
+    let told = "notice Warning: The disk is nearly full.";
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, later]);
+    let events = vec![prompt("third", 3), said("3", 3)];
+    let window = Window { events, first_seq: 5, next_seq: 8, ..Window::default() };
+    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
+}

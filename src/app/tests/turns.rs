@@ -61,18 +61,14 @@ fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
 }
 
 #[test]
-fn what_is_typed_after_a_cancel_is_sent_and_what_was_queued_before_stays() {
+fn prompts_are_sent_in_the_order_of_typing_when_one_is_typed_after_a_cancel() {
     let mut desk = Desk::running();
-    desk.submit("old").cancel().submit("instead").submit("and then").end_turn(StopReason::Cancelled);
-    desk.expect_sent("cancel s\ncall prompt \"instead\"");
-    desk.expect(
-        r#"
-        ready · running · queue ["old", "and then"]
-        user* "go"
-        end Cancelled
-        user* "instead"
-        "#,
-    );
+    desk.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
+    desk.expect_sent("cancel s\ncall prompt \"A\"");
+    for next in ["B", "C"] {
+        desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(&format!("call prompt {next:?}"));
+    }
+    assert!(desk.session().queue.is_empty());
 }
 
 #[test]

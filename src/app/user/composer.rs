@@ -61,13 +61,13 @@ pub fn selected_completion(state: &State) -> usize {
 
 /// The prompt's text changed.
 pub fn on_draft(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let _ = (now, fx);
+    let _ = now;
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if session.draft == text {
         return;
     }
     if session.history_index.is_some_and(|index| from_end(session, index) != Some(&text)) {
-        leave_history(session);
+        leave_history(session, fx);
     }
     session.draft = text;
     state.user.completion = 0;
@@ -110,14 +110,19 @@ pub fn close_completions(state: &mut State) -> bool {
     true
 }
 
-/// Empties the prompt. Returns whether there was anything in it.
+/// Empties the prompt; its text goes to the history, and the view can undo it. Returns whether there was anything in it.
 pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    leave_history(session);
+    leave_history(session, fx);
     if session.draft.is_empty() {
         return false;
     }
-    set_draft(state, String::new(), fx);
+    let text = std::mem::take(&mut session.draft);
+    flow::remember(session, &text, fx);
+    state.user.completion = 0;
+    state.user.dismissed = None;
+    fx.push(Effect::View(ViewCommand::ClearDraft));
+    say(state, "Draft cleared. The prompt history has it.", fx);
     true
 }
 
@@ -161,7 +166,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
-        leave_history(session);
+        leave_history(session, fx);
     }
     items::clear_mark(state);
     set_draft(state, String::new(), fx);
@@ -253,9 +258,11 @@ fn from_end(session: &Session, index: usize) -> Option<&String> {
     session.history.iter().nth_back(index)
 }
 
-fn leave_history(session: &mut Session) {
+/// Ends the walk through the history; the draft from before it becomes a part of it.
+fn leave_history(session: &mut Session, fx: &mut Vec<Effect>) {
     session.history_index = None;
-    session.history_stash.clear();
+    let stash = std::mem::take(&mut session.history_stash);
+    flow::remember(session, &stash, fx);
 }
 
 /// What is typed of a command's name: the draft is a slash and one word.

@@ -1,17 +1,20 @@
 //! Tool calls: one head line, and a body by the rules of folding.
 //!
-//! Unless the user or the configuration has it otherwise (`app::fold`): changes show their first rows, commands
-//! their last lines (few once done), failures their reason; everything else is folded to its head.
+//! Unless the user or the configuration has it otherwise (`app::fold`): changes show their first rows, commands and
+//! calls of no known kind the beginning and the end of their output, failures their reason; everything else is folded to
+//! its head.
+
+mod preview;
 
 use ratatui::text::{Line, Span};
 
-use crate::app::fold::{count_lines, fold_of};
+use crate::app::fold::{fold_of, has_output_alone};
 use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
-use crate::ui::look::{Look, duration, with_commas};
+use crate::ui::look::{Look, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
 use crate::ui::text::link;
@@ -29,10 +32,6 @@ const DIFF_PREVIEW_ROWS: usize = 12;
 const DIFF_PIECE_ROWS: usize = 48;
 /// Lines of output that are shown while a command runs, and when it failed.
 const OUTPUT_RUNNING_LINES: usize = 8;
-/// Lines of output that are shown when a command is done.
-const OUTPUT_DONE_LINES: usize = 3;
-/// What is just so much longer is shown in whole.
-const LEAST_HIDDEN: usize = 2;
 /// Lines of a terminal's history that make one piece.
 const OUTPUT_PIECE_LINES: usize = 64;
 /// Lines of a failure's reason that are shown before it is opened.
@@ -251,7 +250,7 @@ struct Body<'a, 'b> {
     context: &'a mut Context<'b>,
 }
 
-impl Body<'_, '_> {
+impl<'a> Body<'a, '_> {
     fn push(&mut self, lines: Vec<Line<'static>>) {
         if !lines.is_empty() {
             self.layout.pieces.push(Piece::ready(lines, BODY_INDENT));
@@ -273,7 +272,7 @@ impl Body<'_, '_> {
         output::rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
     }
 
-    fn text_of_output(&self) -> Option<&str> {
+    fn text_of_output(&self) -> Option<&'a str> {
         output::text_of(self.tool, exit_code(self.tool, self.context.session))
     }
 
@@ -408,17 +407,9 @@ impl Body<'_, '_> {
         let Some(view) = self.context.session.terminals.get(id) else { return };
         let is_running = view.exit.is_none() && !self.tool.status.is_final();
         if self.fold != Fold::Open && !is_running {
-            let most = if self.is_bad(view.exit.as_ref().and_then(|exit| exit.code)) {
-                OUTPUT_RUNNING_LINES
-            } else {
-                OUTPUT_DONE_LINES
-            };
-            let code = self.tool.exit_code.or(view.exit.as_ref().and_then(|exit| exit.code));
-            let output = output::without_exit_code(&view.output, code);
-            let (lines, is_more) = terminal::tail_of(output, view.is_ours, most + LEAST_HIDDEN);
-            // How many went before is not known once some were let go.
-            let all = if view.dropped_bytes > 0 { 0 } else { count_lines(output) };
-            self.push_tail(lines, is_more, most, all);
+            let code = view.exit.as_ref().and_then(|exit| exit.code);
+            let output = output::without_exit_code(&view.output, self.tool.exit_code.or(code));
+            self.push_preview(output, view.is_ours, self.is_bad(code), view.dropped_bytes > 0);
             return;
         }
         let screen = self.context.screens.entry(id.clone()).or_default();
@@ -444,47 +435,20 @@ impl Body<'_, '_> {
         self.push_output(live);
     }
 
-    /// The last lines of an output of which it is known, or not (0), how many it has in all.
-    fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
-        let hidden = all.saturating_sub(lines.len().min(most));
-        let mut rows = self.output_rows(lines);
-        // A row that says how many are left out takes the place of one.
-        let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= most + LEAST_HIDDEN;
-        let is_cut = !is_whole && rows.len() > most;
-        let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
-        if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
-            let words = match hidden {
-                0 => String::new(),
-                1 => " 1 line".to_owned(),
-                hidden => format!(" {} lines", with_commas(hidden)),
-            };
-            if self.is_bad(exit_code(self.tool, self.context.session)) {
-                let told = self.output_bytes().and_then(|output| reason::before_tail(output, most));
-                self.push_reason(told);
-            }
-            let line = more_line(&words, self.context.look);
-            self.push(vec![line]);
-        }
-        self.push_rows(rows);
-    }
-
     fn is_bad(&self, code: Option<i32>) -> bool {
         self.tool.status == ToolStatus::Failed || self.tool.exit_code.or(code).is_some_and(|code| code != 0)
     }
 
     /// Text of the result: a command's as output, what was read or found as it is, any other as Markdown.
     fn add_text(&mut self) {
-        if self.tool.kind == ToolKind::Execute {
+        let is_command = self.tool.kind == ToolKind::Execute;
+        if is_command || (self.fold == Fold::Preview && has_output_alone(self.tool)) {
             let Some(text) = self.text_of_output() else { return };
             if self.fold == Fold::Open {
                 self.push_output(terminal::lines_of(text));
             } else {
-                let most = match self.tool.status {
-                    ToolStatus::Completed if !self.is_bad(None) => OUTPUT_DONE_LINES,
-                    _ => OUTPUT_RUNNING_LINES,
-                };
-                let (lines, is_more) = terminal::tail_of(text.as_bytes(), false, most + LEAST_HIDDEN);
-                self.push_tail(lines, is_more, most, count_lines(text.as_bytes()));
+                let is_bad = self.tool.status != ToolStatus::Completed || self.is_bad(None);
+                self.push_preview(text.as_bytes(), false, is_bad, false);
             }
             return;
         }

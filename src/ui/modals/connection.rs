@@ -99,6 +99,9 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     if !servers.is_empty() {
         facts.push(("MCP servers", servers.join(", ")));
     }
+    if let Some(words) = scene.anomalies() {
+        facts.push(("anomalies", format!("{words}; the log shows them")));
+    }
     let calls = conn.open_calls.len();
     if calls > 0 {
         facts.push(("open calls", calls.to_string()));

@@ -120,6 +120,10 @@ pub fn streaming() -> Stage {
         session.draft = "then look at session.rs".into();
     });
     stage.session(|session| session.anomaly_count = 1);
+    // Only who tests an agent sees the count in the status line.
+    for conn in stage.state.conns.values_mut() {
+        conn.spec.wire.is_strict = true;
+    }
     stage
 }
 

@@ -2,7 +2,7 @@
 
 use crate::app::user::testkit::{Rig, views};
 use crate::app::user::{Focus, completions, focus, selected_completion};
-use crate::app::{ItemBody, SessionPhase, ViewCommand};
+use crate::app::{Effect, ItemBody, SessionPhase, ViewCommand};
 use crate::model::{Action, ItemId, Severity, SlashCommand};
 
 fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
@@ -358,4 +358,42 @@ fn enter_sends_a_command_that_the_agent_did_not_tell() {
     assert_eq!(rig.session().history.last().map(String::as_str), Some("/next"));
     rig.type_draft("/context");
     assert_eq!(names(&rig), ["compact"], "whole words of a description still find it");
+}
+
+#[test]
+fn a_cleared_draft_is_in_the_history_and_can_be_undone() {
+    let mut rig = rig_with_history();
+    rig.type_draft("a long thought");
+    let fx = rig.act(Action::ClearOrQuit);
+    assert_eq!(views(&fx), [ViewCommand::ClearDraft], "the view does it as an edit that can be undone");
+    let is_saved =
+        |effect: &Effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "a long thought");
+    assert!(fx.iter().any(is_saved), "{fx:?}");
+    assert_eq!(rig.session().draft, "");
+    assert_eq!(views(&rig.act(Action::HistoryPrevious)), set("a long thought"));
+    // Blanks are worth nothing.
+    let mut rig = rig_with_history();
+    rig.type_draft("  ");
+    rig.act(Action::ClearOrQuit);
+    assert_eq!(rig.session().history.last().map(String::as_str), Some("third"));
+}
+
+#[test]
+fn a_draft_that_waits_behind_the_history_is_never_lost() {
+    let leave: [fn(&mut Rig); 3] = [
+        |rig| drop(rig.act(Action::ClearOrQuit)),
+        |rig| drop(rig.act(Action::Submit)),
+        |rig| drop(rig.type_draft("third, changed")),
+    ];
+    for leave in leave {
+        let mut rig = rig_with_history();
+        rig.type_draft("half a thought");
+        rig.act(Action::HistoryPrevious);
+        leave(&mut rig);
+        assert!(
+            rig.session().history.iter().any(|text| text == "half a thought"),
+            "{:?}",
+            rig.session().history
+        );
+    }
 }

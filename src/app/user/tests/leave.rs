@@ -144,7 +144,7 @@ fn ctrl_c_clears_the_prompt_first() {
     rig.run_turn();
     rig.type_draft("half");
     let fx = rig.act(Action::ClearOrQuit);
-    assert_eq!(views(&fx), [ViewCommand::SetDraft(String::new())]);
+    assert_eq!(views(&fx), [ViewCommand::ClearDraft]);
     assert_eq!(rig.session().draft, "");
     assert!(!rig.is_cancelling());
     assert!(has_cancel(&rig.act(Action::ClearOrQuit)));
@@ -205,7 +205,7 @@ fn ctrl_c_just_when_a_request_appears_still_clears_the_prompt() {
     rig.type_draft("half");
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     let fx = rig.wait(50).act_now(Action::ClearOrQuit);
-    assert_eq!(views(&fx), [ViewCommand::SetDraft(String::new())]);
+    assert_eq!(views(&fx), [ViewCommand::ClearDraft]);
     assert!(answers(&fx).is_empty() && !rig.is_cancelling());
 }
 

@@ -1,0 +1,113 @@
+//! The part of an output that is shown of a call that was not opened.
+//!
+//! While a command runs, and where it failed, its last lines count, with the line that says why above them. Of what went
+//! well both ends are shown: the last lines alone are often a summary that says nothing without the first ones.
+
+use ratatui::text::Line;
+
+use crate::app::fold::count_lines;
+use crate::ui::look::with_commas;
+use crate::ui::terminal;
+
+use super::super::reason;
+use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};
+
+/// Lines that are shown of the beginning and of the end of an output that went well.
+const FIRST_LINES: usize = 5;
+const LAST_LINES: usize = 4;
+/// What is just so much longer is shown in whole.
+const LEAST_HIDDEN: usize = 2;
+/// So many bytes of an output are read for its first lines.
+const FIRST_BYTES: usize = 16 * 1024;
+
+impl Body<'_, '_> {
+    /// An output of a call that has ended. `lost_beginning`: its first bytes were let go.
+    pub(super) fn push_preview(
+        &mut self,
+        output: &[u8],
+        has_returns: bool,
+        is_bad: bool,
+        lost_beginning: bool,
+    ) {
+        let is_over = self.tool.status.is_final();
+        if is_bad || lost_beginning || !is_over {
+            let most = OUTPUT_RUNNING_LINES;
+            let (lines, is_more) = terminal::tail_of(output, has_returns, most + LEAST_HIDDEN);
+            // How many went before is not known once some were let go.
+            let all = if lost_beginning { 0 } else { count_lines(output) };
+            self.push_tail(lines, is_more, most, all);
+            return;
+        }
+        self.push_ends(output, has_returns);
+    }
+
+    /// The first and the last lines, and how many are between them.
+    fn push_ends(&mut self, output: &[u8], has_returns: bool) {
+        let most = FIRST_LINES + LAST_LINES + LEAST_HIDDEN;
+        let (lines, is_more) = terminal::tail_of(output, has_returns, most);
+        let mut last = self.output_rows(lines);
+        if !is_more && last.len() <= most {
+            self.push_rows(last);
+            return;
+        }
+        let (lines, _) = terminal::tail_of(first_lines(output, FIRST_LINES), has_returns, usize::MAX);
+        let mut first = self.output_rows(lines);
+        first.truncate(FIRST_LINES);
+        let last = last.split_off(last.len().saturating_sub(LAST_LINES));
+        self.push_rows(first);
+        let line = more_line(
+            &counted(count_lines(output).saturating_sub(FIRST_LINES + LAST_LINES)),
+            self.context.look,
+        );
+        self.push(vec![line]);
+        self.push_rows(last);
+    }
+
+    /// The last lines of an output of which it is known, or not (0), how many it has in all.
+    pub(super) fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
+        let hidden = all.saturating_sub(lines.len().min(most));
+        let mut rows = self.output_rows(lines);
+        // A row that says how many are left out takes the place of one.
+        let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= most + LEAST_HIDDEN;
+        let is_cut = !is_whole && rows.len() > most;
+        let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
+        if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
+            if self.is_bad(exit_code(self.tool, self.context.session)) {
+                let told = self.output_bytes().and_then(|output| reason::before_tail(output, most));
+                self.push_reason(told);
+            }
+            let line = more_line(&counted(hidden), self.context.look);
+            self.push(vec![line]);
+        }
+        self.push_rows(rows);
+    }
+}
+
+/// How many lines are left out, if that is known.
+fn counted(hidden: usize) -> String {
+    match hidden {
+        0 => String::new(),
+        1 => " 1 line".to_owned(),
+        hidden => format!(" {} lines", with_commas(hidden)),
+    }
+}
+
+/// The beginning of an output, up to so many line ends.
+fn first_lines(output: &[u8], count: usize) -> &[u8] {
+    let output = output.get(..FIRST_BYTES).unwrap_or(output);
+    let end = memchr::memchr_iter(b'\n', output).nth(count.saturating_sub(1));
+    end.and_then(|at| output.get(..at)).unwrap_or(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_lines_end_before_a_line_end_or_a_limit() {
+        assert_eq!(first_lines(b"a\nb\nc\n", 2), b"a\nb");
+        assert_eq!(first_lines(b"a\nb", 5), b"a\nb");
+        assert_eq!(first_lines(b"", 5), b"");
+        assert_eq!(first_lines(&vec![b'x'; FIRST_BYTES * 2], 5).len(), FIRST_BYTES);
+    }
+}
