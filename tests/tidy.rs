@@ -97,7 +97,15 @@ fn assert_does_not_use(layer: &str, forbidden: &[&str]) {
 fn the_wire_stays_in_acp() {
     assert_only_in(
         &["serde_json", "agent_client_protocol_schema"],
-        &["acp", "services/grants", "services/store", "cli/sessions", "demo", "config/import", "config/mcp_file"],
+        &[
+            "acp",
+            "services/grants",
+            "services/store",
+            "cli/sessions",
+            "demo",
+            "config/import",
+            "config/mcp_file",
+        ],
     );
 }
 

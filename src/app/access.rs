@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessRecord, ExitInfo, DiffPlace, ItemId, LocatedDiff, PieceStart, Record, TerminalId, ToolCallId,
-    ToolContent, ToolKind, ToolStatus,
+    Access, AccessRecord, DiffPlace, ExitInfo, ItemId, LocatedDiff, PieceStart, Record, TerminalId,
+    ToolCallId, ToolContent, ToolKind, ToolStatus,
 };
 
 use super::changes::{explains, plain};
@@ -169,16 +169,23 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
             call.content.iter().any(|piece| matches!(piece, ToolContent::Terminal(id) if id == terminal))
         }),
         Access::Read { path } => {
-            is_at_work && call.kind == ToolKind::Read && named_paths(folder, call).iter().any(|named| named == path)
+            is_at_work
+                && call.kind == ToolKind::Read
+                && named_paths(folder, call).iter().any(|named| named == path)
         }
         Access::Write { path } => {
             let shown = record.diff().map(|diff| plain(&folder.join(&diff.path)));
             let is_it = |named: &PathBuf| named == path || Some(named) == shown.as_ref();
             // What it took over already tells of that file.
-            if call.accesses.iter().any(|other| other.access == record.access && other.diff() == record.diff()) {
+            if call
+                .accesses
+                .iter()
+                .any(|other| other.access == record.access && other.diff() == record.diff())
+            {
                 return false;
             }
-            let told: Vec<_> = call.told_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
+            let told: Vec<_> =
+                call.told_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
             if told.is_empty() {
                 is_at_work && call.kind == ToolKind::Edit && named_paths(folder, call).iter().any(is_it)
             } else {
@@ -224,7 +231,8 @@ pub(super) fn claim(session: &mut Session, id: ItemId) {
     let candidates: Vec<ItemId> = loose.own.get(from..).unwrap_or_default().to_vec();
     for own in candidates {
         let Some(record) = tools::get(session, own).and_then(|call| call.accesses.first()) else { continue };
-        let does_fit = !record.is_refused() && tools::get(session, id).is_some_and(|call| fits(session, call, record, true));
+        let does_fit = !record.is_refused()
+            && tools::get(session, id).is_some_and(|call| fits(session, call, record, true));
         if own == id || !does_fit || ceiling::is_behind(session, own) {
             continue;
         }
@@ -301,9 +309,16 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
 /// Whether an approved call and the agent's own do the same: the same command, or a change of the same file that the
 /// agent's own does not show otherwise.
 fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
-    let (Some(approved), Some(call)) = (tools::get(session, asked), tools::get(session, id)) else { return false };
+    let (Some(approved), Some(call)) = (tools::get(session, asked), tools::get(session, id)) else {
+        return false;
+    };
     let turn = |id: ItemId| session.transcript.get(id).map(|item| item.turn);
-    if call.is_own || call.from_ask_only || approved.is_joined || !call.approved.is_empty() || turn(asked) != turn(id) {
+    if call.is_own
+        || call.from_ask_only
+        || approved.is_joined
+        || !call.approved.is_empty()
+        || turn(asked) != turn(id)
+    {
         return false;
     }
     if approved.input.command.is_some() && approved.input.command == call.input.command {
@@ -324,7 +339,9 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
                 && named.contains(&path)
         } else {
             told.any(|told| {
-                told == diff || explains(folder, [told].into_iter(), diff) || explains(folder, [diff].into_iter(), told)
+                told == diff
+                    || explains(folder, [told].into_iter(), diff)
+                    || explains(folder, [diff].into_iter(), told)
             })
         }
     })

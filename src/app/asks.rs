@@ -14,8 +14,8 @@ use crate::model::{
 
 use super::flow::ElicitationOutcome;
 use super::{
-    AccessAsk, AccessChoice, AccessWork, AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind, SessionPhase, State, Turn, call, callbacks,
-    diffs, keep, policy, tabs, tools, turn,
+    AccessAsk, AccessChoice, AccessWork, AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind,
+    SessionPhase, State, Turn, call, callbacks, diffs, keep, policy, tabs, tools, turn,
 };
 
 /// Answers a request, once.

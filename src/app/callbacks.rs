@@ -273,7 +273,8 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
         view.is_some_and(|view| view.exit.is_none())
     };
     let running = open.terminals.iter().filter(is_running).count();
-    let waiting = open.open_asks.values().filter(|class| matches!(class, AskClass::TerminalCreate(_))).count();
+    let waiting =
+        open.open_asks.values().filter(|class| matches!(class, AskClass::TerminalCreate(_))).count();
     if running + waiting > MOST_RUNNING {
         return Some(format!("{MOST_RUNNING} commands run already; wait for one to end, or kill one"));
     }
@@ -475,9 +476,8 @@ pub(super) fn on_terminal_started(
         Some(AskClass::TerminalCreate(starting)) => *starting,
         _ => None,
     };
-    let record = starting.map(|Starting { command, by }| {
-        AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(by))
-    });
+    let record = starting
+        .map(|Starting { command, by }| AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(by)));
     let id = match result {
         Ok(id) => id,
         Err(error) => {

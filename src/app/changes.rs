@@ -68,7 +68,9 @@ fn calls(
     let sessions = state.sessions.values().filter(move |session| call::root_of(state, session.key) == root);
     sessions.flat_map(|session| {
         session.transcript.items().iter().filter_map(|item| match &item.body {
-            ItemBody::Tool(call) if counts(call) && !item.is_hidden() && !is_told_twice(session, item, call) => {
+            ItemBody::Tool(call)
+                if counts(call) && !item.is_hidden() && !is_told_twice(session, item, call) =>
+            {
                 Some((session.key, item.id, item.rev, call.as_ref()))
             }
             _ => None,
@@ -103,7 +105,9 @@ pub(super) fn explains<'d>(folder: &Path, told: impl Iterator<Item = &'d FileDif
                 }
             }
             DiffChange::Patch(text) => {
-                return told.len() == 1 && repeats::tells_again(text, std::iter::once(made)) && *before != **new;
+                return told.len() == 1
+                    && repeats::tells_again(text, std::iter::once(made))
+                    && *before != **new;
             }
         }
     }

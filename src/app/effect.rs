@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob, StoredGrant,
-    TerminalJob,
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob,
+    StoredGrant, TerminalJob,
 };
 
 /// One thing to be done outside.

@@ -15,7 +15,8 @@ use super::AccessAsk;
 use super::attention::WaitingFor;
 use super::outline::Only;
 use crate::model::{
-    Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId, SessionKey, Target,
+    Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId,
+    SessionKey, Target,
 };
 
 /// A dialog that the user opened, or that parlor opened to tell something.

@@ -199,14 +199,14 @@ pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     let own = state.active_session().into_iter().flat_map(|session| &session.ledger.grants);
     let own = own.map(|(agent, grant)| ListedGrant { agent, grant, folder: None });
     let stored = state.grants.iter();
-    let stored = stored.map(|StoredGrant { agent, folder, grant }| ListedGrant { agent, grant, folder: Some(folder) });
+    let stored =
+        stored.map(|StoredGrant { agent, folder, grant }| ListedGrant { agent, grant, folder: Some(folder) });
     own.chain(stored).collect()
 }
 
 /// Takes a grant back.
 pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
-    let of_session =
-        |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
+    let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;
     if let Some(session) = state.sessions.get_mut(&key) {
         session.ledger.grants.retain(|(agent, grant)| !of_session(agent, grant));

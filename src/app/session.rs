@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AskId, AskWhy, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo, Grant, ItemId, Models,
-    Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey, SessionPlace, Setting,
-    SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage, WriteChange,
+    Access, AskId, AskWhy, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo,
+    Grant, ItemId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey,
+    SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage, WriteChange,
 };
 
 use super::aside::{self, Aside};
 use super::outline::Only;
 use super::search::Search;
 use super::{
-    Approval, Earlier, Former, Handover, Keeping, Loose, Pages, Part, Reading, Shelf, TerminalView, ToolCall, ToolIndex, Transcript,
-    Unseen,
+    Approval, Earlier, Former, Handover, Keeping, Loose, Pages, Part, Reading, Shelf, TerminalView, ToolCall,
+    ToolIndex, Transcript, Unseen,
 };
 
 /// A prompt whose turn failed, and which is offered to be sent again.

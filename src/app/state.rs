@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, CallTag, Callbacks, CloseReason, CommandAccess, ConnId,
-    FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer, PolicyRules, Provider, SessionId, SessionInfo,
-    SessionKey, SessionPlace, SessionUpdate, Severity, StoredGrant, TerminalId,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, CallTag, Callbacks, CloseReason,
+    CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer,
+    PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity,
+    StoredGrant, TerminalId,
 };
 
 use super::{
-    AskView, Effect, FileJobs, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView, ViewCommand,
-    call, flow, kept, restore, user,
+    AskView, Effect, FileJobs, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView,
+    ViewCommand, call, flow, kept, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.

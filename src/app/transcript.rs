@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::{access, repeats};
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId, LocatedDiff, Location,
-    MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason, ToolCallId, ToolContent,
-    ToolInput, ToolKind, ToolStatus, TurnUsage,
+    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
+    LocatedDiff, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason,
+    ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
 
 /// All items of a session.

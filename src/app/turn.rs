@@ -15,9 +15,9 @@ use crate::model::{
 };
 
 use super::{
-    Effect, FailedPrompt, ItemBody, Loose, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
-    Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, ceiling, conn, handover, keep, kept,
-    messages, open, policy, tabs, tools, user, words,
+    Effect, FailedPrompt, ItemBody, Loose, Message, MessagePart, Replay, Session, SessionPhase, State,
+    TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, ceiling, conn, handover, keep,
+    kept, messages, open, policy, tabs, tools, user, words,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate, Setting, Severity,
-    StopReason, TerminalId, ToolCallId,
+    AccessRecord, DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate,
+    Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    AllowedBy, AskId, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy, RpcError, ServedFile, SessionKey, StoredGrant,
-    TerminalCommand, TerminalId,
+    AllowedBy, AskId, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy,
+    RpcError, ServedFile, SessionKey, StoredGrant, TerminalCommand, TerminalId,
 };
 
 /// A file request with all that is needed to serve it.

@@ -91,8 +91,10 @@ impl Files {
                 }
                 (Verdict::Refuse(by), _) => return failed(&job, &FileTrouble::Refused(by), None),
             };
-            let is_shown = facts.protection.is_some() || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
-            let served = |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
+            let is_shown = facts.protection.is_some()
+                || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
+            let served =
+                |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
             let result = match &job.op {
                 FileOp::Read { line, limit } => {
                     self.read(&job, &place, *line, *limit).map(|text| (Some(text), None))
@@ -105,9 +107,12 @@ impl Files {
                 // A link was swapped in between: where it leads now is for the next round to say.
                 Err(FileTrouble::Escaped) => continue,
                 Err(trouble) => failed(&job, &trouble, served(None)),
-                Ok((text, change)) => {
-                    ServiceEvent::FileDone { conn: job.conn, ask: job.ask, result: Ok(text), served: served(change) }
-                }
+                Ok((text, change)) => ServiceEvent::FileDone {
+                    conn: job.conn,
+                    ask: job.ask,
+                    result: Ok(text),
+                    served: served(change),
+                },
             };
         }
         failed(&job, &FileTrouble::Unsteady, None)
@@ -220,7 +225,9 @@ fn describe(job: &FileJob, place: &Place) -> (Access, Facts) {
         FileOp::Write { .. } => {
             let by_name = policy::protection_of(&path, place.root(), &job.policy);
             let protection = match by_name {
-                None | Some(Protection::WideRoot) if is_in_repository_data(&path, place.root()) => Some(Protection::Git),
+                None | Some(Protection::WideRoot) if is_in_repository_data(&path, place.root()) => {
+                    Some(Protection::Git)
+                }
                 known => known,
             };
             (Access::Write { path }, Facts { is_inside, protection, is_covered: false })

@@ -5,13 +5,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 
-use super::unix;
 use crate::model::StoredGrant;
+use crate::private;
 
 /// The folder of the grants, within the data folder.
 const FOLDER: &str = "grants";
@@ -42,18 +42,13 @@ pub fn list(data_dir: &Path) -> Vec<GrantFile> {
 /// Saves a grant: whole or not at all. `Err` says why not, with what that means.
 pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let write = || {
-        let folder = data_dir.join(FOLDER);
-        unix::make_private_folder(&folder)?;
-        // Temporary files of this kind are readable by their owner only.
-        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+        private::make_own_folder(&data_dir.join(FOLDER))?;
         let text = serde_json::to_string(grant).map_err(io::Error::other)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
         let place = place(data_dir, grant).ok_or_else(|| io::Error::other("it has no text"))?;
-        file.persist(place)?;
-        Ok::<(), io::Error>(())
+        private::replace(&place, text.as_bytes())
     };
-    write().map_err(|error| format!("The permission holds for this session only: it cannot be saved ({error})."))
+    write()
+        .map_err(|error| format!("The permission holds for this session only: it cannot be saved ({error})."))
 }
 
 /// Removes a grant. One that is gone already is no error.

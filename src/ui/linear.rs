@@ -251,7 +251,8 @@ impl Linear {
             ItemBody::Tool(tool) if item.is_hidden() => tool.status.is_final(),
             ItemBody::Tool(tool) => {
                 // A call of the agent's may take over what went through parlor, and says so itself.
-                let is_begun = !tool.is_own && tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
+                let is_begun =
+                    !tool.is_own && tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
                 if is_begun && before.is_none() {
                     let look = self.look(session, now);
                     let _ = writeln!(

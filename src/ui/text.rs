@@ -22,9 +22,7 @@ pub mod mark;
 mod reveal;
 mod wrap;
 
-pub use reveal::{
-    Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words,
-};
+pub use reveal::{Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words};
 pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
 /// How many zero-width marks may follow one another; more of them pile up over other lines.

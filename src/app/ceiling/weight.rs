@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, Record, ResourceBody, SessionUpdate,
-    ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
+    AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, Record, ResourceBody,
+    SessionUpdate, ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
 };
 
 /// What an item costs beside its texts: itself, and its entries in lists.
@@ -75,7 +75,9 @@ fn of_call(session: &Session, call: &ToolCall) -> usize {
 }
 
 fn of_access(access: &AccessRecord) -> usize {
-    size_of::<AccessRecord>() + access.diff().map_or(0, of_diff) + access.command().map_or(0, |it| it.line.len())
+    size_of::<AccessRecord>()
+        + access.diff().map_or(0, of_diff)
+        + access.command().map_or(0, |it| it.line.len())
 }
 
 fn of_input(input: &ToolInput) -> usize {

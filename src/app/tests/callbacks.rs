@@ -126,7 +126,12 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 fn a_withdrawn_file_is_answered_by_its_result() {
     let mut desk = Desk::running();
     desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
-    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(Some(String::new())), served: None });
+    desk.service(ServiceEvent::FileDone {
+        conn: CONN,
+        ask: AskId(1),
+        result: Ok(Some(String::new())),
+        served: None,
+    });
     desk.expect_sent("answer 1: content \"\"");
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use crate::app::ViewCommand;
 use crate::app::flow::{self, ElicitationOutcome};
 use crate::app::{AskView, Effect, FormState, Modal, OpenAsk, OpenAskKind, State, URL_OPTIONS};
-use crate::app::ViewCommand;
 use crate::model::{Action, ElicitationMode, PermissionKind};
 
 use super::{dialogs, first_ask, inspect_url, moved, say, shown_ask};

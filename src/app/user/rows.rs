@@ -71,7 +71,9 @@ pub fn grants(state: &State) -> Vec<PickerRow> {
         value: PickerValue::Id(granted.id()),
         label: granted.grant.words(),
         detail: granted.agent.to_owned(),
-        right: granted.folder.map_or_else(|| "for this session".to_owned(), |folder| folder.display().to_string()),
+        right: granted
+            .folder
+            .map_or_else(|| "for this session".to_owned(), |folder| folder.display().to_string()),
         group: None,
         is_current: false,
     };

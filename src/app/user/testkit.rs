@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::app::{
-    AccessAsk, AccessWork, AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind, Picker, Session,
-    SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
+    AccessAsk, AccessWork, AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind,
+    Picker, Session, SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
 };
 use crate::model::{
-    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, AskWhy, ConnId, ElicitationAsk,
-    ElicitationMode, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit, PermissionAsk, PermissionKind,
-    PermissionOption, SessionId, ToolCallPatch,
+    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, AskWhy, ConnId,
+    ElicitationAsk, ElicitationMode, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
+    PermissionAsk, PermissionKind, PermissionOption, SessionId, ToolCallPatch,
 };
 
 use super::{on_action, on_draft, on_input, on_line, settle, takes_input};

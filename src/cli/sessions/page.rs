@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity, ToolContent,
-    ToolStatus,
+    AccessRecord, ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity,
+    ToolContent, ToolStatus,
 };
 
 /// The most lines of output that one call gets.

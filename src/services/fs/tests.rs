@@ -57,12 +57,10 @@ impl Rig {
         let read = self.job(&path, FileOp::Read { line: None, limit: None });
         let write = self.job(&path, FileOp::Write { content: "x".to_owned() });
         match (self.files.serve(read), self.files.serve(write)) {
-            (
-                ServiceEvent::FileAsks { asked, .. },
-                ServiceEvent::FileAsks { asked: again, .. },
-            ) => {
+            (ServiceEvent::FileAsks { asked, .. }, ServiceEvent::FileAsks { asked: again, .. }) => {
                 assert_eq!((asked.why, again.why), (AskWhy::Outside, AskWhy::Outside));
-                let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access) else {
+                let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access)
+                else {
                     panic!("a read and a write")
                 };
                 assert_eq!(path, other);

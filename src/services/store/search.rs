@@ -10,8 +10,8 @@ use rusqlite::{Connection, named_params};
 
 use crate::model::ContentBlock;
 use crate::model::{
-    Access, DiffChange, FileDiff, MessageId, Patch, Record, Role, SessionUpdate, Severity, ToolCallId, ToolCallPatch,
-    ToolContent, ToolKind, ToolStatus, TurnOutcome,
+    Access, DiffChange, FileDiff, MessageId, Patch, Record, Role, SessionUpdate, Severity, ToolCallId,
+    ToolCallPatch, ToolContent, ToolKind, ToolStatus, TurnOutcome,
 };
 
 /// The longest text of one row; a longer message goes on in the next row.

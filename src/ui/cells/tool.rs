@@ -11,7 +11,9 @@ use ratatui::text::{Line, Span};
 use crate::app::fold::{fold_of, has_output_alone};
 use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
-use crate::model::{AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus};
+use crate::model::{
+    AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
+};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
 use crate::ui::look::{Look, duration};

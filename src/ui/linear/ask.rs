@@ -7,8 +7,7 @@ use std::fmt::Write as _;
 
 use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
-    Event, FieldState, ItemBody, Modal, OpenAskKind, Picker, SessionsDialog, State,
-    URL_OPTIONS,
+    Event, FieldState, ItemBody, Modal, OpenAskKind, Picker, SessionsDialog, State, URL_OPTIONS,
 };
 use crate::config::keymap::actions;
 use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};

@@ -120,9 +120,11 @@ fn is_format(letter: char) -> bool {
 
 /// Characters that look like a space and are none.
 fn is_blank(letter: char) -> bool {
-    matches!(letter,
-        '\u{a0}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}'
-        | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+    matches!(
+        letter,
+        '\u{a0}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+    )
 }
 
 fn push_mark(out: &mut String, letter: char, count: usize) {
@@ -275,7 +277,8 @@ mod tests {
 
     #[test]
     fn what_is_seen_stays() {
-        for text in ["ls -la", "👩‍👩‍👧‍👦 1️⃣ 👍🏽 🏳️‍🌈 ❤️", "日本語 नमस्ते e\u{301}", "می‌خواهم", "é ü ß", "\u{e0b0}"] {
+        for text in ["ls -la", "👩‍👩‍👧‍👦 1️⃣ 👍🏽 🏳️‍🌈 ❤️", "日本語 नमस्ते e\u{301}", "می‌خواهم", "é ü ß", "\u{e0b0}"]
+        {
             assert_eq!(reveal(text), text);
         }
     }
