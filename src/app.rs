@@ -63,6 +63,7 @@ pub use extras::Part;
 pub use handover::Handover;
 pub use keep::Keeping;
 pub use kept::{Earlier, Later, Reading};
+pub use listing::Listing;
 pub use modal::*;
 pub use restore::{play, restore};
 pub use servers::{FolderWish, ServersAnswer};
