@@ -68,6 +68,7 @@ pub use files::FileJobs;
 pub use handover::Handover;
 pub use keep::Keeping;
 pub use kept::{Earlier, Later, Reading};
+pub use listing::Listing;
 pub use modal::*;
 pub use policy::{Approval, ListedGrant, granted};
 pub use restore::{play, restore};

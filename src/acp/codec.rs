@@ -51,6 +51,14 @@ pub(crate) use memory::TurnNews;
 use quirks::Quirks;
 pub(crate) use quirks::{Quirk, profile_of};
 
+/// Whether an answer to `initialize`, given as the whole message, is of the system whose updates come as events: on an
+/// event stream of its own if it is reached over HTTP.
+pub(crate) fn speaks_events(answer: &str) -> bool {
+    let answer = value::parse_object(answer);
+    let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_object());
+    result.is_some_and(oxide::is_spoken_in)
+}
+
 /// The translator of one connection. It holds what was learned of the agent: its quirks, its
 /// capabilities, and the little memory that some dialects need.
 #[derive(Debug)]
@@ -271,9 +279,6 @@ impl Codec {
         match call {
             Call::ResumeSession(..) if self.quirks.has(Quirk::OwnMethods) => {
                 error.code == RpcError::INVALID_PARAMS
-            }
-            Call::ResumeSession(..) => {
-                self.quirks.has(Quirk::OldResume) && error.code == RpcError::METHOD_NOT_FOUND
             }
             Call::SetMode(..) => self.quirks.has(Quirk::OldSetMode) && error.code == RpcError::INVALID_PARAMS,
             _ => false,

@@ -85,7 +85,7 @@ pub(super) fn begin(session: &Session, is_expected: bool) -> Replay {
         holds_prompts: is_expected,
         seen: 0,
         quiet_looks: 0,
-        end: tails(session, session.turn_count).pop(),
+        end: tails(session, session.turn_count - refused_turns(session)).pop(),
         answered_at: None,
     }))
 }
@@ -221,7 +221,10 @@ fn relation(shown: &Session, told: &Session) -> Relation {
     if theirs.is_empty() {
         return Relation::Same;
     }
-    let all = prompts(shown);
+    let all = told_prompts(shown);
+    if all.is_empty() && refused_turns(shown) > 0 {
+        return Relation::Same;
+    }
     let found = relation_of(shown, &all, told, &theirs);
     let Some(kept) = without_cancelled(shown, &all).filter(|_| found == Relation::Other) else {
         return found;
@@ -270,7 +273,7 @@ fn relation_of(shown: &Session, ours: &[Prompt], told: &Session, theirs: &[Promp
 
 /// Whether a replay has told the last turn that is shown, up to the end of what the agent said in it.
 fn has_told_the_end(shown: &Session, told: &Session, end: Option<&str>) -> bool {
-    let (all, theirs) = (prompts(shown), prompts(told));
+    let (all, theirs) = (told_prompts(shown), prompts(told));
     if all.is_empty() {
         return true;
     }
@@ -330,6 +333,17 @@ fn is_same_prompt(one: &Prompt, other: &Prompt) -> bool {
     let (one, other) = (&one.words, &other.words);
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     short == long || (short.chars().count() >= MIN_PART_CHARS && long.contains(short.as_str()))
+}
+
+/// How many turns at the end the agent refused, because it had lost the session: no record of its own has them.
+fn refused_turns(session: &Session) -> u32 {
+    u32::from(session.ledger.unsent.is_some() && session.turn_count > 0)
+}
+
+/// The user's messages that the agent may know.
+fn told_prompts(session: &Session) -> Vec<Prompt> {
+    let last = session.turn_count - refused_turns(session);
+    prompts(session).into_iter().filter(|prompt| prompt.turn <= last).collect()
 }
 
 /// The user's messages, in order.

@@ -82,13 +82,16 @@ pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
 /// `session/delete` came back.
 pub(super) fn on_deleted(
     state: &mut State,
+    conn: ConnId,
     id: &SessionId,
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {
     match result {
         Ok(_) => {
-            state.listed.retain(|info| info.id != *id);
+            if let Some(conn) = state.conns.get_mut(&conn) {
+                conn.listing.sessions.retain(|info| info.id != *id);
+            }
             user::on_sessions_listed(state);
             call::flash(state, "The agent deleted its session.", fx);
         }

@@ -170,7 +170,10 @@ pub(super) fn on_archived(
     session.is_archived = false;
     keep::note(session, Record::Archived { is_away: false });
     session.ledger.is_reopening |= !session.ledger.wants_history;
-    for info in state.listed.iter_mut().filter(|info| Some(&info.id) == session.id.as_ref()) {
+    let id = session.id.clone();
+    let conn = session.conn.and_then(|conn| state.conns.get_mut(&conn));
+    let listed = conn.map(|conn| &mut conn.listing.sessions).into_iter().flatten();
+    for info in listed.filter(|info| Some(&info.id) == id.as_ref()) {
         info.is_archived = false;
     }
     open::open(state, key, now, fx);

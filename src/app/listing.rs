@@ -1,56 +1,93 @@
 //! The agent's own list of its sessions, and what it says of one of them.
 //!
-//! Duty: asks for it page by page, and joins the pages. Not its duty: what is shown of it (`modal::sessions`), opening
-//! one (`open`).
-//! Invariants: what the agent does not advertise is not called; a list that turns in a circle ends.
+//! Asks for the list page by page and joins the pages; what is shown of it is up to `modal::sessions`, opening one to
+//! `open`.
+//! Invariants: a list belongs to one connection ([`Listing`] is part of [`Conn`]), and a page to the request that it
+//! answers: a late page of an earlier request is dropped. What the agent does not advertise is not called. Every list
+//! ends: a cursor is used once, and pages and rows are bounded.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::model::{Call, CallError, Purpose, Reply, SessionId};
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo};
 
 use super::{Conn, ConnPhase, Effect, State, call, user, words};
 
 /// Most rows that are kept of an agent's list.
 const MOST_LISTED: usize = 5_000;
+/// Most pages that are asked for.
+const MOST_PAGES: usize = 500;
+
+/// What an agent lists.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    /// Its sessions so far, in its own order.
+    pub sessions: Vec<SessionInfo>,
+    /// The folder whose sessions are asked for.
+    folder: Option<PathBuf>,
+    /// The number of the call whose page is awaited.
+    awaited: Option<u64>,
+    /// Cursors that were used.
+    cursors: HashSet<String>,
+}
 
 /// Asks the agent for its sessions; the picker is filled when they come.
 pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
-    state.listed.clear();
-    user::on_sessions_listed(state);
-    ask_for_page(state, None, fx);
-}
-
-fn ask_for_page(state: &mut State, cursor: Option<String>, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, state.active);
-    let Some(conn) = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready) else {
+    let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
+    let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
+    let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
         call::flash(state, "The agent is not ready. Try again when it is.", fx);
         return;
     };
+    conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    if !can_list {
+    user::on_sessions_listed(state);
+    if can_list {
+        ask_for_page(state, conn, None, fx);
+    } else {
         call::flash(state, "This agent does not list its sessions.", fx);
-        return;
     }
-    let cwd = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
-    call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
 }
 
-/// A page of the list. A page that brings nothing new ends it, so that a cursor that turns in a circle does.
-pub(super) fn on_list(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
+fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, fx: &mut Vec<Effect>) {
+    let cwd = state.conns.get(&conn).and_then(|conn| conn.listing.folder.clone());
+    let number = call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.listing.awaited = number;
+    }
+}
+
+/// A page of a connection's list, as the answer to this call.
+pub(super) fn on_list(
+    state: &mut State,
+    conn: ConnId,
+    number: u64,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    let is_shown = state.conn_of(call::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
+    let Some(listing) = state.conns.get_mut(&conn).map(|conn| &mut conn.listing) else { return };
+    if listing.awaited.take_if(|awaited| *awaited == number).is_none() {
+        return;
+    }
     match result {
         Ok(Reply::Sessions { sessions, next_cursor }) => {
-            let before = state.listed.len();
             for info in sessions {
-                if !state.listed.iter().any(|known| known.id == info.id) {
-                    state.listed.push(info);
+                let room = listing.sessions.len() < MOST_LISTED;
+                if room && !listing.sessions.iter().any(|known| known.id == info.id) {
+                    listing.sessions.push(info);
                 }
             }
+            let has_room = listing.sessions.len() < MOST_LISTED && listing.cursors.len() < MOST_PAGES;
+            let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
             user::on_sessions_listed(state);
-            let has_more = state.listed.len() > before && state.listed.len() < MOST_LISTED;
-            if next_cursor.is_some() && has_more {
-                ask_for_page(state, next_cursor, fx);
+            if next.is_some() {
+                ask_for_page(state, conn, next, fx);
             }
         }
+        _ if !is_shown => {}
         Ok(_) => call::flash(state, "The agent's list could not be read. The log shows it.", fx),
         Err(error) => {
             let text = format!("No list of sessions: {}", words::error_text(&error));
@@ -71,9 +108,10 @@ pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
 }
 
 /// What the agent does not say is taken for no. Source: `session/status` (unstable).
-pub(super) fn on_status(state: &mut State, id: &SessionId, result: &Result<Reply, CallError>) {
+pub(super) fn on_status(state: &mut State, conn: ConnId, id: &SessionId, result: &Result<Reply, CallError>) {
     let is_live = matches!(result, Ok(Reply::SessionStatus { is_live: true }));
-    for info in state.listed.iter_mut().filter(|info| info.id == *id) {
+    let listed = state.conns.get_mut(&conn).map(|conn| &mut conn.listing.sessions);
+    for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
         info.is_live = Some(is_live);
     }
     user::on_sessions_listed(state);

@@ -54,7 +54,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         call::flash(state, "This agent cannot open old sessions.", fx);
         return;
     }
-    let listed = state.listed.iter().find(|info| info.id == id).cloned();
+    let listed = state.listed().iter().find(|info| info.id == id).cloned();
     let former = tabs::front(state);
     let folder = folder_of(state, root);
     let listed = listed.unwrap_or(SessionInfo {
@@ -215,7 +215,7 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     let Some(session) = state.sessions.get(&key) else { return };
     let keeps_view = is_reopening && !session.ledger.wants_history;
     match &session.id {
-        Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, id)) => {
+        Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
             take_back(state, key, now, fx);
         }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
@@ -226,8 +226,9 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     }
 }
 
-fn is_listed_away(state: &State, id: &SessionId) -> bool {
-    state.listed.iter().any(|info| info.is_archived && info.id == *id)
+fn is_listed_away(state: &State, key: SessionKey, id: &SessionId) -> bool {
+    let listing = state.conn_of(key).map(|conn| &conn.listing.sessions);
+    listing.into_iter().flatten().any(|info| info.is_archived && info.id == *id)
 }
 
 /// A session is taken out of the archive before it goes on. Source: `session/unarchive` (unstable).

@@ -37,7 +37,7 @@ pub(super) fn on_replied(
         | Purpose::ForkSession(key) => {
             open::on_opened(state, conn, *key, &tag.purpose, result, now, fx);
         }
-        Purpose::ListSessions => listing::on_list(state, result, fx),
+        Purpose::ListSessions => listing::on_list(state, conn, tag.number, result, fx),
         Purpose::Authenticate => auth::on_authenticated(state, conn, result, now, fx),
         Purpose::LogOut => auth::on_signed_out(state, result, fx),
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
@@ -48,9 +48,9 @@ pub(super) fn on_replied(
         Purpose::Archive(key) => extras::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => extras::on_told(state, conn, result),
         Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
-        Purpose::SessionStatus(id) => listing::on_status(state, id, &result),
+        Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
         Purpose::SetProvider(id) => extras::on_provider_set(state, conn, id, result, now, fx),
-        Purpose::DeleteSession(id) => close::on_deleted(state, id, result, fx),
+        Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),
         Purpose::CloseSession(_) => {
             if let Err(error) = result {
                 call::flash(state, format!("Not closed: {}", words::error_text(&error)), fx);

@@ -12,8 +12,8 @@ use crate::model::{
 };
 
 use super::{
-    AskView, Effect, FileJobs, FolderWish, ItemBody, Modal, Pages, Reading, Session, Sessions, UserView,
-    ViewCommand, call, flow, kept, restore, user,
+    AskView, Effect, FileJobs, FolderWish, ItemBody, Listing, Modal, Pages, Reading, Session, Sessions,
+    UserView, ViewCommand, call, flow, kept, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
@@ -37,8 +37,6 @@ pub struct State {
     pub unsaved: Option<String>,
     /// How many anomalies there were on all connections.
     pub anomaly_count: u64,
-    /// Sessions that the agent listed, for the picker.
-    pub listed: Vec<SessionInfo>,
     /// The last session of the folder that parlor was started in, for as long as it can be offered.
     pub last_kept: Option<Box<KeptRow>>,
     /// What is known of the MCP servers that folders name.
@@ -83,7 +81,6 @@ impl State {
             flash: None,
             unsaved,
             anomaly_count: 0,
-            listed: Vec::new(),
             last_kept: None,
             folder_servers: BTreeMap::new(),
             grants: Vec::new(),
@@ -194,6 +191,21 @@ impl State {
     pub fn conn_of(&self, key: SessionKey) -> Option<&Conn> {
         self.sessions.get(&key).and_then(|session| session.conn).and_then(|conn| self.conns.get(&conn))
     }
+
+    /// The list of the agent of the session on the screen, for tests to fill.
+    #[cfg(test)]
+    pub fn listed_mut(&mut self) -> &mut Vec<SessionInfo> {
+        let root = super::call::root_of(self, self.active);
+        let conn = self.conn_of(root).map(|conn| conn.id);
+        let conn = conn.and_then(|conn| self.conns.get_mut(&conn)).expect("a connection that could list");
+        &mut conn.listing.sessions
+    }
+
+    /// What the agent of the session on the screen lists.
+    pub fn listed(&self) -> &[SessionInfo] {
+        let conn = self.conn_of(super::call::root_of(self, self.active));
+        conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
+    }
 }
 
 /// What was given at the start: configuration, command line and what was found on this machine.
@@ -290,6 +302,8 @@ pub struct Conn {
     pub files: FileJobs,
     /// Updates of sessions that are not known yet.
     pub early: Early,
+    /// The sessions that it lists.
+    pub listing: Listing,
     /// The last lines of its stdout that were no protocol, shown when it dies.
     pub noise: Vec<String>,
     /// How many of them there were.
@@ -313,6 +327,7 @@ impl Conn {
             terminals: BTreeMap::new(),
             files: FileJobs::default(),
             early: Early::default(),
+            listing: Listing::default(),
             noise: Vec::new(),
             noise_count: 0,
         }

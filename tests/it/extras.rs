@@ -140,10 +140,10 @@ fn archived_sessions_are_listed_and_taken_back_and_providers_are_changed_on_the_
     let mut played = play(SHELVED, WireSpec::default());
     let rig = &mut played.rig;
     rig.act(Action::OpenSessions);
-    rig.wait("the list", |state| !state.listed.is_empty());
-    assert!(rig.state.listed[0].is_archived);
+    rig.wait("the list", |state| !state.listed().is_empty());
+    assert!(rig.state.listed()[0].is_archived);
     rig.act(Action::NextScope);
-    rig.wait("the status", |state| state.listed[0].is_live == Some(false));
+    rig.wait("the status", |state| state.listed()[0].is_live == Some(false));
     rig.act(Action::Accept);
     rig.wait_text("agent: long ago");
     rig.wait_ready();

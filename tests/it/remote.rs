@@ -118,7 +118,7 @@ fn permissions_and_a_cancel() {
 fn sessions_are_listed_loaded_and_closed() {
     over_each_transport(|rig, _| {
         rig.act(Action::OpenSessions);
-        rig.wait("both pages of the list", |state| state.listed.len() == 2);
+        rig.wait("both pages of the list", |state| state.listed().len() == 2);
         // From this folder to all.
         rig.act(Action::NextScope);
         rig.act(Action::Last);

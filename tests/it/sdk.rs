@@ -190,7 +190,7 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     // Else its tab would give way.
     rig.ask("hello");
     rig.act(Action::OpenSessions);
-    rig.wait("both pages of the list", |state| state.listed.len() == 2);
+    rig.wait("both pages of the list", |state| state.listed().len() == 2);
     // From this folder to all.
     rig.act(Action::NextScope);
     rig.act(Action::Last);
@@ -202,11 +202,11 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     rig.act(Action::Yes);
     assert_eq!(rig.state.sessions.len(), 1);
     rig.act(Action::OpenSessions);
-    rig.wait("the list again", |state| state.listed.len() == 2);
+    rig.wait("the list again", |state| state.listed().len() == 2);
     rig.act(Action::NextScope);
     rig.act(Action::Last);
     rig.act(Action::Remove);
     rig.act(Action::Choose(1));
-    rig.wait("the session to be gone", |state| state.listed.len() == 1);
+    rig.wait("the session to be gone", |state| state.listed().len() == 1);
     assert!(rig.state.conns.values().all(|conn| conn.open_calls.is_empty()), "the close was answered too");
 }

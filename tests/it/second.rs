@@ -151,7 +151,7 @@ fn acp_v2_a_cancel_ends_the_turn_and_its_permission() {
 fn acp_v2_sessions_are_listed_replayed_copied_and_closed() {
     over_each_transport(|rig| {
         rig.act(Action::OpenSessions);
-        rig.wait("both pages of the list", |state| state.listed.len() == 2);
+        rig.wait("both pages of the list", |state| state.listed().len() == 2);
         // From this folder to all.
         rig.act(Action::NextScope);
         rig.act(Action::Last);

@@ -33,6 +33,8 @@ pub enum Shape {
     PostSse,
     /// The same; the name of an event is the stream's own.
     NamedEvents,
+    /// The same; a request's POST stays open until its answer, which comes in it.
+    HeldPosts,
     /// A web socket.
     Socket,
     /// Banjo's daemon: from a prompt to its answer it reads nothing.
@@ -66,6 +68,8 @@ struct House {
 struct Agent {
     stdin: Mutex<ChildStdin>,
     said: Mutex<mpsc::UnboundedReceiver<String>>,
+    /// Open POSTs, by the id of their request.
+    waiting: Arc<Lock<HashMap<String, oneshot::Sender<String>>>>,
     _child: Child,
 }
 
@@ -124,7 +128,9 @@ impl Bridge {
         let (scheme, path) = match self.house.shape {
             Shape::RpcSse => ("http", "/acp/rpc"),
             Shape::Socket | Shape::DeafSocket => ("ws", "/acp"),
-            Shape::Post | Shape::PostSse | Shape::NamedEvents | Shape::OneStream => ("http", "/acp"),
+            Shape::Post | Shape::PostSse | Shape::NamedEvents | Shape::HeldPosts | Shape::OneStream => {
+                ("http", "/acp")
+            }
         };
         format!("{scheme}://127.0.0.1:{}{path}", self.port)
     }
@@ -258,7 +264,7 @@ impl House {
         match self.shape {
             Shape::RpcSse => self.rpc_sse(request, stream).await,
             Shape::Post => self.post(request, stream).await,
-            Shape::PostSse | Shape::NamedEvents => self.post_sse(request, stream).await,
+            Shape::PostSse | Shape::NamedEvents | Shape::HeldPosts => self.post_sse(request, stream).await,
             Shape::OneStream => self.one_stream(request, stream).await,
             Shape::Socket | Shape::DeafSocket => answer(stream, 426, "", "").await,
         }
@@ -283,8 +289,19 @@ impl House {
         match request.method.as_str() {
             "GET" => self.stream("", stream).await,
             "POST" => {
-                self.agent("").tell(&request.body).await;
-                answer(stream, 202, "", "").await
+                let agent = self.agent("");
+                let message = message_of(&request.body);
+                if self.shape != Shape::HeldPosts || !is_request(&message) {
+                    agent.tell(&request.body).await;
+                    return answer(stream, 202, "", "").await;
+                }
+                let (sender, answered) = oneshot::channel();
+                agent.waiting.lock().unwrap().insert(message["id"].to_string(), sender);
+                agent.tell(&request.body).await;
+                match answered.await {
+                    Ok(line) => answer(stream, 200, "content-type: application/json\r\n", &line).await,
+                    Err(_) => After::Cut,
+                }
             }
             _ => answer(stream, 405, "", "").await,
         }
@@ -403,16 +420,29 @@ impl Agent {
         let mut child = process.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (sender, said) = mpsc::unbounded_channel();
+        let waiting: Arc<Lock<HashMap<String, oneshot::Sender<String>>>> = Arc::default();
+        let posts = Arc::clone(&waiting);
         tokio::spawn(async move {
             let mut lines = BufReader::new(stdout).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 // What is no message is for the log of a server.
-                if line.starts_with(['{', '[']) && sender.send(line).is_err() {
-                    return;
+                if !line.starts_with(['{', '[']) {
+                    continue;
+                }
+                let message = message_of(&line);
+                let is_answer = message.get("method").is_none();
+                let post =
+                    if is_answer { posts.lock().unwrap().remove(&message["id"].to_string()) } else { None };
+                match post {
+                    // Whoever asked may be gone.
+                    Some(post) => drop(post.send(line)),
+                    None if sender.send(line).is_err() => break,
+                    None => {}
                 }
             }
+            posts.lock().unwrap().clear();
         });
-        Self { stdin: Mutex::new(stdin), said: Mutex::new(said), _child: child }
+        Self { stdin: Mutex::new(stdin), said: Mutex::new(said), waiting, _child: child }
     }
 
     /// One message for the agent; one that has ended hears nothing.

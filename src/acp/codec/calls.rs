@@ -50,7 +50,6 @@ pub(super) fn encode_form(
         Call::ResumeSession(..) if quirks.has(Quirk::KnowsById) && form == 0 => {
             Some(("session/list", "{}".to_owned()))
         }
-        Call::ResumeSession(..) if quirks.has(Quirk::OldResume) && form == 1 => Some(encode(call, can)),
         Call::SetMode(id, mode) if quirks.has(Quirk::OldSetMode) && form == 1 => {
             let params = json!({"sessionId": id.as_str(), "mode": mode.as_str()});
             Some(("session/set_mode", params.to_string()))

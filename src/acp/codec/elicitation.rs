@@ -99,8 +99,10 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         }
         property.insert("type".to_owned(), "string".into());
     }
-    if property.get("type").and_then(Value::as_str) == Some("string") {
-        rename(&mut property, "oneOf", &["anyOf"]);
+    match property.get("type").and_then(Value::as_str) {
+        Some("string") => rename(&mut property, "oneOf", &["anyOf"]),
+        Some("array") => shape_items(&mut property),
+        _ => {}
     }
     let promised = promised_choices(&property);
     let names = take(&mut property, &["enumNames"]).map(list).unwrap_or_default();
@@ -118,6 +120,15 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         return Err(refuse("has choices that are no texts"));
     }
     Ok(FormField { key, title, description, is_required, kind })
+}
+
+/// Brings the choices of an array into the official shape: texts with their type, titled ones under `anyOf`.
+fn shape_items(property: &mut Object) {
+    let Some(Value::Object(items)) = property.get_mut("items") else { return };
+    rename(items, "anyOf", &["oneOf"]);
+    if items.get("type").is_none_or(Value::is_null) && items.contains_key("enum") {
+        items.insert("type".to_owned(), "string".into());
+    }
 }
 
 /// How many choices a property lists.

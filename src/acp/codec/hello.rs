@@ -127,9 +127,11 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
         };
     }
     let can = &mut info.capabilities;
+    if can.can_resume {
+        quirks.forget(Quirk::OldResume);
+    }
     can.can_list |= quirks.has(Quirk::HiddenList);
-    can.can_resume |=
-        quirks.has(Quirk::HiddenList) || quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
+    can.can_resume |= quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
     can.dies_on_cancel = quirks.has(Quirk::DiesOnCancel);
     can.permission_limit_secs = quirks.has(Quirk::ShortPatience).then_some(PATIENCE_SECS);
     info.profile = quirks.profile();

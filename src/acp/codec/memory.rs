@@ -19,6 +19,15 @@ pub(crate) enum TurnNews {
     Failing(SessionId, RpcError),
 }
 
+/// A step of a plan that comes step by step.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// Its place in the plan as the agent counts, if it counts.
+    pub(super) position: Option<i64>,
+    /// What is shown.
+    pub(super) entry: PlanEntry,
+}
+
 /// The last of everything.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -35,7 +44,7 @@ pub(super) struct Memory {
     /// Where the last text ended.
     pub(super) seams: super::seams::Seams,
     /// Steps of the plan that one dialect tells step by step.
-    pub(super) steps: Option<(SessionId, Vec<PlanEntry>)>,
+    pub(super) steps: Option<(SessionId, Vec<Step>)>,
     /// The last message between sessions: its role, and whether some of its content was told.
     pub(super) letter: Option<(MessageId, Role, bool)>,
     /// The child sessions that were announced last.

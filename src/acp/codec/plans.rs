@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus, SessionId};
 
-use super::memory::Memory;
+use super::memory::{Memory, Step};
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
 use super::value::{Object, fill, first, first_text, list, rename, take, take_text, typed_items, whole};
+
+/// Further steps of a plan that comes step by step are left out.
+const MOST_STEPS: usize = 1_000;
 
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
@@ -44,43 +47,68 @@ pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 
-/// `plan_step`: one step; a new one without a position completes the one before it.
+/// `plan_step`: one step, told again by its position where it has one and else by its text; a new one without a
+/// position completes the one before it. Positions may begin at 0 or 1, and the number of steps may change.
 pub(super) fn decode_step(update: &mut Object, session: &SessionId, memory: &mut Memory) -> Option<Plan> {
-    let position = first(update, &["index", "position"])
-        .or_else(|| first(update, &["step"]).filter(|step| step.is_number()))
-        .and_then(whole)
-        .and_then(|index| usize::try_from(index).ok());
+    let position = first(update, &["index", "position", "number"])
+        .or_else(|| first(update, &["step", "current"]))
+        .and_then(step_number);
     let status = first_text(update, &["status", "state"]).map(|word| status(&word));
-    let content = ["content", "text", "description", "title", "step"]
+    let content = ["content", "text", "description", "title", "name", "step"]
         .iter()
-        .find_map(|key| update.get(*key)?.as_str().map(str::to_owned));
+        .filter_map(|key| update.get(*key).filter(|value| *key != "step" || step_number(value).is_none()))
+        .find_map(|value| value.as_str().map(str::to_owned));
     let mut steps = match memory.steps.take() {
         Some((of, steps)) if of == *session => steps,
         _ => Vec::new(),
     };
-    let known = match position {
-        Some(at) => steps.get_mut(at),
-        None => steps.iter_mut().find(|step| Some(&step.content) == content.as_ref()),
-    };
-    if let Some(step) = known {
-        step.status = status.unwrap_or(step.status);
-        if let Some(content) = content {
-            step.content = content;
+    // Steps that came without positions are counted from 0.
+    if position.is_some() && steps.iter().all(|step| step.position.is_none()) {
+        for (at, step) in (0..).zip(&mut steps) {
+            step.position = Some(at);
         }
-    } else if let Some(content) = content {
+    }
+    let by_text = |step: &Step| Some(&step.entry.content) == content.as_ref();
+    let known = match position {
+        Some(_) => steps.iter().position(|step| step.position == position),
+        None => steps.iter().position(by_text),
+    };
+    if let Some(step) = known.and_then(|at| steps.get_mut(at)) {
+        step.entry.status = status.unwrap_or(step.entry.status);
+        if let Some(content) = content {
+            step.entry.content = content;
+        }
+    } else if let Some(content) = content.filter(|_| steps.len() < MOST_STEPS) {
         if position.is_none()
             && let Some(last) = steps.last_mut()
         {
-            last.status = PlanStatus::Completed;
+            last.entry.status = PlanStatus::Completed;
         }
         let status = status.unwrap_or(PlanStatus::InProgress);
-        steps.push(PlanEntry { content, priority: PlanPriority::Medium, status });
+        let entry = PlanEntry { content, priority: PlanPriority::Medium, status };
+        let position = position.or_else(|| Some(steps.last()?.position?.saturating_add(1)));
+        // A step in the middle of the plan may come late.
+        let at = steps.iter().position(|step| position.is_some() && step.position > position);
+        steps.insert(at.unwrap_or(steps.len()), Step { position, entry });
     } else {
         memory.steps = Some((session.clone(), steps));
         return None;
     }
-    memory.steps = Some((session.clone(), steps.clone()));
-    Some(Plan { id: None, body: PlanBody::Entries(steps) })
+    let entries = steps.iter().map(|step| step.entry.clone()).collect();
+    memory.steps = Some((session.clone(), steps));
+    Some(Plan { id: None, body: PlanBody::Entries(entries) })
+}
+
+/// The position of a step: `2`, `"2"`, `"2/5"`, `"2 of 5"`.
+fn step_number(value: &Value) -> Option<i64> {
+    let Some(text) = value.as_str() else { return whole(value) };
+    let (number, rest) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let rest = rest.trim_start();
+    let total = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).unwrap_or(rest);
+    if !total.trim().bytes().all(|sign| sign.is_ascii_digit()) {
+        return None;
+    }
+    number.parse().ok()
 }
 
 fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {

@@ -117,7 +117,7 @@ impl Quirk {
             }
             Self::DiesOnCancel => "A session is opened again after a cancelled turn.",
             Self::NullMeansGone => "An empty answer to a load may mean that there is no such session.",
-            Self::HiddenList => "The agent lists and resumes sessions, though it does not say so.",
+            Self::HiddenList => "The agent lists sessions, though it does not advertise it.",
             Self::WantsName => {
                 "parlor calls itself `banjo-parlor`, so that the agent tells its models and options."
             }
@@ -210,8 +210,10 @@ pub(super) fn of_remote(profile: Profile) -> &'static [Quirk] {
 const BEFORE_THE_START: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
 
-/// Quirks of a process in the user's folder: an agent behind a URL has none of them.
-const OF_A_PROCESS: &[Quirk] = &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId];
+/// Quirks of a process that parlor started in the user's folder. An agent behind a URL has none of them: above all, a
+/// server that others use as well is never told to shut down.
+const OF_A_PROCESS: &[Quirk] =
+    &[Quirk::SpeaksFirst, Quirk::Shutdown, Quirk::OnePerFolder, Quirk::KeepsSessionId];
 
 /// The profile of an agent by what the user says, or by its command.
 pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
@@ -234,13 +236,15 @@ pub(super) struct Quirks {
     known: Vec<Quirk>,
     profile: Option<Profile>,
     is_strict: bool,
+    is_remote: bool,
 }
 
 impl Quirks {
     /// Those known by the profile, or by the command. Launchers such as `npx` carry the agent's name in an
     /// argument.
     pub(super) fn of(spec: &AgentSpec) -> Self {
-        let mut quirks = Self { is_strict: spec.wire.is_strict, ..Self::default() };
+        let is_remote = spec.remote.is_some();
+        let mut quirks = Self { is_strict: spec.wire.is_strict, is_remote, ..Self::default() };
         if let Some(profile) = profile_of(spec) {
             quirks.set_profile(profile);
         }
@@ -251,9 +255,6 @@ impl Quirks {
         // What the user says is no news.
         if spec.wire.has_headers {
             quirks.note(Quirk::HeaderFrames);
-        }
-        if spec.remote.is_some() {
-            quirks.known.retain(|quirk| !OF_A_PROCESS.contains(quirk));
         }
         quirks
     }
@@ -300,7 +301,7 @@ impl Quirks {
 
     /// Notes a quirk; the first time it is told as an anomaly.
     pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
-        if !self.has(quirk) && !self.is_strict {
+        if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
             self.known.push(quirk);
             out.push(anomaly(AnomalyKind::Dialect, quirk.sentence()));
         }
@@ -308,9 +309,19 @@ impl Quirks {
 
     /// Notes a quirk that shows in the list of [`Self::sentences`] only.
     pub(super) fn note(&mut self, quirk: Quirk) {
-        if !self.has(quirk) && !self.is_strict {
+        if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
             self.known.push(quirk);
         }
+    }
+
+    /// A quirk that the agent turns out not to have.
+    pub(super) fn forget(&mut self, quirk: Quirk) {
+        self.known.retain(|known| *known != quirk);
+    }
+
+    /// Whether a quirk belongs to a process, and there is none of ours.
+    fn is_elsewhere(&self, quirk: Quirk) -> bool {
+        self.is_remote && OF_A_PROCESS.contains(&quirk)
     }
 
     /// Whether a quirk is in force.
@@ -404,8 +415,13 @@ mod tests {
         assert!(Quirks::of(&oxide).has(Quirk::SpeaksFirst));
         oxide.remote = Some(crate::model::Remote::default());
         let quirks = Quirks::of(&oxide);
-        assert!(quirks.has(Quirk::OwnMethods) && quirks.has(Quirk::Shutdown));
+        assert!(quirks.has(Quirk::OwnMethods));
         assert!(OF_A_PROCESS.iter().all(|quirk| !quirks.has(*quirk)));
+        oxide.wire.profile = None;
+        let mut found = Quirks::of(&oxide);
+        found.learn_profile(Profile::OpenOxide);
+        assert!(found.has(Quirk::OwnMethods));
+        assert!(OF_A_PROCESS.iter().all(|quirk| !found.has(*quirk)), "nor once it has introduced itself");
     }
 
     #[test]

@@ -17,12 +17,13 @@ const FAILING_TIME: Duration = Duration::from_secs(30);
 /// How many late or double answers are remembered by name.
 const MAX_RETIRED: usize = 64;
 
-/// How long calls may take. `prompt` and `authenticate` may take for ever.
+/// How long calls may take. `prompt` and `authenticate` may take for ever; a call that opens a session may take longer
+/// while its history is replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
     /// `initialize`: the first start by `npx` or `uvx` downloads the agent.
     pub initialize: Duration,
-    /// `session/new`, `load`, `resume`, `fork`.
+    /// `session/new`, `load`, `resume`, `fork`: from the call, or from the last update of the session.
     pub session: Duration,
     /// All others.
     pub other: Duration,
@@ -238,6 +239,18 @@ impl Calls {
         }
     }
 
+    /// An update of a session came: a call that opens it is being worked on.
+    pub fn note_update(&mut self, session: &SessionId, now: Instant) {
+        for pending in self.pending.values_mut() {
+            if let (Some((at, time)), Asked::Call { call, .. }) = (&mut pending.deadline, &pending.asked)
+                && let Call::LoadSession(id, _) | Call::ResumeSession(id, _) = call
+                && id == session
+            {
+                *at = now + *time;
+            }
+        }
+    }
+
     /// The id of a call that waits.
     pub fn find(&self, tag: &CallTag) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
@@ -277,5 +290,30 @@ impl Calls {
         if self.retired.len() > MAX_RETIRED {
             self.retired.pop_first();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Purpose, SessionKey, SessionPlace};
+
+    #[test]
+    fn a_call_that_loads_a_session_has_time_while_its_history_comes() {
+        let mut calls = Calls::new(Deadlines::default());
+        let (start, time) = (Instant::now(), Deadlines::default().session);
+        let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
+        let load = Call::LoadSession("s".into(), SessionPlace::default());
+        let other = Call::LoadSession("other".into(), SessionPlace::default());
+        calls.add(Asked::Call { tag: tag(1), call: load, form: 0 }, "session/load", start);
+        calls.add(Asked::Call { tag: tag(2), call: other, form: 0 }, "session/load", start);
+        let late = start + time / 2;
+        calls.note_update(&"s".into(), late);
+        let overdue = calls.take_overdue(start + time);
+        assert!(
+            matches!(&overdue[..], [(Pending { asked: Asked::Call { tag, .. }, .. }, _)] if tag.number == 2)
+        );
+        assert_eq!(calls.next_deadline(), Some(late + time));
+        assert_eq!(calls.take_overdue(late + time).len(), 1, "a silence of that length ends it");
     }
 }

@@ -335,7 +335,13 @@ impl Peer {
     /// False when the method is unknown.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            let count_before = self.events.len();
             let is_known = self.codec.notification(method, params, &mut self.events);
+            // A chunk that continues the event before adds none.
+            let news = self.events.get(count_before.saturating_sub(1)..).unwrap_or_default();
+            if let Some(AgentEvent::Update(session, _)) = news.last() {
+                self.calls.note_update(session, Instant::now());
+            }
             self.on_turn_news();
             return is_known;
         }

@@ -12,11 +12,12 @@ mod desk;
 mod events;
 mod http;
 pub mod letter;
+mod outbox;
+mod places;
 mod post;
 mod probe;
 mod route;
 mod socket;
-mod split;
 pub mod sse;
 #[cfg(test)]
 mod tests;
@@ -145,6 +146,7 @@ async fn send_all(
             },
             count = frames.take(&mut batch) => {
                 if count == 0 {
+                    route.drained().await;
                     return LinkEnd::Eof;
                 }
                 for frame in batch.drain(..) {

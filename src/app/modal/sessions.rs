@@ -287,7 +287,7 @@ fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry>
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
     let lister: Arc<str> = agent.unwrap_or_default().into();
     let mut listed: HashMap<&str, Arc<SessionInfo>> =
-        state.listed.iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
+        state.listed().iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
     let by_uid: HashMap<&str, &Arc<KeptRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
     let mut shown_uids: Vec<&str> = Vec::new();
     let mut rows = Vec::with_capacity(kept.len() + listed.len());
@@ -321,7 +321,7 @@ fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry>
     }
     let here = state.active_session().map(|session| session.place.cwd.as_path());
     // In the agent's own order, which is all there is where it tells no times.
-    for info in state.listed.iter().filter_map(|info| listed.remove(info.id.as_str())) {
+    for info in state.listed().iter().filter_map(|info| listed.remove(info.id.as_str())) {
         let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
         rows.push(SessionEntry {
             lister: Arc::clone(&lister),

@@ -68,13 +68,13 @@ fn what_a_closed_session_was_asked_is_answered() {
 #[test]
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
     let mut desk = Desk::ready();
-    desk.state.listed = vec![listed("old"), listed("older")];
+    *desk.state.listed_mut() = vec![listed("old"), listed("older")];
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
     desk.fail(-32603, "no");
-    assert_eq!(desk.state.listed.len(), 2);
+    assert_eq!(desk.state.listed().len(), 2);
     assert_eq!(desk.state.flash.as_deref(), Some("The agent did not delete it: no"));
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
-    assert_eq!(desk.state.listed, [listed("older")]);
+    assert_eq!(desk.state.listed(), [listed("older")]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
         let mut desk = Desk::started();
         desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
         desk.fx.clear();
-        desk.state.listed = vec![old(true)];
+        *desk.state.listed_mut() = vec![old(true)];
         desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
         desk.expect_sent("call archive old false");
         desk
@@ -193,7 +193,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
     // An agent without an archive is not asked, whatever its list says.
     let mut desk = Desk::talked();
-    desk.state.listed = vec![old(true)];
+    *desk.state.listed_mut() = vec![old(true)];
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     desk.expect_sent("call load old");
 }
@@ -203,13 +203,13 @@ fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
     let mut desk = Desk::started();
     desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     desk.fx.clear();
-    desk.state.listed = vec![old(false)];
+    *desk.state.listed_mut() = vec![old(false)];
     desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).expect_sent("call status old");
     desk.flow(|state, _, fx| flow::ask_status(state, "other".into(), fx)).expect_sent("");
     desk.reply(Ok(Reply::SessionStatus { is_live: true }));
-    assert_eq!(desk.state.listed[0].is_live, Some(true));
+    assert_eq!(desk.state.listed()[0].is_live, Some(true));
     desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
-    assert_eq!(desk.state.listed[0].is_live, Some(false));
+    assert_eq!(desk.state.listed()[0].is_live, Some(false));
     let mut desk = Desk::ready();
     desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).expect_sent("");
 }

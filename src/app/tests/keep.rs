@@ -376,7 +376,7 @@ fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
 #[test]
 fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
     let mut desk = Desk::talked();
-    desk.state.listed = vec![SessionInfo {
+    *desk.state.listed_mut() = vec![SessionInfo {
         id: "old".into(),
         cwd: "/code".into(),
         title: None,

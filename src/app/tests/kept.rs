@@ -313,7 +313,7 @@ fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on()
 #[test]
 fn a_listed_session_goes_on_as_what_is_kept_of_it() {
     let mut desk = Desk::ready();
-    desk.state.listed = vec![SessionInfo {
+    *desk.state.listed_mut() = vec![SessionInfo {
         id: "old".into(),
         cwd: "/code/till".into(),
         title: None,

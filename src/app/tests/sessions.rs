@@ -87,10 +87,74 @@ fn a_list_is_read_to_its_end() {
     };
     let mut desk = Desk::ready();
     desk.flow(flow::list_sessions).reply(page(&["a", "b"], Some("2"))).reply(page(&["b", "c"], Some("3")));
-    desk.reply(page(&["a"], Some("1")));
-    desk.expect_sent("call list None\ncall list Some(\"2\")\ncall list Some(\"3\")");
-    let ids: Vec<&str> = desk.state.listed.iter().map(|info| info.id.as_str()).collect();
-    assert_eq!(ids, ["a", "b", "c"], "a page that brings nothing new is the last");
+    desk.reply(page(&[], Some("4"))).reply(page(&["a"], Some("5"))).reply(page(&["d"], Some("3")));
+    desk.expect_sent(
+        r#"
+        call list None
+        call list Some("2")
+        call list Some("3")
+        call list Some("4")
+        call list Some("5")
+        "#,
+    );
+    assert_eq!(listed_ids(&desk.state), ["a", "b", "c", "d"], "only a cursor that was used ends it");
+}
+
+fn listed_ids(state: &State) -> Vec<&str> {
+    state.listed().iter().map(|info| info.id.as_str()).collect()
+}
+
+fn sessions(ids: &[&str], next: Option<&str>) -> Result<Reply, CallError> {
+    let sessions = ids.iter().map(|id| SessionInfo {
+        id: (*id).into(),
+        cwd: "/code/shop".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
+    });
+    Ok(Reply::Sessions { sessions: sessions.collect(), next_cursor: next.map(str::to_owned) })
+}
+
+#[test]
+fn a_list_without_end_is_ended() {
+    let mut desk = Desk::ready();
+    desk.flow(flow::list_sessions);
+    for page in 0..2_000 {
+        if desk.state.conns[&CONN].open_calls.is_empty() {
+            assert!(page > 100, "ended after {page} pages");
+            return;
+        }
+        desk.reply(sessions(&[], Some(&format!("c{page}"))));
+    }
+    panic!("it goes on for ever");
+}
+
+#[test]
+fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
+    let (mut desk, key, conn) = Desk::two_tabs();
+    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx)).flow(flow::list_sessions);
+    let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    desk.flow(|state, now, fx| flow::activate(state, key, now, fx)).flow(flow::list_sessions);
+    desk.fx.clear();
+    // The answer of the first agent comes while the second one's list is shown.
+    desk.play(Event::Agent(CONN, AgentEvent::Replied(late, sessions(&["theirs"], Some("2")))));
+    assert!(desk.state.listed().is_empty());
+    assert!(
+        desk.fx.iter().all(|effect| !matches!(effect, Effect::Send(to, _) if *to == conn)),
+        "nor its cursor"
+    );
+    desk.expect_sent("call list Some(\"2\")");
+    desk.reply_to(conn, sessions(&["ours"], None));
+    assert_eq!(listed_ids(&desk.state), ["ours"]);
+    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    assert_eq!(listed_ids(&desk.state), ["theirs"]);
+    // Asked for anew, the page of the request before is dropped.
+    let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    desk.flow(flow::list_sessions).reply(sessions(&["new"], None));
+    desk.play(Event::Agent(CONN, AgentEvent::Replied(late, sessions(&["old"], None))));
+    assert_eq!(listed_ids(&desk.state), ["new"]);
 }
 
 #[test]
@@ -114,7 +178,7 @@ fn what_is_not_advertised_is_never_called() {
 #[test]
 fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     let mut desk = Desk::talked();
-    desk.state.listed = vec![SessionInfo {
+    *desk.state.listed_mut() = vec![SessionInfo {
         id: "old".into(),
         cwd: "/code/lib".into(),
         title: Some("Skew".into()),
@@ -159,7 +223,7 @@ fn each_folder_has_its_own_history_of_prompts() {
         is_archived: false,
         is_live: None,
     };
-    desk.state.listed = vec![old];
+    *desk.state.listed_mut() = vec![old];
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
     assert_eq!(loads(&desk.fx), [(2, "/code/lib".to_owned())]);

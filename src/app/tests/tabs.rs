@@ -38,7 +38,7 @@ impl Desk {
         (desk, key, conn)
     }
 
-    fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
+    pub fn reply_to(&mut self, conn: ConnId, result: Result<Reply, CallError>) -> &mut Self {
         let tag = self.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
         self.play(Event::Agent(conn, AgentEvent::Replied(tag, result)))
     }

@@ -348,6 +348,19 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
 }
 
+#[test]
+fn a_prompt_that_the_agent_refused_is_not_looked_for_in_its_record() {
+    let mut desk = Desk::started();
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
+    desk.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
+    desk.submit("lost").fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
+    desk.fx.clear();
+    desk.updates(vec![text(Role::User, "one"), says("Answer")]).reply(Ok(Reply::Done));
+    desk.play(Event::Timer(TimerId::History(KEY))).expect_sent("call prompt \"lost\"");
+    let shown = digest(desk.session());
+    assert!(!shown.contains("Warning") && shown.matches("lost").count() == 1, "{shown}");
+}
+
 fn failed(desk: &Desk) -> Option<&str> {
     desk.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
 }

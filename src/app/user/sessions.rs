@@ -24,7 +24,10 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
         return;
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
-    state.listed.clear();
+    let conn = state.active_session().and_then(|session| session.conn);
+    if let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) {
+        conn.listing = crate::app::Listing::default();
+    }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
     dialog.serial = flow::list_kept(state, fx);
     dialog.text = is_search.then(TextSearch::default);

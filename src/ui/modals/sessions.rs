@@ -425,7 +425,7 @@ mod tests {
             is_archived,
             is_live,
         };
-        stage.state.listed = vec![
+        *stage.state.listed_mut() = vec![
             listed("plain", false, None),
             listed("used", false, Some(true)),
             listed("away", true, Some(false)),

@@ -145,7 +145,10 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
         let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
         script += &copy.replace("\"s1\"", "\"s2\"");
     }
-    script += &tongue.shutdown();
+    // A server is not parlor's to end.
+    if line == Line::Stdio {
+        script += &tongue.shutdown();
+    }
     // Headers belong to a pipe.
     if line == Line::Stdio { script } else { script.replace("~\n", "") }
 }
@@ -331,6 +334,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     assert!(conn.open_calls.is_empty(), "{:?}", conn.open_calls);
     rig.quit();
     seen.insert(Ability::Shutdown, "yes");
+    if line != Line::Stdio {
+        assert!(!check_wire(&rig).contains("\"shutdown\""), "others may use the server");
+    }
     let sent = check_wire(&rig).replace(&*root.to_string_lossy(), "/folder");
     let sent = sent.replace(concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\""), "\"version\":\"…\"");
     if let Some(bridge) = &bridge
@@ -408,7 +414,7 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     }
     if can.lists {
         rig.act(Action::OpenSessions);
-        rig.wait("the list", |state| state.listed.len() == 1);
+        rig.wait("the list", |state| state.listed().len() == 1);
         rig.act(Action::Escape);
         seen.insert(Ability::List, "yes");
     }
@@ -432,7 +438,7 @@ fn told(state: &State) -> String {
         writeln!(told, "commands {:?}", session.commands).unwrap();
         writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
     }
-    writeln!(told, "listed {:?}", state.listed).unwrap();
+    writeln!(told, "listed {:?}", state.listed()).unwrap();
     told
 }
 
@@ -461,7 +467,7 @@ fn screen(state: &State) -> String {
             writeln!(told, "command {} {}", command.name, command.description).unwrap();
         }
     }
-    for listed in &state.listed {
+    for listed in state.listed() {
         writeln!(told, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
             .unwrap();
     }

@@ -125,6 +125,7 @@ fn line_title(line: Line) -> String {
         Shape::Post => "answer in the POST",
         Shape::PostSse => "POST and event stream",
         Shape::NamedEvents => "POST and stream of named events",
+        Shape::HeldPosts => "POST with the answer in it, and event stream",
         Shape::Socket => "web socket",
         Shape::DeafSocket => "web socket, deaf in a turn",
         Shape::OneStream => "HTTP with one stream",

@@ -355,3 +355,67 @@ fn calls_carry_the_trace_where_that_is_wished_for() {
     let (_, text) = self::codec().call_in_form(&Call::NewSession(place()), 0).unwrap().unwrap();
     assert!(!text.contains("traceparent"));
 }
+
+#[test]
+fn each_system_is_asked_only_for_what_it_offers_or_documents() {
+    let open = |codec: &mut Codec, call: &Call| {
+        (0..4)
+            .filter_map(|form| codec.call_in_form(call, form).ok()?)
+            .map(|(method, _)| method)
+            .collect::<Vec<_>>()
+    };
+    let none: &[&str] = &[];
+    for (command, answer, resumes, loads, lists) in [
+        (
+            "alex",
+            json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}),
+            none,
+            true,
+            false,
+        ),
+        (
+            "zeptoclaw",
+            json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"list": {}}}}),
+            none,
+            false,
+            true,
+        ),
+        (
+            "activecontext",
+            json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}),
+            none,
+            true,
+            true,
+        ),
+        (
+            "banjo",
+            json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {}}}),
+            &["unstable_resumeSession"],
+            false,
+            false,
+        ),
+        (
+            "banjo",
+            json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"resume": {}}}}),
+            &["session/resume"],
+            false,
+            false,
+        ),
+        (
+            "openoxide",
+            json!({"protocolVersion": "0.1", "capabilities": {}}),
+            &["session/resume"; 3],
+            false,
+            false,
+        ),
+    ] {
+        let mut codec = Codec::new(&AgentSpec { command: command.to_owned(), ..AgentSpec::default() });
+        let can = codec.on_initialize(&answer.to_string()).unwrap().capabilities;
+        assert_eq!((can.can_load, can.can_list), (loads, lists), "{command}");
+        assert!(!can.can_fork && !can.can_close && !can.can_delete && !can.can_set_title, "{command}");
+        assert_eq!(can.can_resume, !resumes.is_empty(), "{command}");
+        if can.can_resume {
+            assert_eq!(open(&mut codec, &Call::ResumeSession("s1".into(), place())), resumes, "{command}");
+        }
+    }
+}

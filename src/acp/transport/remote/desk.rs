@@ -1,8 +1,7 @@
 //! What all carriers of a connection share.
 //!
-//! Duty: the way in for what an agent says, the client, tasks that end with the connection, how long to be
-//! patient, and sending a POST with what follows from its failure.
-//! Not its duty: which requests there are (the carriers).
+//! The way in for what an agent says, the client, tasks that end with the connection, and how long to be patient.
+//! Which requests there are is up to the carriers and the `outbox`.
 //! Invariant: what is spawned here is gone when [`Desk::close`] returns, so nothing is told after the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +12,9 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
 
 use super::client::Client;
+use super::events::Hook;
 use super::letter::{self, Letter};
 use super::trouble::{Trouble, host_of};
 use crate::acp::frame::{Piece, sort_whole};
@@ -45,8 +44,12 @@ pub struct Patience {
     pub ping: Duration,
     /// Whoever has answered pings before and answers none for so long is gone.
     pub pong: Duration,
-    /// A message waits so long for the head start of the one before it, where each has a request of its own.
+    /// A message waits so long for the server to begin to answer the one before it.
     pub head_start: Duration,
+    /// A POST that broke off counts as failed after this time, if its answer may still come on an event stream.
+    pub grace: Duration,
+    /// An answer in a POST waits so long for updates that were sent before it on the event stream.
+    pub settle: Duration,
 }
 
 impl Default for Patience {
@@ -64,6 +67,8 @@ impl Default for Patience {
             ping: Duration::from_secs(30),
             pong: Duration::from_secs(30),
             head_start: Duration::from_millis(100),
+            grace: Duration::from_secs(1),
+            settle: Duration::from_millis(50),
         }
     }
 }
@@ -104,6 +109,12 @@ impl Inlet {
         self.sender.send(In::Pieces(pieces)).await.map_err(|_| Unheard)
     }
 
+    /// Hands those pieces on that the hook does not keep back.
+    pub async fn pieces_but(&self, mut pieces: Vec<Piece>, hook: &Hook) -> Result<(), Unheard> {
+        pieces.retain(|piece| !matches!(piece, Piece::Frame(frame) if !hook(frame.text())));
+        self.pieces(pieces).await
+    }
+
     /// Hands a whole message on.
     pub async fn message(&self, bytes: &Bytes) -> Result<(), Unheard> {
         let mut pieces = Vec::new();
@@ -136,17 +147,6 @@ pub struct Desk {
     /// Where tasks tell what concerns the whole connection.
     pub told: mpsc::UnboundedSender<Told>,
     tasks: Arc<Mutex<JoinSet<()>>>,
-}
-
-/// How a POST went.
-#[derive(Debug)]
-pub enum Posted {
-    /// The server has it; the answer may say more.
-    Done(Response),
-    /// It failed; whoever waits for the answer was told.
-    Failed,
-    /// The server does not know what the request names.
-    NotFound,
 }
 
 impl Desk {
@@ -182,48 +182,6 @@ impl Desk {
     /// Tells the end of the connection.
     pub fn end(&self, end: LinkEnd) {
         let _ = self.told.send(Told::End(end));
-    }
-
-    /// Sends a message by POST, again and again while it surely did not arrive. An error ends the connection.
-    pub async fn post(
-        &self,
-        url: &Url,
-        headers: &HeaderMap,
-        frame: &Bytes,
-        letter: &Letter,
-    ) -> Result<Posted, LinkEnd> {
-        let start = Instant::now();
-        let mut pause = self.patience.least_pause;
-        loop {
-            let sending = self.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
-            let trouble = match timeout(self.patience.answer, sending).await {
-                Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND => {
-                    return Ok(Posted::NotFound);
-                }
-                Ok(Ok(response)) => return Ok(Posted::Done(response)),
-                Ok(Err(trouble)) => trouble,
-                Err(_) => {
-                    let text = format!(
-                        "{} did not answer within {} s. Check the network, or try again.",
-                        host_of(url.as_str()),
-                        self.patience.answer.as_secs()
-                    );
-                    Trouble::on_the_way(text)
-                }
-            };
-            if !matches!(trouble, Trouble::Network { is_unsent: true, .. }) {
-                self.undelivered(letter, trouble.text()).await?;
-                return Ok(Posted::Failed);
-            }
-            if start.elapsed() >= self.patience.give_up {
-                return Err(LinkEnd::Unreachable(trouble.text().to_owned()));
-            }
-            if pause == self.patience.least_pause {
-                self.inlet.note(format!("A message waits to be sent. {}", trouble.text())).await?;
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(self.patience.most_pause);
-        }
     }
 
     /// Sends a message by POST, once.

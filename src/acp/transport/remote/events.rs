@@ -1,11 +1,12 @@
 //! Event streams: reading one, and keeping one open.
 //!
-//! Duty: what a stream says goes to the peer in its order; a stream that breaks, ends or falls silent is
-//! opened again, after pauses that grow; one that the server does not know ends.
-//! Not its duty: what the end of a stream means for the connection (the carriers).
-//! Invariants: what a stream says waits for the peer, and so the server waits for us; a stream that is opened
-//! again goes on with the last id that the server gave.
+//! Messages of a stream go to the peer in order. A stream that breaks, ends or falls silent is opened again with the
+//! id of the last complete event, after pauses that grow; what its end means for the connection is up to the carrier.
+//! Invariants: reading waits for the peer, and so the server waits for us; events that a server sends again after a
+//! reconnect are taken once; a stream of nothing but comments is read slowly.
 
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,6 @@ use super::desk::{Desk, Inlet, is_events};
 use super::letter;
 use super::sse::{SseItem, SseReader};
 use super::trouble::{Trouble, host_of, innermost};
-use crate::acp::frame::Piece;
 
 /// Shorter silences do not count as broken, however often a server shows that it lives.
 const LEAST_IDLE: Duration = Duration::from_secs(10);
@@ -26,8 +26,15 @@ const LEAST_IDLE: Duration = Duration::from_secs(10);
 /// A stream that lived so long was a good one: the next pause is short again.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
-/// Sees each message before it is handed on.
-pub type Hook = Arc<dyn Fn(&str) + Send + Sync>;
+/// So many reads in a row may bring nothing but comments; then each is followed by a pause.
+const MOST_EMPTY_READS: u32 = 32;
+const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
+
+/// So many events are told again after a reconnect.
+const MOST_SEEN: usize = 256;
+
+/// Sees each message, and says whether it is to be handed on.
+pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// How reading one body came to its end.
 #[derive(Debug)]
@@ -64,9 +71,49 @@ impl Silence {
     }
 }
 
+/// The last events with an id, to tell those that a server sends again after a reconnect. Only the events that come
+/// first on a new stream are compared, by id and data, and only while the server gives each id once.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Hashes of the id, and of id and data.
+    events: VecDeque<(u64, u64)>,
+    is_replay: bool,
+    has_repeated_ids: bool,
+    is_told: bool,
+}
+
+impl Seen {
+    /// Whether this event was taken before; if not, it is from now on.
+    fn is_again(&mut self, id: Option<&str>, data: &[u8]) -> bool {
+        let Some(id) = id else {
+            self.is_replay = false;
+            return false;
+        };
+        let key = (hash(id.as_bytes(), &[]), hash(id.as_bytes(), data));
+        if self.is_replay && !self.has_repeated_ids && self.events.contains(&key) {
+            return true;
+        }
+        if !std::mem::take(&mut self.is_replay) {
+            self.has_repeated_ids |= self.events.iter().any(|(id, _)| *id == key.0);
+        }
+        if self.events.len() >= MOST_SEEN {
+            self.events.pop_front();
+        }
+        self.events.push_back(key);
+        false
+    }
+}
+
+fn hash(id: &[u8], data: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (id, data).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Reads event streams of one kind.
 pub struct EventReader {
     sse: SseReader,
+    seen: Seen,
     inlet: Inlet,
     hook: Hook,
     silence: Silence,
@@ -79,15 +126,18 @@ impl EventReader {
     pub fn new(inlet: Inlet, hook: Hook, idle: Option<Duration>) -> Self {
         let least = idle.map_or(LEAST_IDLE, |idle| idle.min(LEAST_IDLE));
         let silence = Silence { limit: idle, least, last_comment: None };
-        Self { sse: SseReader::new(inlet.max_bytes), inlet, hook, silence, has_spoken: false }
+        let (sse, seen) = (SseReader::new(inlet.max_bytes), Seen::default());
+        Self { sse, seen, inlet, hook, silence, has_spoken: false }
     }
 
     /// Reads a body to its end.
     pub async fn read(&mut self, response: &mut Response) -> BodyEnd {
         self.sse.restart();
+        self.seen.is_replay = true;
         self.silence.last_comment = None;
         self.has_spoken = false;
         let mut items = Vec::new();
+        let mut empty_reads = 0_u32;
         loop {
             let chunk = match self.silence.limit {
                 Some(limit) => match timeout(limit, response.chunk()).await {
@@ -101,29 +151,40 @@ impl EventReader {
                 Ok(None) => return BodyEnd::Ended,
                 Err(error) => return BodyEnd::Broken(innermost(&error)),
             }
+            let is_empty = !self.sse.is_inside() && items.iter().all(|item| *item == SseItem::Comment);
+            empty_reads = if is_empty { empty_reads.saturating_add(1) } else { 0 };
             if self.hand_on(&mut items).await.is_err() {
                 return BodyEnd::Unheard;
+            }
+            if empty_reads > MOST_EMPTY_READS {
+                sleep(EMPTY_READ_PAUSE).await;
             }
         }
     }
 
     async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::desk::Unheard> {
         let mut pieces = Vec::new();
+        let ends_with_comment = items.last() == Some(&SseItem::Comment);
         for item in items.drain(..) {
             if item == SseItem::Comment {
-                self.silence.on_comment();
-            } else {
-                self.silence.on_event();
-                self.has_spoken = true;
+                continue;
+            }
+            self.silence.on_event();
+            self.has_spoken = true;
+            if let SseItem::Event { id, data, .. } = &item
+                && self.seen.is_again(id.as_deref(), data)
+            {
+                if !std::mem::replace(&mut self.seen.is_told, true) {
+                    self.inlet.trace("Events came again after a reconnect and were skipped.");
+                }
+                continue;
             }
             letter::sort_event(item, &mut pieces);
         }
-        for piece in &pieces {
-            if let Piece::Frame(frame) = piece {
-                (self.hook)(frame.text());
-            }
+        if ends_with_comment {
+            self.silence.on_comment();
         }
-        self.inlet.pieces(pieces).await
+        self.inlet.pieces_but(pieces, &self.hook).await
     }
 }
 
@@ -134,8 +195,10 @@ pub enum Opening {
     Waiting,
     /// It was at least once.
     Open,
-    /// It is not, and will not be.
+    /// It is not, and will not be; the connection does without it.
     Closed,
+    /// The same, and the connection ends with it.
+    Failed,
 }
 
 /// Why a stream is not kept open any more.
@@ -170,6 +233,8 @@ pub struct EventStream {
     pub reader: EventReader,
     /// Tells whether it is open.
     pub opening: watch::Sender<Opening>,
+    /// The answer to a GET that opened it already.
+    pub first: Option<Response>,
     /// Whether the very first attempt decides.
     pub is_first_final: bool,
     /// Whether a server that was away has forgotten the connection, though it will not say so.
@@ -180,7 +245,7 @@ impl EventStream {
     /// Keeps the stream open until it cannot be.
     pub async fn run(mut self) -> StreamEnd {
         let end = self.keep_open().await;
-        self.opening.send_replace(Opening::Closed);
+        self.opening.send_replace(if self.is_first_final { Opening::Failed } else { Opening::Closed });
         end
     }
 
@@ -193,7 +258,11 @@ impl EventStream {
             let opened_at = Instant::now();
             // Some servers end their streams every few minutes.
             let mut is_usual = false;
-            let trouble = match self.open().await {
+            let opened = match self.first.take() {
+                Some(response) => Ok(response),
+                None => self.open().await,
+            };
+            let trouble = match opened {
                 Ok(mut response) => {
                     if self.opening.send_replace(Opening::Open) == Opening::Open {
                         self.desk.inlet.trace(&format!("The {} is open again.", self.name));
@@ -247,7 +316,7 @@ impl EventStream {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = self.reader.sse.last_id()
-            && let Ok(value) = HeaderValue::from_str(id)
+            && let Ok(value) = HeaderValue::from_bytes(id.as_bytes())
         {
             headers.insert(HeaderName::from_static("last-event-id"), value);
         }

@@ -1,9 +1,10 @@
 //! The protocol's own HTTP transport.
 //!
-//! Duty: one POST for each message of ours; an event stream for the connection and one for each session,
-//! opened before the session's first message and right after it was made; goodbye by DELETE.
-//! Not its duty: the first POST, by which the server is known (`probe`).
-//! Invariants: messages arrive in the order in which they were written; an answer is taken from any stream.
+//! One POST for each message of ours; an event stream for the connection and one for each session, opened before the
+//! session's first message and right after it was made; the end is a DELETE. The first POST, by which the server is
+//! known, is sent by `probe`.
+//! Invariants: messages of a session are sent in the order in which they were written; an answer is taken from any
+//! stream or POST.
 //! Source: the protocol's RFD "streamable HTTP and web socket transport"; where servers differ from it (one
 //! stream only, answers in the POST, other status codes), both are taken.
 
@@ -12,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
-use tokio::time::timeout;
 
-use super::desk::{Desk, Posted, Told, body, is_events};
-use super::events::{BodyEnd, EventReader, EventStream, Hook, Opening, StreamEnd};
+use super::desk::{Desk, Told};
+use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
 use super::letter::{self, Kind, Letter};
+use super::outbox::{Message, Outbox, Requests, Taken, fail, take};
 use super::trouble::host_of;
 use crate::acp::transport::LinkEnd;
 
@@ -46,6 +47,7 @@ struct Threads {
 #[derive(Debug)]
 pub struct Streamable {
     desk: Desk,
+    outbox: Outbox,
     url: Url,
     headers: HeaderMap,
     threads: Arc<Mutex<Threads>>,
@@ -60,7 +62,8 @@ impl Streamable {
         if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
         }
-        let this = Self { desk, url, headers, threads: Arc::default(), sessions: HashMap::new() };
+        let (outbox, threads) = (Outbox::new(desk.clone()), Arc::default());
+        let this = Self { desk, outbox, url, headers, threads, sessions: HashMap::new() };
         let (stream, _) = this.stream(this.headers.clone(), "connection's event stream");
         let (desk, host) = (this.desk.clone(), host_of(this.url.as_str()));
         this.desk.spawn(async move {
@@ -92,22 +95,48 @@ impl Streamable {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let mut headers = self.headers.clone();
-        if let Some(session) = self.session_of(&letter) {
-            self.stream_of(&session, &letter.method).await;
-            if let Ok(value) = HeaderValue::from_str(&session) {
+        let session = self.session_of(&letter);
+        let mut opening = None;
+        if let Some(session) = &session {
+            // The agent names the session that an answer belongs to, and could name any.
+            if letter.kind != Kind::Response {
+                opening = self.stream_of(session, &letter.method);
+            }
+            if let Ok(value) = HeaderValue::from_str(session) {
                 headers.insert(SESSION_ID, value);
             }
         }
         if letter.kind == Kind::Request && matches!(letter.method.as_str(), "session/new" | "session/fork") {
             self.threads().creating.extend(letter.id.clone());
         }
-        match self.desk.post(&self.url, &headers, frame, &letter).await? {
-            Posted::Failed => Ok(()),
-            Posted::NotFound => Err(forgotten(&host_of(self.url.as_str()))),
-            Posted::Done(response) => {
-                self.take(response);
-                Ok(())
-            }
+        let inbox = self.inbox();
+        let (url, frame) = (self.url.clone(), frame.clone());
+        let message = Message { url, headers, frame, letter: letter.clone(), lane: session, opening };
+        self.outbox.send(message, move |response| async move { inbox.read(response, &letter).await }).await
+    }
+
+    /// A request was sent already, and its answer is to come.
+    pub fn expect(&self, letter: &Letter) {
+        self.outbox.requests().add(letter);
+    }
+
+    /// Reads an answer to a request that was sent already.
+    pub fn take(&self, response: Response, letter: Letter) {
+        let inbox = self.inbox();
+        self.desk.spawn(async move { inbox.read(response, &letter).await });
+    }
+
+    /// Waits until the server has all that needs no answer.
+    pub async fn drained(&self) {
+        self.outbox.drained().await;
+    }
+
+    fn inbox(&self) -> Inbox {
+        Inbox {
+            desk: self.desk.clone(),
+            requests: self.outbox.requests(),
+            hook: self.hook(),
+            host: host_of(self.url.as_str()),
         }
     }
 
@@ -153,76 +182,78 @@ impl Streamable {
         }
     }
 
-    /// Sees to it that a session's stream is open before something is said in the session.
-    async fn stream_of(&mut self, session: &str, method: &str) {
+    /// The stream of a session, which is to be open before something is said in the session.
+    fn stream_of(&mut self, session: &str, method: &str) -> Option<watch::Receiver<Opening>> {
         let is_closed =
             self.sessions.get(session).is_some_and(|opening| *opening.borrow() == Opening::Closed);
         if is_closed && matches!(method, "session/load" | "session/resume") {
             self.sessions.remove(session);
         }
         self.open_session(session);
-        if let Some(opening) = self.sessions.get_mut(session) {
-            // A server that is slow to open it must not hold up a cancel for ever.
-            let _ = timeout(self.desk.patience.answer / 6, opening.wait_for(|now| *now != Opening::Waiting))
-                .await;
-        }
+        self.sessions.get(session).cloned()
     }
 
     fn stream(&self, headers: HeaderMap, name: &'static str) -> (EventStream, watch::Receiver<Opening>) {
         let (opening, receiver) = watch::channel(Opening::Waiting);
         let reader = EventReader::new(self.desk.inlet.clone(), self.hook(), Some(self.desk.patience.idle));
         let (desk, url) = (self.desk.clone(), self.url.clone());
-        let (is_first_final, is_forgetful) = (false, false);
-        (EventStream { desk, url, headers, name, reader, opening, is_first_final, is_forgetful }, receiver)
+        let (first, is_first_final, is_forgetful) = (None, false, false);
+        let stream =
+            EventStream { desk, url, headers, name, reader, opening, first, is_first_final, is_forgetful };
+        (stream, receiver)
     }
 
-    /// Learns from what comes in which sessions there are and which request belongs to which.
+    /// Learns from what comes in which sessions there are, which request belongs to which, and which are answered.
     fn hook(&self) -> Hook {
-        let (threads, told) = (Arc::clone(&self.threads), self.desk.told.clone());
+        let (threads, desk) = (Arc::clone(&self.threads), self.desk.clone());
+        let requests = self.outbox.requests();
         Arc::new(move |text| {
-            // Most messages are updates, and concern neither.
+            // Most messages are updates, and concern none of it.
             if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
-                return;
+                return true;
             }
-            let Some(Letter { kind, id: Some(id), session: Some(session), .. }) = letter::read(text) else {
-                return;
-            };
+            let Some(letter) = letter::read(text) else { return true };
+            if !requests.is_news(&letter, &desk.inlet) {
+                return false;
+            }
+            let Letter { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
             let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
             match kind {
                 Kind::Request if threads.asked.len() < MOST_ASKED => {
                     threads.asked.insert(id, session);
                 }
                 Kind::Response if threads.creating.remove(&id) => {
-                    let _ = told.send(Told::Session(session));
+                    let _ = desk.told.send(Told::Session(session));
                 }
                 _ => {}
             }
+            true
         })
-    }
-
-    /// What a server says in its answer to a POST, though it should say it on a stream.
-    pub fn take(&self, mut response: Response) {
-        let (desk, hook) = (self.desk.clone(), self.hook());
-        if response.content_length() == Some(0) {
-            return;
-        }
-        self.desk.spawn(async move {
-            if is_events(&response) {
-                let mut reader = EventReader::new(desk.inlet.clone(), hook, None);
-                if let BodyEnd::Broken(error) = reader.read(&mut response).await {
-                    let _ = desk.inlet.note(format!("An answer broke off: {error}.")).await;
-                }
-            } else if let Ok(body) = body(response, desk.inlet.max_bytes).await
-                && body.trim_ascii_start().starts_with(b"{")
-            {
-                hook(&String::from_utf8_lossy(&body));
-                let _ = desk.inlet.message(&body).await;
-            }
-        });
     }
 
     fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads answers to messages.
+struct Inbox {
+    desk: Desk,
+    requests: Arc<Requests>,
+    hook: Hook,
+    host: String,
+}
+
+impl Inbox {
+    async fn read(&self, response: Response, letter: &Letter) {
+        if response.status() == StatusCode::NOT_FOUND {
+            return self.desk.end(forgotten(&self.host));
+        }
+        if let Ok(Taken::Broken(why)) =
+            take(&self.desk, &self.requests, response, letter, &self.hook, false).await
+        {
+            fail(&self.desk, &self.requests, letter, &why, true).await;
+        }
     }
 }
 

@@ -46,6 +46,14 @@ pub struct Letter {
     pub is_error: bool,
 }
 
+impl Letter {
+    /// The id as a number, as ours are; some servers send it back as a text.
+    pub fn number(&self) -> Option<u64> {
+        let id = self.id.as_deref()?;
+        id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or(id).parse().ok()
+    }
+}
+
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -139,8 +147,8 @@ pub fn sort_event(item: SseItem, out: &mut Vec<Piece>) {
     match item {
         SseItem::Comment => {}
         SseItem::Oversize { len_bytes, head } => out.push(Piece::Oversize { len_bytes, head }),
-        SseItem::Event { name: None, data } => sort_whole(&data, out),
-        SseItem::Event { name: Some(name), data } => {
+        SseItem::Event { name: None, data, .. } => sort_whole(&data, out),
+        SseItem::Event { name: Some(name), data, .. } => {
             let text = String::from_utf8_lossy(&data);
             if is_message(&name, &text) || text.trim_start().starts_with('[') {
                 return sort_whole(&data, out);
@@ -208,7 +216,10 @@ mod tests {
 
     fn sorted(name: Option<&str>, data: &str) -> Vec<String> {
         let mut out = Vec::new();
-        sort_event(SseItem::Event { name: name.map(str::to_owned), data: data.to_owned().into() }, &mut out);
+        sort_event(
+            SseItem::Event { name: name.map(str::to_owned), id: None, data: data.to_owned().into() },
+            &mut out,
+        );
         out.into_iter()
             .map(|piece| match piece {
                 Piece::Frame(frame) => frame.text().to_owned(),

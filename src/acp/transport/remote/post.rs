@@ -1,27 +1,30 @@
-//! The answer in the POST itself.
+//! A POST for each message; answers come in it, on one event stream, or both.
 //!
-//! Duty: one request for each message; what comes back in it, as JSON or as an event stream, goes to the peer.
-//! A message gets a head start before the next one, for nothing else keeps them in order.
-//! Not its duty: messages between turns, which such a server has no way to send.
-//! Invariants: each request of ours gets an answer: the server's, or an error of ours if the server's broke off;
-//! a message that the server cannot take is not sent.
+//! Three kinds of servers have this shape: with the answer in the POST and nothing else (`ZeptoClaw`), with a client id
+//! and paths of their own (`/acp/rpc`, `/acp/sse`), and with one URL for both (`OpenOxide`). A server without a known
+//! stream that takes a request without answering it is asked for one.
+//! Invariants: a known stream is open before the first message is sent; it is opened again with the same id, unless the
+//! server was away: it has no connections that it could have lost, so the connection ends, and the app opens the session
+//! anew. Each request gets an answer: the server's, or an error. A message that the server cannot take is not sent.
 //! Source: the document of `ZeptoClaw`, streamable HTTP; its limits are those of its listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use reqwest::header::HeaderMap;
-use reqwest::{Response, StatusCode, Url};
-use tokio::sync::oneshot;
+use reqwest::header::{ACCEPT, HeaderMap};
+use reqwest::{Method, Response, StatusCode, Url};
+use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 
-use super::desk::{Desk, Unheard, body, is_events};
-use super::events::{BodyEnd, EventReader, Hook};
-use super::letter::{self, Kind, Letter};
-use super::trouble::host_of;
+use super::desk::{Desk, is_events};
+use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
+use super::letter::{self, Letter};
+use super::outbox::{Message, Outbox, Requests, Taken, fail, take};
+use super::places::Places;
+use super::trouble::{Trouble, host_of};
 use crate::acp::transport::LinkEnd;
-use crate::model::Profile;
+use crate::model::{Carrier, Profile};
 
 /// `ZeptoClaw`: a whole request, with its headers.
 const SMALL_REQUEST_BYTES: usize = 118_784;
@@ -29,33 +32,55 @@ const SMALL_REQUEST_BYTES: usize = 118_784;
 const HEADER_BYTES: usize = 4 << 10;
 /// `ZeptoClaw`: the texts of a prompt.
 const SMALL_PROMPT_BYTES: usize = 102_400;
-/// Of others nothing is known; this is what the protocol's own server takes.
-const MAX_BODY_BYTES: usize = super::http::MAX_BODY_BYTES;
+/// The server with client ids takes no longer bodies.
+const CLIENT_ID_BODY_BYTES: usize = 4 << 20;
+
+/// An event stream, once there is one; a clone is the same.
+type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 
 /// A connection of this kind.
 #[derive(Debug)]
 pub struct Post {
     desk: Desk,
-    url: Url,
+    outbox: Outbox,
+    places: Places,
+    stream: Stream,
     /// Whether the server is the one with the small limits.
     is_small: Arc<AtomicBool>,
+    max_body_bytes: usize,
 }
 
 impl Post {
-    /// A connection; nothing is sent yet.
-    pub fn new(desk: Desk, url: Url, profile: Option<Profile>) -> Self {
+    /// A connection without an event stream; nothing is sent yet.
+    pub fn new(desk: Desk, places: Places, profile: Option<Profile>) -> Self {
+        let outbox = Outbox::new(desk.clone());
         let is_small = Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw)));
-        Self { desk, url, is_small }
+        let max_body_bytes = super::http::MAX_BODY_BYTES;
+        Self { desk, outbox, places, stream: Arc::default(), is_small, max_body_bytes }
+    }
+
+    /// A connection with an event stream; that it cannot be opened ends the connection. `first`: the answer to a GET
+    /// that opened it already.
+    pub fn with_stream(desk: Desk, places: Places, carrier: Carrier, first: Option<Response>) -> Self {
+        let mut this = Self::new(desk, places, None);
+        let has_client_id = carrier == Carrier::RpcSse;
+        if has_client_id {
+            this.max_body_bytes = CLIENT_ID_BODY_BYTES;
+        }
+        let hook = hook(&this.desk, &this.outbox.requests());
+        let opening = start_stream(&this.desk, &this.places.events, hook, has_client_id, first);
+        this.stream = Arc::new(OnceCell::new_with(Some(opening)));
+        this
+    }
+
+    /// A request was sent already, and its answer is to come.
+    pub fn expect(&self, letter: &Letter) {
+        self.outbox.requests().add(letter);
     }
 
     /// Learns from the answer to `initialize` whose limits hold.
     pub fn learn(&self, answer: &str) {
         learn(&self.is_small, answer);
-    }
-
-    /// Whether the small limits hold, as it is learned.
-    pub fn limits(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_small)
     }
 
     /// Sends a message.
@@ -65,25 +90,42 @@ impl Post {
         if let Some(text) = self.too_large(frame, &letter, &text) {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
-        let (started, has_started) = oneshot::channel();
-        let (desk, url, is_small) = (self.desk.clone(), self.url.clone(), Arc::clone(&self.is_small));
-        let frame = frame.clone();
-        self.desk.spawn(async move {
-            let headers = HeaderMap::new();
-            let answer = desk.post_once(&url, &headers, &frame, |_| false).await;
-            let _ = started.send(());
-            let _ = match answer {
-                Ok(response) => take(&desk, response, &letter, &is_small).await,
-                Err(trouble) => desk.undelivered(&letter, trouble.text()).await,
-            };
-        });
-        let _ = timeout(self.desk.patience.head_start, has_started).await;
-        Ok(())
+        let message = Message {
+            url: self.places.post.clone(),
+            headers: HeaderMap::new(),
+            frame: frame.clone(),
+            letter: letter.clone(),
+            lane: None,
+            opening: self.stream.get().cloned(),
+        };
+        let inbox = self.inbox();
+        self.outbox.send(message, move |response| async move { inbox.read(response, &letter).await }).await
+    }
+
+    /// Reads an answer to a request that was sent already.
+    pub fn take(&self, response: Response, letter: Letter) {
+        let inbox = self.inbox();
+        self.desk.spawn(async move { inbox.read(response, &letter).await });
+    }
+
+    /// Waits until the server has all that needs no answer.
+    pub async fn drained(&self) {
+        self.outbox.drained().await;
+    }
+
+    fn inbox(&self) -> Inbox {
+        Inbox {
+            desk: self.desk.clone(),
+            requests: self.outbox.requests(),
+            places: self.places.clone(),
+            stream: Arc::clone(&self.stream),
+            is_small: Arc::clone(&self.is_small),
+        }
     }
 
     /// Why a message cannot be sent, if it is too large.
     fn too_large(&self, frame: &Bytes, letter: &Letter, text: &str) -> Option<String> {
-        let host = host_of(self.url.as_str());
+        let host = host_of(self.places.post.as_str());
         let is_small = self.is_small.load(Ordering::Relaxed);
         if is_small && letter.method == "session/prompt" {
             let bytes = letter::prompt_text_bytes(text);
@@ -95,70 +137,137 @@ impl Post {
                 ));
             }
         }
-        let most = if is_small { SMALL_REQUEST_BYTES - HEADER_BYTES } else { MAX_BODY_BYTES };
+        let most = if is_small { SMALL_REQUEST_BYTES - HEADER_BYTES } else { self.max_body_bytes };
+        let shown =
+            if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) };
         (frame.len() > most).then(|| {
             format!(
-                "The message has {} KiB, and {host} takes at most {} KiB. Send less at once.",
+                "The message has {} KiB, and {host} takes at most {shown}. Send less at once.",
                 frame.len().div_ceil(1024),
-                most / 1024
             )
         })
     }
+}
+
+/// Reads answers to messages.
+struct Inbox {
+    desk: Desk,
+    requests: Arc<Requests>,
+    places: Places,
+    stream: Stream,
+    is_small: Arc<AtomicBool>,
+}
+
+impl Inbox {
+    async fn read(&self, response: Response, letter: &Letter) {
+        let url = &self.places.post;
+        if response.status() == StatusCode::NOT_FOUND {
+            let token = self.desk.client.token_origin();
+            let trouble = Trouble::of_status(response, url.as_str(), token).await;
+            return fail(&self.desk, &self.requests, letter, trouble.text(), false).await;
+        }
+        let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
+        let was_stream = is_events(&response);
+        let plain = hook(&self.desk, &self.requests);
+        let is_small = Arc::clone(&self.is_small);
+        let is_hello = letter.method == "initialize";
+        let hook: Hook = Arc::new(move |text| {
+            if is_hello {
+                learn(&is_small, text);
+            }
+            plain(text)
+        });
+        let is_only_way = !self.stream.initialized();
+        let host = host_of(url.as_str());
+        let why = match take(&self.desk, &self.requests, response, letter, &hook, is_only_way).await {
+            Err(_) | Ok(Taken::Answer) => return,
+            Ok(Taken::Broken(why)) => why,
+            Ok(Taken::Nothing) if !is_only_way || was_empty && self.open_stream().await => return,
+            Ok(Taken::Nothing) if was_stream => {
+                format!("{host} ended its answer before it was complete. Try again.")
+            }
+            Ok(Taken::Nothing) if was_empty => {
+                format!("{host} took the message without an answer. Name another `transport`.")
+            }
+            Ok(Taken::Nothing) => {
+                format!("{host} answered with something that is no answer. The log shows it.")
+            }
+        };
+        fail(&self.desk, &self.requests, letter, &why, !is_only_way).await;
+    }
+
+    /// The answer may be meant for an event stream at the same URL: whether there is one now.
+    async fn open_stream(&self) -> bool {
+        let open = || async {
+            let response = events_at(&self.desk, &self.places.events).await.ok_or(())?;
+            let hook = hook(&self.desk, &self.requests);
+            Ok::<_, ()>(start_stream(&self.desk, &self.places.events, hook, false, Some(response)))
+        };
+        self.stream.get_or_try_init(open).await.is_ok()
+    }
+}
+
+/// Opens an event stream; `None` if there is none at this URL.
+pub async fn events_at(desk: &Desk, url: &Url) -> Option<Response> {
+    let request = desk.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
+    // The first event may be long in coming, but the head of the answer is not.
+    let answer = timeout(desk.patience.answer / 6, desk.client.send(request, |_| true)).await;
+    answer.ok()?.ok().filter(|response| response.status().is_success() && is_events(response))
+}
+
+/// Keeps the event stream open; its end is the end of the connection.
+fn start_stream(
+    desk: &Desk,
+    url: &Url,
+    hook: Hook,
+    has_keep_alive: bool,
+    first: Option<Response>,
+) -> watch::Receiver<Opening> {
+    let (opening, receiver) = watch::channel(if first.is_some() { Opening::Open } else { Opening::Waiting });
+    // A server without a keep-alive of its own may be silent for as long as it likes.
+    let idle = has_keep_alive.then_some(desk.patience.idle);
+    let stream = EventStream {
+        desk: desk.clone(),
+        url: url.clone(),
+        headers: HeaderMap::new(),
+        name: "event stream",
+        reader: EventReader::new(desk.inlet.clone(), hook, idle),
+        opening,
+        first,
+        is_first_final: true,
+        is_forgetful: true,
+    };
+    let (task_desk, url) = (desk.clone(), url.clone());
+    desk.spawn(async move {
+        let host = host_of(url.as_str());
+        let end = match stream.run().await {
+            StreamEnd::Gone { was_open: true } => {
+                LinkEnd::Io(format!("{host} does not know this connection any more"))
+            }
+            StreamEnd::Gone { .. } | StreamEnd::None(_) => LinkEnd::Refused(format!(
+                "There is no event stream at {}. Correct the address, or name another `transport` or `events_url`.",
+                crate::model::shown_url(url.as_str())
+            )),
+            StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
+            StreamEnd::Unheard => return,
+        };
+        task_desk.end(end);
+    });
+    receiver
+}
+
+/// Hands everything on but a second answer to the same request.
+fn hook(desk: &Desk, requests: &Arc<Requests>) -> Hook {
+    let (inlet, requests) = (desk.inlet.clone(), Arc::clone(requests));
+    Arc::new(move |text| {
+        // Most messages are updates.
+        let is_update = memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none();
+        is_update || letter::read(text).is_none_or(|letter| requests.is_news(&letter, &inlet))
+    })
 }
 
 fn learn(is_small: &AtomicBool, answer: &str) {
     if letter::agent_name(answer).is_some_and(|name| name.to_lowercase().contains("zeptoclaw")) {
         is_small.store(true, Ordering::Relaxed);
     }
-}
-
-/// Takes the server's answer in. An error says that nobody listens.
-pub async fn take(
-    desk: &Desk,
-    mut response: Response,
-    letter: &Letter,
-    is_small: &Arc<AtomicBool>,
-) -> Result<(), Unheard> {
-    let host = host_of(response.url().as_str());
-    let has_answer = Arc::new(AtomicBool::new(letter.kind != Kind::Request));
-    let hook: Hook = {
-        let (id, has_answer, is_small) = (letter.id.clone(), Arc::clone(&has_answer), Arc::clone(is_small));
-        Arc::new(move |text| {
-            let answers = |letter: Letter| letter.kind == Kind::Response && letter.id == id;
-            if !has_answer.load(Ordering::Relaxed) && letter::read(text).is_some_and(answers) {
-                has_answer.store(true, Ordering::Relaxed);
-                learn(&is_small, text);
-            }
-        })
-    };
-    let mut why = format!("{host} took the message without an answer. Name another `transport`.");
-    if is_events(&response) {
-        let mut reader = EventReader::new(desk.inlet.clone(), hook, None);
-        why = match reader.read(&mut response).await {
-            BodyEnd::Unheard => return Err(Unheard),
-            BodyEnd::Ended => format!("{host} ended its answer before it was complete. Try again."),
-            BodyEnd::Silent | BodyEnd::Broken(_) => {
-                format!("The answer of {host} broke off in the middle. Check the network, or try again.")
-            }
-        };
-    } else if response.status() != StatusCode::NO_CONTENT {
-        match body(response, desk.inlet.max_bytes).await {
-            Ok(body) if !body.trim_ascii().is_empty() => {
-                let text = String::from_utf8_lossy(&body).into_owned();
-                let body = match (letter::read(&text), &letter.id) {
-                    // Which request an error without an id belongs to is plain here.
-                    (Some(Letter { kind: Kind::Response, id: None, .. }), Some(id)) => {
-                        letter::with_id(&text, id).unwrap_or(body)
-                    }
-                    _ => body,
-                };
-                hook(&String::from_utf8_lossy(&body));
-                why = format!("{host} answered with something that is no answer. The log shows it.");
-                desk.inlet.message(&body).await?;
-            }
-            Ok(_) => {}
-            Err(trouble) => trouble.text().clone_into(&mut why),
-        }
-    }
-    if has_answer.load(Ordering::Relaxed) { Ok(()) } else { desk.undelivered(letter, &why).await }
 }

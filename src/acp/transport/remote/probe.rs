@@ -1,29 +1,34 @@
 //! Finds out how the server of a URL wants to be spoken to.
 //!
-//! Duty: sends `initialize` and looks at what comes back, then tries what else is known, from the most
-//! usual to the rarest. Not its duty: what follows (the carriers).
-//! Invariants: the server that answers `initialize` gets it once; what it answers reaches the peer; if
-//! nothing fits, the first refusal is told, for it says most.
+//! Sends `initialize` and looks at what comes back, then tries what else is known, from the most usual to the rarest.
+//! A system whose protocol needs an event stream gets it before `initialize`; any other server that answers in the POST
+//! is asked once whether it has one.
+//! Invariants: the server that answers `initialize` gets it once; what it answers reaches the peer; a stream that was
+//! opened to see whether it is there is the one that is used; if nothing fits, the first refusal is reported.
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, HeaderMap};
-use reqwest::{Method, Response, StatusCode, Url};
+use reqwest::header::HeaderMap;
+use reqwest::{Response, StatusCode, Url};
 use tokio::time::timeout;
 
 use super::client::Client;
 use super::desk::{Desk, body, is_events, is_of_type};
 use super::http::{CONNECTION_ID, Streamable};
 use super::letter::{self, Kind, Letter};
-use super::post::{self, Post};
+use super::places::Places;
+use super::post::{Post, events_at};
 use super::route::Route;
 use super::socket::Socket;
-use super::split::{Places, Split};
 use super::trouble::{Trouble, host_of};
+use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
 /// Where agents listen unless the URL says otherwise.
 const USUAL_PATH: &str = "/acp";
+
+/// What may not be there is waited for so long, as part of `Patience::answer`.
+const GUESS_SHARE: u32 = 20;
 
 /// A server that is not known yet.
 #[derive(Debug)]
@@ -57,15 +62,17 @@ impl Probe {
     pub async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(letter) = letter::read(&text) else { return Ok(None) };
-        let mut first = None;
-        let mut url = self.url.clone();
-        for is_second in [false, true] {
-            if is_second {
-                if !self.is_bare {
-                    break;
+        let urls = self.urls();
+        if self.profile == Some(Profile::OpenOxide) && self.remote.carrier.is_none() {
+            for url in &urls {
+                let places = Places::at_one_url(url, &self.remote);
+                if let Some(events) = events_at(&self.desk, &places.events).await {
+                    return self.with_stream(places, Carrier::PostSse, events, frame).await;
                 }
-                url.set_path("/");
             }
+        }
+        let mut first = None;
+        for url in urls {
             let response = self.post(&url, frame).await?;
             if response.status().is_success() {
                 return self.answered(url, response, &letter).await;
@@ -77,14 +84,14 @@ impl Probe {
         }
         if self.remote.carrier.is_none() {
             let url = self.url.clone();
-            let places = Places::with_client_id(&url, &self.remote);
-            if self.has_events(&places.events).await {
-                return self.split(places, Carrier::RpcSse, frame).await;
-            }
             // The refusal may be meant for a POST before there is a stream.
-            let places = Places::at_one_url(&url, &self.remote);
-            if self.has_events(&places.events).await {
-                return self.split(places, Carrier::PostSse, frame).await;
+            for (places, carrier) in [
+                (Places::with_client_id(&url, &self.remote), Carrier::RpcSse),
+                (Places::at_one_url(&url, &self.remote), Carrier::PostSse),
+            ] {
+                if let Some(events) = events_at(&self.desk, &places.events).await {
+                    return self.with_stream(places, carrier, events, frame).await;
+                }
             }
             if let Some(socket) = self.socket(&url).await {
                 return self.chosen(Route::Socket(Box::new(socket)), Carrier::WebSocket, frame).await;
@@ -92,6 +99,14 @@ impl Probe {
         }
         let trouble = first.map_or_else(|| LinkEnd::Refused("There is no agent.".to_owned()), LinkEnd::from);
         Err(trouble)
+    }
+
+    /// Where the agent may listen.
+    fn urls(&self) -> Vec<Url> {
+        let mut root = self.url.clone();
+        root.set_path("/");
+        let roots = self.is_bare.then_some(root);
+        std::iter::once(self.url.clone()).chain(roots).collect()
     }
 
     async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, LinkEnd> {
@@ -119,19 +134,18 @@ impl Probe {
         let connection = response.headers().get(CONNECTION_ID).cloned();
         if is_events(&response) {
             if let Some(connection) = connection {
-                let route = Streamable::start(desk.clone(), url, connection, None);
-                route.take(response);
+                let route = Streamable::start(desk, url, connection, None);
+                route.expect(letter);
+                route.take(response, letter.clone());
                 self.say(Carrier::StreamableHttp);
                 return Ok(Some(Route::Streamable(route)));
             }
             self.not_instead_of_streams()?;
-            let route = Post::new(desk.clone(), url, self.profile);
-            let (letter, is_small) = (letter.clone(), route.limits());
-            desk.clone().spawn(async move {
-                let _ = post::take(&desk, response, &letter, &is_small).await;
-            });
+            let route = Post::new(desk, Places::at_one_url(&url, &self.remote), self.profile);
+            route.expect(letter);
+            route.take(response, letter.clone());
             self.say(Carrier::Post);
-            return Ok(Some(Route::Post(route)));
+            return Ok(Some(Route::Post(Box::new(route))));
         }
         let is_json = is_of_type(&response, "application/json");
         let body = body(response, desk.inlet.max_bytes).await?;
@@ -139,13 +153,17 @@ impl Probe {
         if body.trim_ascii().is_empty() {
             if let Some(connection) = connection {
                 self.say(Carrier::StreamableHttp);
-                return Ok(Some(Route::Streamable(Streamable::start(desk, url, connection, None))));
+                let route = Streamable::start(desk, url, connection, None);
+                route.expect(letter);
+                return Ok(Some(Route::Streamable(route)));
             }
             // Taken without an answer, which is to come on a stream.
             self.not_instead_of_streams()?;
             let places = Places::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
-            return Ok(Some(Route::Split(Split::start(desk, places, Carrier::PostSse))));
+            let route = Post::with_stream(desk, places, Carrier::PostSse, None);
+            route.expect(letter);
+            return Ok(Some(Route::Post(Box::new(route))));
         }
         let Some(answer) = letter::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON, but no answer of an agent" } else { "no JSON" };
@@ -165,18 +183,41 @@ impl Probe {
             desk.inlet.message(&body).await?;
             return Ok(Some(Route::Streamable(route)));
         }
-        desk.inlet.message(&body).await?;
         if answer.is_error {
             // The protocol's own server keeps no connection then; another form may be tried.
+            desk.inlet.message(&body).await?;
             return Ok(None);
         }
+        let places = Places::at_one_url(&url, &self.remote);
+        if let Some(events) = self.stream_beside(&places, &text).await {
+            self.say(Carrier::PostSse);
+            let route = Post::with_stream(desk.clone(), places, Carrier::PostSse, Some(events));
+            desk.inlet.message(&body).await?;
+            return Ok(Some(Route::Post(Box::new(route))));
+        }
+        desk.inlet.message(&body).await?;
         self.not_instead_of_streams()?;
-        let route = Post::new(desk.clone(), url, self.profile);
+        let route = Post::new(desk.clone(), places, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
         let text = "This server answers within each request: what the agent does between turns does not reach parlor.";
         desk.inlet.trace(text);
-        Ok(Some(Route::Post(route)))
+        Ok(Some(Route::Post(Box::new(route))))
+    }
+
+    /// The event stream of a server that answered `initialize` in its POST. A system whose updates come as events has
+    /// one; of others it is not known, but for the one that has none.
+    async fn stream_beside(&self, places: &Places, answer: &str) -> Option<Response> {
+        let name = letter::agent_name(answer).unwrap_or_default().to_lowercase();
+        let has_none = self.profile == Some(Profile::ZeptoClaw) || name.contains("zeptoclaw");
+        if has_none || self.remote.carrier.is_some() {
+            return None;
+        }
+        let found = events_at(&self.desk, &places.events);
+        if speaks_events(answer) {
+            return found.await;
+        }
+        timeout(self.desk.patience.answer / GUESS_SHARE, found).await.ok().flatten()
     }
 
     /// The configuration may insist on the protocol's own transport.
@@ -190,21 +231,20 @@ impl Probe {
         )))
     }
 
-    async fn has_events(&self, url: &Url) -> bool {
-        let request = self.desk.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
-        let answer = timeout(self.desk.patience.answer / 3, self.desk.client.send(request, |_| true)).await;
-        // Dropping the answer closes the stream; the carrier opens it anew.
-        matches!(answer, Ok(Ok(response)) if response.status().is_success() && is_events(&response))
-    }
-
     async fn socket(&self, url: &Url) -> Option<Socket> {
         let client = Client::open(&self.remote, true).await.ok()?;
         Socket::open(self.desk.with_client(client), url).await.ok()
     }
 
-    async fn split(&self, places: Places, carrier: Carrier, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
-        let route = Route::Split(Split::start(self.desk.clone(), places, carrier));
-        self.chosen(route, carrier, frame).await
+    async fn with_stream(
+        &self,
+        places: Places,
+        carrier: Carrier,
+        events: Response,
+        frame: &Bytes,
+    ) -> Result<Option<Route>, LinkEnd> {
+        let route = Post::with_stream(self.desk.clone(), places, carrier, Some(events));
+        self.chosen(Route::Post(Box::new(route)), carrier, frame).await
     }
 
     /// A route that has not had `initialize` yet.

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use super::client::Client;
 use super::desk::Desk;
 use super::http::Streamable;
+use super::places::Places;
 use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
-use super::split::{Places, Split};
 use super::trouble::Trouble;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
@@ -22,10 +22,8 @@ pub enum Route {
     Streamable(Streamable),
     /// A web socket.
     Socket(Box<Socket>),
-    /// POST and one event stream.
-    Split(Split),
-    /// The answer in the POST.
-    Post(Post),
+    /// POST, with or without one event stream.
+    Post(Box<Post>),
 }
 
 impl Route {
@@ -44,12 +42,17 @@ impl Route {
                 }
             }
             Some(carrier @ Carrier::RpcSse) => {
-                Self::Split(Split::start(desk, Places::with_client_id(&url, remote), carrier))
+                let places = Places::with_client_id(&url, remote);
+                Self::Post(Box::new(Post::with_stream(desk, places, carrier, None)))
             }
             Some(carrier @ Carrier::PostSse) => {
-                Self::Split(Split::start(desk, Places::at_one_url(&url, remote), carrier))
+                let places = Places::at_one_url(&url, remote);
+                Self::Post(Box::new(Post::with_stream(desk, places, carrier, None)))
             }
-            Some(Carrier::Post) => Self::Post(Post::new(desk, with_path(&url).0, profile)),
+            Some(Carrier::Post) => {
+                let places = Places::at_one_url(&with_path(&url).0, remote);
+                Self::Post(Box::new(Post::new(desk, places, profile)))
+            }
             Some(Carrier::StreamableHttp) | None => {
                 Self::Probe(Box::new(Probe::new(desk, remote.clone(), profile)))
             }
@@ -67,7 +70,6 @@ impl Route {
             }
             Self::Streamable(route) => route.send(frame).await,
             Self::Socket(route) => route.send(frame).await,
-            Self::Split(route) => route.send(frame).await,
             Self::Post(route) => route.send(frame).await,
         }
     }
@@ -92,12 +94,21 @@ impl Route {
         }
     }
 
+    /// Waits until the server has all that was sent and needs no answer.
+    pub async fn drained(&self) {
+        match self {
+            Self::Streamable(route) => route.drained().await,
+            Self::Post(route) => route.drained().await,
+            Self::Probe(_) | Self::Socket(_) => {}
+        }
+    }
+
     /// Says goodbye to the server.
     pub async fn farewell(&mut self) {
         match self {
             Self::Streamable(route) => route.farewell().await,
             Self::Socket(route) => route.farewell().await,
-            Self::Probe(_) | Self::Split(_) | Self::Post(_) => {}
+            Self::Probe(_) | Self::Post(_) => {}
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Reads server-sent events.
 //!
-//! Duty: cut the bytes of an event stream into events: `data` lines joined, the name of the event, its id,
-//! the server's wish for a pause before a new try; comments tell that the server lives. Bytes go in by
-//! [`SseReader::feed`] as they were read, events come out in their order.
-//! Not its duty: what an event holds (`letter`), opening a stream again (`stream`).
-//! Invariants: what comes out does not depend on how the bytes were split; an event over the limit is
-//! skipped and told; no more than one event of the limit is held; an event cut off by the end is no event.
+//! Cuts the bytes of an event stream into events: bytes go in by [`SseReader::feed`] as they were read, events come
+//! out in order. What an event holds is read by `letter`; `events` opens a stream again.
+//! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
+//! and reported; at most one event of the limit is held; an event cut off by the end of the stream is discarded, and
+//! its id with it.
 //! Source: HTML Living Standard 9.2, event streams; the protocol's HTTP transport uses `data` and comments.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -28,6 +28,8 @@ pub enum SseItem {
     Event {
         /// Its name, unless it is the usual `message`.
         name: Option<String>,
+        /// Its own id, if it has one.
+        id: Option<Arc<str>>,
         /// Its `data` lines, joined by line feeds.
         data: Bytes,
     },
@@ -55,7 +57,10 @@ pub struct SseReader {
     /// Bytes of an event over the limit, counted from its beginning.
     oversize_bytes: Option<u64>,
     name: Option<String>,
-    last_id: Option<String>,
+    /// The id of the event that is not complete yet; without one of its own, that of the event before.
+    id: Option<Arc<str>>,
+    has_own_id: bool,
+    last_id: Option<Arc<str>>,
     retry: Option<Duration>,
     /// The last byte was a carriage return: a line feed right behind it belongs to it.
     is_after_return: bool,
@@ -73,6 +78,8 @@ impl SseReader {
             has_data: false,
             oversize_bytes: None,
             name: None,
+            id: None,
+            has_own_id: false,
             last_id: None,
             retry: None,
             is_after_return: false,
@@ -80,7 +87,7 @@ impl SseReader {
         }
     }
 
-    /// The last id that the server gave, to be sent back as `Last-Event-ID`.
+    /// The id of the last complete event, to be sent back as `Last-Event-ID`.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
@@ -93,7 +100,12 @@ impl SseReader {
     /// A new stream begins: what the old one left unfinished is gone, id and pause stay.
     pub fn restart(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
-        *self = Self { last_id, retry, ..Self::new(self.max_bytes) };
+        *self = Self { id: last_id.clone(), last_id, retry, ..Self::new(self.max_bytes) };
+    }
+
+    /// Whether data of an event within the limit has come that is not complete yet.
+    pub fn is_inside(&self) -> bool {
+        self.oversize_bytes.is_none() && (self.has_data || self.line.starts_with(b"data"))
     }
 
     /// Takes bytes in and appends what is complete.
@@ -154,9 +166,10 @@ impl SseReader {
                 self.name = Some(String::from_utf8_lossy(value).into_owned());
             }
             b"id" if value.len() <= MAX_FIELD_BYTES && !value.contains(&0) => {
-                self.last_id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());
+                self.id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into());
+                self.has_own_id = self.id.is_some();
             }
-            b"retry" => {
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let text = std::str::from_utf8(value).unwrap_or_default();
                 if let Ok(pause) = text.parse() {
                     self.retry = Some(Duration::from_millis(pause).min(MAX_RETRY));
@@ -187,6 +200,9 @@ impl SseReader {
     }
 
     fn dispatch(&mut self, out: &mut Vec<SseItem>) {
+        // Only the blank line makes an id count: an event that was cut off is asked for again.
+        self.last_id.clone_from(&self.id);
+        let has_own_id = std::mem::take(&mut self.has_own_id);
         let data = self.data.split().freeze();
         let name = self.name.take().filter(|name| !name.is_empty() && name != "message");
         self.has_data = false;
@@ -194,7 +210,8 @@ impl SseReader {
             // A copy, so that the memory of the whole is given back.
             out.push(SseItem::Oversize { len_bytes, head: Bytes::copy_from_slice(&data) });
         } else if !data.trim_ascii().is_empty() {
-            out.push(SseItem::Event { name, data });
+            let id = self.last_id.clone().filter(|_| has_own_id);
+            out.push(SseItem::Event { name, id, data });
         }
     }
 }

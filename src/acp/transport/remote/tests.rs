@@ -1,5 +1,6 @@
 //! Tests of the remote transports, against scripted servers on this machine.
 
+mod chaos;
 mod found;
 mod http;
 mod post;
@@ -54,9 +55,17 @@ impl Peer {
     }
 
     fn limited(remote: Remote, patience: Patience, max_frame_bytes: usize) -> Self {
+        Self::begin(RemoteAgent::new(remote).with_patience(patience), max_frame_bytes)
+    }
+
+    /// Connects to an agent of which more is known than its URL.
+    fn of(agent: RemoteAgent) -> Self {
+        Self::begin(agent.with_patience(patience()), DEFAULT_FRAME_BYTES)
+    }
+
+    fn begin(agent: RemoteAgent, max_frame_bytes: usize) -> Self {
         let tap = Tap::default();
         let setup = Setup { max_frame_bytes, tap: tap.clone(), stderr_log: None };
-        let agent = RemoteAgent::new(remote).with_patience(patience);
         let link = Box::new(agent).start(setup).expect("a remote agent always starts");
         Self { link, tap }
     }

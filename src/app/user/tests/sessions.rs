@@ -96,9 +96,10 @@ fn what_is_open_kept_and_listed_stands_there_once() {
     let mut of_another = kept("k3", "Of another agent", Nearness::Here);
     of_another.agent = "two".to_owned();
     of_another.agent_session = Some("s9".into());
-    rig.state.listed.clear();
+    rig.state.listed_mut().clear();
     open(&mut rig, vec![kept("k1", "Shown now", Nearness::Here), both, of_another]);
-    rig.state.listed = vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
+    *rig.state.listed_mut() =
+        vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
     on_sessions_listed(&mut rig.state);
     assert_eq!(shown(&rig), ["New session", "Without a title", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
@@ -149,7 +150,7 @@ fn the_end_that_is_shown_is_that_of_the_marked_session() {
     tell(&mut rig, end());
     assert!(dialog(&rig).marked_preview().is_some());
     // The agent's list comes, and its session is the latest: that one is marked now.
-    rig.state.listed = vec![listed("s9", None)];
+    *rig.state.listed_mut() = vec![listed("s9", None)];
     on_sessions_listed(&mut rig.state);
     assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Without a title", "one"));
     assert!(dialog(&rig).marked_preview().is_none());
@@ -216,13 +217,13 @@ fn the_marked_session_is_opened_read_or_taken_from_the_agent() {
     // One that only the agent has is loaded by it, and cannot be read without it.
     capabilities(&mut rig).can_load = true;
     open(&mut rig, Vec::new());
-    rig.state.listed = vec![listed("s9", Some("Theirs"))];
+    *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
     on_sessions_listed(&mut rig.state);
     rig.act(Action::Last);
     assert!(rig.act(Action::ReadSession).iter().all(|effect| !matches!(effect, Effect::Send(..))));
-    rig.state.listed = vec![listed("s9", Some("Theirs"))];
+    *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
     rig.act(Action::OpenSessions);
-    rig.state.listed = vec![listed("s9", Some("Theirs"))];
+    *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
     on_sessions_listed(&mut rig.state);
     rig.act(Action::Last);
     let fx = rig.act(Action::Accept);
@@ -235,7 +236,7 @@ fn deleting_asks_first_and_says_what_goes_where() {
     let mut row = kept("k1", "Kept", Nearness::Here);
     row.agent_session = Some("s9".into());
     open(&mut rig, vec![row.clone()]);
-    rig.state.listed = vec![listed("s9", None)];
+    *rig.state.listed_mut() = vec![listed("s9", None)];
     on_sessions_listed(&mut rig.state);
     let question = |rig: &Rig| match rig.state.modals.last() {
         Some(Modal::Choice(dialog)) => dialog.body.join("\n"),
@@ -386,7 +387,7 @@ fn archived_sessions_are_out_of_the_way_and_the_marked_one_is_asked_about() {
     let can = capabilities(&mut rig);
     (can.can_archive, can.tells_status, can.can_load) = (true, true, true);
     open(&mut rig, Vec::new());
-    rig.state.listed =
+    *rig.state.listed_mut() =
         vec![listed("a", Some("Near")), SessionInfo { is_archived: true, ..listed("b", Some("Away")) }];
     on_sessions_listed(&mut rig.state);
     assert_eq!(shown(&rig), ["New session", "Near"]);

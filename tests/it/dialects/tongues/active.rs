@@ -26,15 +26,9 @@ const CAN: Can = Can {
 
 const HELLO: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false}},"agentInfo":{"name":"activecontext","title":"ActiveContext","version":"0.1.0"},"authMethods":[]}"#;
 
-/// After a cancel and after a crash. The document knows no way but a load.
-fn loaded_again() -> String {
-    let unknown = refuse(-32601, "Method not found: session/resume");
-    expect("\"session/resume\"") + &unknown + &expect("\"session/load\"") + &answer("{}")
-}
-
-/// The same by the code: not in memory, but on disk.
-fn taken_up_again(loaded: &str) -> String {
-    expect("\"session/resume\"") + &answer("null") + &expect("\"session/load\"") + &answer(loaded)
+/// After a cancel and after a crash. The document has no way but a load, and nothing else is offered.
+fn loaded_again(loaded: &str) -> String {
+    expect("\"session/load\"") + &answer(loaded)
 }
 
 fn flat(body: &str) -> String {
@@ -142,7 +136,7 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn after_cancel(&self) -> String {
-        loaded_again()
+        loaded_again("{}")
     }
 
     fn mode(&self, mode: &str) -> String {
@@ -152,7 +146,7 @@ impl Tongue for ActiveContextDocument {
     }
 
     fn reopen(&self) -> String {
-        loaded_again()
+        loaded_again("{}")
     }
 }
 
@@ -177,12 +171,12 @@ impl Tongue for ActiveContextCode {
     fn after_cancel(&self) -> String {
         if self.is_null {
             // The answer says nothing, the next prompt does.
-            taken_up_again("null")
+            loaded_again("null")
                 + &expect("\"session/prompt\"")
                 + &refuse(-32600, "Session not found: s1")
                 + &self.new_session()
         } else {
-            taken_up_again("{}")
+            loaded_again("{}")
         }
     }
 
@@ -191,6 +185,6 @@ impl Tongue for ActiveContextCode {
     }
 
     fn reopen(&self) -> String {
-        taken_up_again("{}")
+        loaded_again("{}")
     }
 }

@@ -13,7 +13,7 @@ fn read(text: &[u8]) -> Vec<SseItem> {
 }
 
 fn event(name: Option<&str>, data: &str) -> SseItem {
-    SseItem::Event { name: name.map(str::to_owned), data: data.to_owned().into() }
+    SseItem::Event { name: name.map(str::to_owned), id: None, data: data.to_owned().into() }
 }
 
 #[test]
@@ -27,7 +27,9 @@ fn all_line_ends_and_forms_of_a_field() {
         "data: {\"a\":1}\ndata\n\n",
     ] {
         let found = read(text.as_bytes());
-        let [SseItem::Event { name: None, data }] = found.as_slice() else { panic!("{text:?}: {found:?}") };
+        let [SseItem::Event { name: None, data, .. }] = found.as_slice() else {
+            panic!("{text:?}: {found:?}")
+        };
         assert_eq!(data.trim_ascii(), b"{\"a\":1}", "{text:?}");
     }
 }
@@ -49,6 +51,74 @@ fn names_belong_to_one_event_and_comments_are_told() {
 fn an_event_without_data_or_cut_off_is_none() {
     assert_eq!(read(b"event: a\n\ndata:\n\ndata: lost"), []);
     assert_eq!(read(b"data: lost\n"), []);
+}
+
+#[test]
+fn an_id_counts_when_its_event_is_complete() {
+    let mut reader = SseReader::new(100);
+    let mut out = Vec::new();
+    reader.feed(b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &mut out);
+    assert_eq!((reader.last_id(), out.len()), (Some("1"), 1), "the second event is not complete");
+    reader.restart();
+    assert_eq!(reader.last_id(), Some("1"));
+    reader.feed(b"data: c\n\n", &mut out);
+    assert_eq!(reader.last_id(), Some("1"), "an event without an id of its own leaves the last one");
+    // An id alone, an empty one, and one on an event over the limit count as well.
+    reader.feed(b"id: 3\n\n", &mut out);
+    assert_eq!(reader.last_id(), Some("3"));
+    reader.feed(format!("id: 4\ndata: {}\n\n", "x".repeat(200)).as_bytes(), &mut out);
+    assert_eq!(reader.last_id(), Some("4"));
+    reader.feed(b"id\ndata: d\n\n", &mut out);
+    assert_eq!(reader.last_id(), None);
+}
+
+#[test]
+fn retry_takes_digits_only() {
+    let mut reader = SseReader::new(100);
+    reader.feed(b"retry: +5\nretry: -1\nretry:\nretry: 1.5\nretry: 0x1\n", &mut Vec::new());
+    assert_eq!(reader.retry(), None);
+    reader.feed(b"retry:20\n", &mut Vec::new());
+    assert_eq!(reader.retry(), Some(Duration::from_millis(20)));
+}
+
+/// An event stream read as the specification has it, all at once: name, own id and data of each event, then the last
+/// id and the pause. Source: HTML Living Standard 9.2.6.
+type Meaning = (Vec<(Option<String>, Option<String>, String)>, Option<String>, Option<u64>);
+
+fn meaning(text: &str) -> Meaning {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    // What stands behind the last line end is no line.
+    let lines = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+    let lines: Vec<&str> = if text.contains('\n') { lines.split('\n').collect() } else { Vec::new() };
+    let (mut events, mut last_id, mut retry) = (Vec::new(), None, None);
+    let (mut name, mut id, mut own_id, mut data): (_, _, _, Vec<&str>) = (None, None, None, Vec::new());
+    for line in lines {
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            _ if line.is_empty() => {
+                last_id.clone_from(&id);
+                let data = std::mem::take(&mut data).join("\n");
+                let name = name.take().filter(|name: &String| !name.is_empty() && name != "message");
+                let own_id = std::mem::take(&mut own_id);
+                if !data.trim_ascii().is_empty() {
+                    events.push((name, own_id, data));
+                }
+            }
+            "data" => data.push(value),
+            "event" => name = Some(value.to_owned()),
+            "id" if !value.contains('\0') => {
+                id = Some(value.to_owned()).filter(|id| !id.is_empty());
+                own_id.clone_from(&id);
+            }
+            "retry" if !value.is_empty() && value.bytes().all(|sign| sign.is_ascii_digit()) => {
+                retry = value.parse().ok();
+            }
+            _ => {}
+        }
+    }
+    (events, last_id, retry)
 }
 
 #[test]
@@ -87,16 +157,67 @@ fn a_line_without_end_costs_no_more_than_the_limit() {
     assert_eq!(*next, event(None, "ok"));
 }
 
+/// Parts of event streams, right and wrong.
+fn stream_text(most: usize) -> impl Strategy<Value = String> {
+    let parts = [
+        "data: a",
+        "data:b",
+        "data",
+        "data:  c",
+        ":",
+        ": ping",
+        "\n",
+        "\r",
+        "\r\n",
+        "event: e",
+        "event: message",
+        "event",
+        "id: 1",
+        "id:2",
+        "id",
+        "id: a\0b",
+        "retry: 7",
+        "retry: x",
+        "retry",
+        "other: x",
+        "ü",
+        "\n\n",
+        "\r\n\r\n",
+        "\r\r",
+        "\u{feff}",
+        " ",
+    ];
+    prop::collection::vec(prop::sample::select(parts.to_vec()), 0..most).prop_map(|parts| parts.concat())
+}
+
 proptest! {
     #[test]
-    fn what_comes_out_does_not_depend_on_the_reads(
-        parts in prop::collection::vec(
-            prop::sample::select(vec!["data: a", "data", ":", "\n", "\r", "\r\n", "event: e", "id: 1", "ü", "\n\n", "\u{feff}"]),
-            0..40,
-        ),
-        cut in 1_usize..7,
+    fn any_splitting_into_reads_gives_what_the_specification_says(
+        text in stream_text(40),
+        cuts in prop::collection::vec(0.0_f64..1.0, 0..12),
     ) {
-        let text = parts.concat();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a short text")]
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| (cut * text.len() as f64) as usize).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let mut reader = SseReader::new(1 << 20);
+        let mut out = Vec::new();
+        for cut in cuts.windows(2) {
+            reader.feed(&text.as_bytes()[cut[0]..cut[1]], &mut out);
+        }
+        let events = out.into_iter().filter_map(|item| match item {
+            SseItem::Event { name, id, data } => {
+                Some((name, id.as_deref().map(str::to_owned), String::from_utf8(data.to_vec()).unwrap()))
+            }
+            SseItem::Comment | SseItem::Oversize { .. } => None,
+        });
+        let retry = reader.retry().map(|pause| u64::try_from(pause.as_millis()).unwrap());
+        let found = (events.collect(), reader.last_id().map(str::to_owned), retry);
+        prop_assert_eq!(found, meaning(&text));
+    }
+
+    #[test]
+    fn what_comes_out_does_not_depend_on_the_reads(text in stream_text(40), cut in 1_usize..7) {
         let mut reader = SseReader::new(20);
         let mut whole = Vec::new();
         reader.feed(text.as_bytes(), &mut whole);

@@ -1,9 +1,9 @@
 //! How a server wants to be spoken to is found out.
 
 use super::server::Server;
-use super::{INITIALIZED, Peer, request};
+use super::{INITIALIZE, INITIALIZED, Peer, RemoteAgent, answer, at, request, update};
 use crate::acp::transport::LinkEnd;
-use crate::model::Carrier;
+use crate::model::{Carrier, Profile};
 
 #[tokio::test]
 async fn a_server_with_client_ids_is_known_by_its_event_stream() {
@@ -11,8 +11,7 @@ async fn a_server_with_client_ids_is_known_by_its_event_stream() {
     let mut peer = Peer::to(&server, "", None);
     server.expect("POST", "/acp").await.answer(404, &[], "").await;
     server.expect("POST", "/").await.answer(404, &[], "").await;
-    // Once to see that it is there, once to stay.
-    drop(server.next().await.events().await);
+    // The stream that shows that it is there is the one that is used.
     let get = server.next().await;
     assert!(get.target.starts_with("/acp/sse?client_id="), "{}", get.target);
     let mut events = get.events().await;
@@ -47,6 +46,93 @@ async fn a_server_with_web_sockets_only_is_found_last() {
     assert!(socket.hear().await.contains("initialize"));
     socket.say(INITIALIZED).await;
     assert_eq!(peer.hear().await, INITIALIZED);
+}
+
+/// What the system with events of its own answers to `initialize`.
+const OWN: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"0.1","serverInfo":{"name":"core"},"capabilities":{"streaming":true}}}"#;
+
+fn known_as_oxide(server: &Server, path: &str) -> Peer {
+    Peer::of(RemoteAgent::new(at(server, path)).with_profile(Some(Profile::OpenOxide)))
+}
+
+#[tokio::test]
+async fn a_known_system_with_events_gets_its_stream_before_anything_is_said() {
+    let mut server = Server::start().await;
+    let mut peer = known_as_oxide(&server, "");
+    peer.say(INITIALIZE);
+    // Without a path in the address, both usual ones are looked at.
+    server.expect("GET", "/acp").await.answer(404, &[], "").await;
+    let mut events = server.expect("GET", "/").await.events().await;
+    let post = server.expect("POST", "/").await;
+    post.json(OWN).await;
+    assert_eq!(peer.hear().await, OWN);
+    peer.say(&request(2, "prompt/send", r#"{"session_id":"s"}"#));
+    let turn = server.expect("POST", "/").await;
+    events.raw("event: text_delta\ndata: {\"text\":\"hi\"}\n\n").await;
+    assert!(peer.hear().await.contains("text_delta"));
+    // The POST of the turn is open, and the cancel leaves.
+    peer.say(r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":2}}"#);
+    let cancel = server.expect("POST", "/").await;
+    assert!(cancel.says("$/cancelRequest"));
+    cancel.answer(202, &[], "").await;
+    turn.json(&answer(2, "{}")).await;
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+}
+
+#[tokio::test]
+async fn a_known_system_without_a_stream_is_found_out_as_any_other() {
+    let mut server = Server::start().await;
+    let mut peer = known_as_oxide(&server, "/agent");
+    peer.say(INITIALIZE);
+    server.expect("GET", "/agent").await.answer(405, &[], "").await;
+    server.expect("POST", "/agent").await.json(INITIALIZED).await;
+    server.expect("GET", "/agent").await.answer(405, &[], "").await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+}
+
+#[tokio::test]
+async fn a_system_with_events_that_shows_itself_by_its_answer_gets_its_stream_then() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/agent", None);
+    server.expect("POST", "/agent").await.json(OWN).await;
+    let mut events = server.expect("GET", "/agent").await.events().await;
+    assert_eq!(peer.hear().await, OWN);
+    peer.say(&request(2, "session/create", "{}"));
+    server.expect("POST", "/agent").await.answer(202, &[], "").await;
+    events.say(&answer(2, r#"{"session_id":"s"}"#)).await;
+    assert_eq!(peer.hear().await, answer(2, r#"{"session_id":"s"}"#));
+}
+
+#[tokio::test]
+async fn a_server_that_answers_in_the_post_and_speaks_on_a_stream_is_listened_to() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/agent", None);
+    server.expect("POST", "/agent").await.json(INITIALIZED).await;
+    let mut events = server.expect("GET", "/agent").await.events().await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    peer.say(&request(2, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#));
+    let turn = server.expect("POST", "/agent").await;
+    events.say(&update("s", 1)).await;
+    assert_eq!(peer.hear().await, update("s", 1));
+    turn.json(&answer(2, "{}")).await;
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+}
+
+#[tokio::test]
+async fn a_server_that_begins_to_answer_elsewhere_is_asked_for_its_stream() {
+    let mut server = Server::start().await;
+    let mut peer = Peer::to(&server, "/agent", None);
+    server.expect("POST", "/agent").await.json(INITIALIZED).await;
+    server.expect("GET", "/agent").await.answer(405, &[], "").await;
+    assert_eq!(peer.hear().await, INITIALIZED);
+    peer.say(&request(2, "session/new", "{}"));
+    server.expect("POST", "/agent").await.answer(202, &[], "").await;
+    let mut events = server.expect("GET", "/agent").await.events().await;
+    events.say(&answer(2, "{}")).await;
+    assert_eq!(peer.hear().await, answer(2, "{}"));
+    peer.say(&request(3, "session/list", "{}"));
+    server.expect("POST", "/agent").await.json(&answer(3, "{}")).await;
+    assert_eq!(peer.hear().await, answer(3, "{}"));
 }
 
 #[tokio::test]

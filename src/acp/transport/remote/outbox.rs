@@ -1,0 +1,419 @@
+//! Messages of ours, each in a POST of its own.
+//!
+//! A server may keep a POST open until a turn is over, so nothing waits for the answer to one: each message is sent by
+//! its own task. Order is kept where it matters: in a lane (a session, or the connection) a message follows when the
+//! server has begun to answer the one before it, or has had a head start. Nothing waits for an answer of ours.
+//! Invariants: a request gets one outcome, the first answer on whatever way, else an error when its POST failed; what
+//! surely did not arrive is sent again; the number of open POSTs and the bytes in them are bounded.
+
+use std::collections::{HashMap, HashSet};
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::HeaderMap;
+use reqwest::{Response, StatusCode, Url};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::desk::{Desk, Inlet, Unheard, body, is_events};
+use super::events::{BodyEnd, EventReader, Hook, Opening};
+use super::letter::{self, Kind, Letter};
+use super::trouble::{Trouble, host_of};
+use crate::acp::frame::sort_whole;
+use crate::acp::transport::LinkEnd;
+
+/// Most requests whose POSTs are open at once; a further one fails.
+const MOST_REQUESTS: usize = 64;
+/// Most notifications in open POSTs.
+const MOST_NOTICES: u32 = 32;
+/// Most of the answers in open POSTs, in KiB; each counts for at least [`LEAST_ANSWER_KIB`].
+const MOST_ANSWERS_KIB: u32 = 32 << 10;
+const LEAST_ANSWER_KIB: u32 = 1 << 10;
+/// A session's stream that is slow to open holds up its first message for so long, as part of `Patience::answer`.
+const OPENING_SHARE: u32 = 6;
+
+/// Requests of ours without an outcome.
+#[derive(Debug, Default)]
+pub struct Requests {
+    inner: Mutex<Inner>,
+    answered: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    open: HashSet<u64>,
+    last: u64,
+}
+
+impl Requests {
+    /// Enters a request that is about to be sent.
+    pub fn add(&self, letter: &Letter) {
+        if let (Kind::Request, Some(id)) = (letter.kind, letter.number()) {
+            let mut inner = self.inner();
+            inner.open.insert(id);
+            inner.last = inner.last.max(id);
+        }
+    }
+
+    /// Notes a message that came in; false if it is a second answer to the same request.
+    pub fn is_news(&self, letter: &Letter, inlet: &Inlet) -> bool {
+        let is_news = letter.kind != Kind::Response || self.on_response(letter);
+        if !is_news {
+            inlet.trace("A second answer to the same request was skipped.");
+        }
+        is_news
+    }
+
+    fn on_response(&self, letter: &Letter) -> bool {
+        let Some(id) = letter.number() else { return true };
+        let mut inner = self.inner();
+        // What was never asked is the peer's to judge.
+        let is_first = inner.open.remove(&id) || id > inner.last;
+        drop(inner);
+        self.answered.notify_waiters();
+        is_first
+    }
+
+    /// Notes that a message could not be delivered; false if its outcome came elsewhere.
+    fn on_failure(&self, letter: &Letter) -> bool {
+        letter.kind != Kind::Request || letter.number().is_none_or(|id| self.inner().open.remove(&id))
+    }
+
+    /// Whether a request has no outcome yet.
+    pub fn is_open(&self, letter: &Letter) -> bool {
+        letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
+    }
+
+    /// Waits until a request has its outcome; for ever if it is none.
+    async fn closed(&self, letter: &Letter) {
+        if letter.kind != Kind::Request || letter.number().is_none() {
+            pending::<()>().await;
+        }
+        loop {
+            let answered = self.answered.notified();
+            if !self.is_open(letter) {
+                return;
+            }
+            answered.await;
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A message to be sent.
+#[derive(Debug)]
+pub struct Message {
+    /// Where to.
+    pub url: Url,
+    /// Headers of its own.
+    pub headers: HeaderMap,
+    /// Its bytes.
+    pub frame: Bytes,
+    /// Whom it concerns.
+    pub letter: Letter,
+    /// The session whose messages keep their order; `None`: those of the connection.
+    pub lane: Option<String>,
+    /// The stream that is to be open before.
+    pub opening: Option<watch::Receiver<Opening>>,
+}
+
+/// What a body held for the request in whose answer it came.
+#[derive(Debug)]
+pub enum Taken {
+    /// Its answer, unless that came elsewhere.
+    Answer,
+    /// No answer.
+    Nothing,
+    /// A beginning, and then it broke off; whole sentences.
+    Broken(String),
+}
+
+/// The last message of a lane.
+#[derive(Debug, Clone)]
+struct Tail {
+    has_begun: watch::Receiver<bool>,
+    /// Woken when another message waits for it.
+    is_followed: Arc<Notify>,
+}
+
+/// Sends messages.
+#[derive(Debug)]
+pub struct Outbox {
+    desk: Desk,
+    requests: Arc<Requests>,
+    lanes: HashMap<Option<String>, Tail>,
+    open_requests: Arc<Semaphore>,
+    open_notices: Arc<Semaphore>,
+    open_answers: Arc<Semaphore>,
+}
+
+impl Outbox {
+    /// An outbox in which nothing waits.
+    pub fn new(desk: Desk) -> Self {
+        let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
+        Self {
+            desk,
+            requests: Arc::default(),
+            lanes: HashMap::new(),
+            open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            open_notices: permits(MOST_NOTICES),
+            open_answers: permits(MOST_ANSWERS_KIB),
+        }
+    }
+
+    /// The requests that wait for their outcome.
+    pub fn requests(&self) -> Arc<Requests> {
+        Arc::clone(&self.requests)
+    }
+
+    /// Sends a message; `take` gets the server's answer if it is a success or a 404. Waits only while the server
+    /// leaves too many of our notifications or answers open.
+    pub async fn send<F>(
+        &mut self,
+        message: Message,
+        take: impl FnOnce(Response) -> F + Send + 'static,
+    ) -> Result<(), LinkEnd>
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let Some(permit) = self.permit(&message).await? else { return Ok(()) };
+        self.requests.add(&message.letter);
+        let earlier = self.earlier(&message);
+        let (begun, has_begun) = watch::channel(false);
+        let is_followed = Arc::new(Notify::new());
+        if message.letter.kind != Kind::Response {
+            let tail = Tail { has_begun, is_followed: Arc::clone(&is_followed) };
+            self.lanes.retain(|_, tail| tail.has_begun.has_changed().is_ok() && !*tail.has_begun.borrow());
+            self.lanes.insert(message.lane.clone(), tail);
+        }
+        let sending = Sending {
+            desk: self.desk.clone(),
+            requests: self.requests(),
+            message,
+            begun,
+            is_followed,
+            _permit: permit,
+        };
+        self.desk.spawn(async move {
+            for mut tail in earlier {
+                tail.is_followed.notify_one();
+                let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
+            }
+            if let Some(response) = sending.run().await {
+                take(response).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Waits until the server has all notifications and answers.
+    pub async fn drained(&self) {
+        let _ = self.open_notices.acquire_many(MOST_NOTICES).await;
+        let _ = self.open_answers.acquire_many(MOST_ANSWERS_KIB).await;
+    }
+
+    /// The messages that this one follows.
+    fn earlier(&self, message: &Message) -> Vec<Tail> {
+        match message.letter.kind {
+            // It names a request of any lane.
+            _ if message.letter.method.starts_with("$/") => self.lanes.values().cloned().collect(),
+            _ => self.lanes.get(&message.lane).cloned().into_iter().collect(),
+        }
+    }
+
+    async fn permit(&self, message: &Message) -> Result<Option<OwnedSemaphorePermit>, LinkEnd> {
+        let (semaphore, weight) = match message.letter.kind {
+            Kind::Request => {
+                if let Ok(permit) = Arc::clone(&self.open_requests).try_acquire_owned() {
+                    return Ok(Some(permit));
+                }
+                let host = host_of(message.url.as_str());
+                let text = format!("{host} has not answered {MOST_REQUESTS} requests. Wait, or reconnect.");
+                self.desk.unsent(&message.letter, &text).await?;
+                return Ok(None);
+            }
+            Kind::Notification => (&self.open_notices, 1),
+            Kind::Response => {
+                let kib = u32::try_from(message.frame.len() >> 10).unwrap_or(u32::MAX);
+                (&self.open_answers, kib.clamp(LEAST_ANSWER_KIB, MOST_ANSWERS_KIB))
+            }
+        };
+        Ok(Arc::clone(semaphore).acquire_many_owned(weight).await.ok())
+    }
+}
+
+/// A message on its way.
+struct Sending {
+    desk: Desk,
+    requests: Arc<Requests>,
+    message: Message,
+    begun: watch::Sender<bool>,
+    is_followed: Arc<Notify>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Sending {
+    /// Sends it, again and again while it surely did not arrive. The answer to be read.
+    async fn run(&self) -> Option<Response> {
+        if !self.is_stream_ready().await {
+            return None;
+        }
+        let patience = self.desk.patience;
+        let start = Instant::now();
+        let mut pause = patience.least_pause;
+        loop {
+            let trouble = match self.post().await? {
+                Ok(response) => return Some(response),
+                Err(trouble) => trouble,
+            };
+            if !matches!(trouble, Trouble::Network { is_unsent: true, .. }) {
+                // A refusal is the outcome; a break may be the end of the connection, which says more.
+                let has_stream = self.message.opening.is_some() && matches!(trouble, Trouble::Network { .. });
+                fail(&self.desk, &self.requests, &self.message.letter, trouble.text(), has_stream).await;
+                return None;
+            }
+            if start.elapsed() >= patience.give_up {
+                self.desk.end(LinkEnd::Unreachable(trouble.text().to_owned()));
+                return None;
+            }
+            if pause == patience.least_pause {
+                let text = format!("A message waits to be sent. {}", trouble.text());
+                self.desk.inlet.note(text).await.ok()?;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(patience.most_pause);
+        }
+    }
+
+    /// Waits for the stream that is to be open first, though not when something follows: that may be a cancel. False:
+    /// the stream could not be opened, which ends the connection where it is needed.
+    async fn is_stream_ready(&self) -> bool {
+        let Some(mut opening) = self.message.opening.clone() else { return true };
+        tokio::select! {
+            () = self.is_followed.notified() => {}
+            _ = timeout(
+                self.desk.patience.answer / OPENING_SHARE,
+                opening.wait_for(|now| *now != Opening::Waiting),
+            ) => {}
+        }
+        *opening.borrow() != Opening::Failed
+    }
+
+    /// Sends it once. `None`: its outcome came elsewhere, and the server leaves the POST open.
+    async fn post(&self) -> Option<Result<Response, Trouble>> {
+        let Message { url, headers, frame, letter, .. } = &self.message;
+        let patience = self.desk.patience;
+        let sending = self.desk.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
+        let head_start = sleep_until(Instant::now() + patience.head_start);
+        let given_up = async {
+            if letter.kind == Kind::Request {
+                self.requests.closed(letter).await;
+            }
+            sleep(patience.answer).await;
+        };
+        tokio::pin!(sending, head_start, given_up);
+        let mut has_begun = false;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut sending => {
+                    if !matches!(answer, Err(Trouble::Network { is_unsent: true, .. })) {
+                        self.begun.send_replace(true);
+                    }
+                    return Some(answer);
+                }
+                () = &mut head_start, if !has_begun => {
+                    has_begun = true;
+                    self.begun.send_replace(true);
+                }
+                () = &mut given_up => {
+                    return (letter.kind != Kind::Request).then(|| Err(unanswered(url, patience.answer)));
+                }
+            }
+        }
+    }
+}
+
+/// Reads the server's answer to a message and hands on what it holds. `is_only_way`: there is no event stream on which
+/// an answer could come, so whatever is in the body is shown.
+pub async fn take(
+    desk: &Desk,
+    requests: &Requests,
+    mut response: Response,
+    letter: &Letter,
+    hook: &Hook,
+    is_only_way: bool,
+) -> Result<Taken, Unheard> {
+    let host = host_of(response.url().as_str());
+    let broken = |why: String| {
+        if letter.kind == Kind::Request && requests.is_open(letter) {
+            Taken::Broken(why)
+        } else {
+            Taken::Answer
+        }
+    };
+    if is_events(&response) {
+        let mut reader = EventReader::new(desk.inlet.clone(), Arc::clone(hook), None);
+        match reader.read(&mut response).await {
+            BodyEnd::Unheard => return Err(Unheard),
+            BodyEnd::Ended => {}
+            BodyEnd::Silent | BodyEnd::Broken(_) => {
+                let why = "The answer of {host} broke off in the middle. Check the network, or try again.";
+                return Ok(broken(why.replace("{host}", &host)));
+            }
+        }
+    } else if response.status() != StatusCode::NO_CONTENT && response.content_length() != Some(0) {
+        let is_receipt = response.status() == StatusCode::ACCEPTED;
+        let body = match body(response, desk.inlet.max_bytes).await {
+            Ok(body) => body,
+            Err(trouble) => return Ok(broken(trouble.text().to_owned())),
+        };
+        let text = String::from_utf8_lossy(&body);
+        let answer = letter::read(&text);
+        let is_wanted = match &answer {
+            Some(_) => true,
+            None => is_only_way && letter.kind == Kind::Request || body.trim_ascii_start().starts_with(b"["),
+        };
+        if is_wanted && !body.trim_ascii().is_empty() {
+            // An error without an id belongs to the request in whose POST it came; so does a result, where no other
+            // answer can come.
+            let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
+            let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
+            let body = match &letter.id {
+                Some(id) if is_own => letter::with_id(&text, id).unwrap_or_else(|| body.clone()),
+                _ => body.clone(),
+            };
+            if !is_only_way && letter.kind == Kind::Request {
+                sleep(desk.patience.settle).await;
+            }
+            let mut pieces = Vec::new();
+            sort_whole(&body, &mut pieces);
+            desk.inlet.pieces_but(pieces, hook).await?;
+        }
+    }
+    Ok(if requests.is_open(letter) { Taken::Nothing } else { Taken::Answer })
+}
+
+/// The error for a message that the server never answered.
+fn unanswered(url: &Url, after: Duration) -> Trouble {
+    Trouble::on_the_way(format!(
+        "{} did not answer within {} s. Check the network, or try again.",
+        host_of(url.as_str()),
+        after.as_secs()
+    ))
+}
+
+/// Reports that a request got no answer, unless one came elsewhere. `has_stream`: it may still do so.
+pub async fn fail(desk: &Desk, requests: &Requests, letter: &Letter, why: &str, has_stream: bool) {
+    if has_stream && letter.kind == Kind::Request {
+        let _ = timeout(desk.patience.grace, requests.closed(letter)).await;
+    }
+    if requests.on_failure(letter) {
+        let _ = desk.undelivered(letter, why).await;
+    }
+}
