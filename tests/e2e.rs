@@ -12,6 +12,7 @@ mod e2e {
     mod modes;
     mod picture;
     mod plain;
+    mod policy;
     pub mod screen;
     mod search;
     mod secrets;

@@ -420,8 +420,38 @@ pub fn answer_ask(
             };
             take(state, conn, ask);
             callbacks::on_answered(state, (conn, ask), open, choice, now, fx);
+            if matches!(choice, AccessChoice::Longer(_)) {
+                answer_same(state, key, conn, open, choice, now, fx);
+            }
         }
         OpenAskKind::Elicitation(_) => {}
+    }
+}
+
+/// What was granted covers other requests that wait already.
+fn answer_same(
+    state: &mut State,
+    key: SessionKey,
+    conn: ConnId,
+    granted: &AccessAsk,
+    choice: AccessChoice,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_same = |open: &&OpenAsk| {
+        let of = |kind: &OpenAskKind| match kind {
+            OpenAskKind::Access(open) => open.grant.clone(),
+            _ => None,
+        };
+        open.conn == conn && granted.grant.is_some() && of(&open.kind) == granted.grant
+    };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let same: Vec<OpenAsk> = session.asks.iter().filter(is_same).cloned().collect();
+    for OpenAsk { ask, kind, .. } in same {
+        if let OpenAskKind::Access(open) = kind {
+            take(state, conn, ask);
+            callbacks::on_answered(state, (conn, ask), &open, choice, now, fx);
+        }
     }
 }
 

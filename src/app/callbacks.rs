@@ -143,7 +143,9 @@ pub(super) fn on_file_asks(
     };
     let AskedFile { access, facts, why, change } = asked;
     let is_covered = change.as_ref().is_some_and(|change| policy::covers_write(state, conn, key, change));
-    if let Verdict::Allow(by) = decide(&job.policy, &access, &Facts { is_covered, ..facts }) {
+    // Something may have been granted since the job was made.
+    let policy = policy::of(state, conn, key);
+    if let Verdict::Allow(by) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
         add_file(state, FileJob { allowed: Some(by), ..job }, fx);
         return;
     }
@@ -406,7 +408,7 @@ fn end_terminal(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    terminals::end_if_running(session, id, exit.clone(), now);
+    terminals::end_if_running(session, id, exit, now);
     let (ended, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
     session.terminal_waits = waiting;
@@ -524,7 +526,7 @@ pub(super) fn on_terminal_ended(
         return;
     };
     if let Some(session) = state.sessions.get_mut(&key) {
-        terminals::on_ended(session, id, exit.clone(), now);
+        terminals::on_ended(session, id, exit, now);
         if let Some(view) = session.terminals.get(id) {
             let record = terminals::record(id, view, exit);
             keep::note(session, record);

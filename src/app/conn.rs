@@ -495,7 +495,7 @@ fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Eff
     for (terminal, key) in live {
         if let Some(session) = state.sessions.get_mut(&key) {
             let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
-            terminals::end_if_running(session, &terminal, exit, now);
+            terminals::end_if_running(session, &terminal, &exit, now);
         }
     }
 }

@@ -365,11 +365,12 @@ impl AccessAsk {
     /// The same in words.
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
-            Some(Grant::Run(_)) | None => "this command".to_owned(),
-            Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
-            Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
-            Some(Grant::WriteIn(folder)) => format!("writes to files in {}", folder.display()),
-            Some(Grant::ReadIn(folder)) => format!("reads of files in {}", folder.display()),
+            Some(Grant::Run(_)) | None => "this command",
+            Some(Grant::WriteFile(_)) => "writes to this file",
+            Some(Grant::ReadFile(_)) => "reads of this file",
+            // Without the path: a long one must not push the refusal off the screen.
+            Some(Grant::WriteIn(_)) => "writes next to this file",
+            Some(Grant::ReadIn(_)) => "reads next to this file",
         };
         let label = |choice| match choice {
             AccessChoice::Once => "Allow once".to_owned(),

@@ -165,7 +165,12 @@ pub(super) fn add_grant(
     let root = call::root_of(state, key);
     let Some(session) = state.sessions.get_mut(&root) else { return };
     match scope {
-        GrantScope::Session => session.ledger.grants.push((agent, grant)),
+        GrantScope::Session => {
+            let granted = (agent, grant);
+            if !session.ledger.grants.contains(&granted) {
+                session.ledger.grants.push(granted);
+            }
+        }
         GrantScope::Folder => {
             let stored = StoredGrant { agent, folder: session.place.cwd.clone(), grant };
             if !state.grants.contains(&stored) {

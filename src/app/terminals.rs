@@ -96,16 +96,16 @@ pub(super) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
 }
 
 /// A command of ours ended.
-pub(super) fn on_ended(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
+pub(super) fn on_ended(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
     if let Some(view) = session.terminals.get_mut(id) {
         view.end(exit.clone(), now);
         touch(session, id);
-        access::on_command_ended(session, id, &exit, now);
+        access::on_command_ended(session, id, exit, now);
     }
 }
 
 /// A command was killed and forgotten; if its end is still told, that replaces this one.
-pub(super) fn end_if_running(session: &mut Session, id: &TerminalId, exit: ExitInfo, now: Instant) {
+pub(super) fn end_if_running(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
     if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
         on_ended(session, id, exit, now);
     }

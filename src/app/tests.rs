@@ -19,6 +19,7 @@ mod life;
 mod messages;
 mod offer;
 mod once;
+mod policy;
 mod servers;
 mod sessions;
 mod support;

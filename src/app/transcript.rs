@@ -20,8 +20,7 @@ pub struct Transcript {
     items: Vec<Item>,
     /// Bumped on each change of any item, so that a view knows at a glance whether to look.
     revision: u64,
-    /// Revision that new items begin with. Ids begin anew after [`Transcript::clear`], revisions do not, so a
-    /// drawing kept by (id, revision) is never taken for another item's.
+    /// Revision that new items begin with: a drawing kept by (id, revision) is never taken for another item's.
     first_rev: u32,
     /// How many items were put in front of others so far: a view that kept places moves them by it.
     inserted: usize,
@@ -174,8 +173,7 @@ impl Item {
         Self { id, rev, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
     }
 
-    /// Whether nothing is drawn for it: an item of parlor's own that a tool call took over, or a call that only a
-    /// permission request made, once it was answered and shows no change or command, or stands with the agent's call.
+    /// Whether nothing is drawn for it: it stands with another call, or only a permission request made it.
     pub fn is_hidden(&self) -> bool {
         match &self.body {
             ItemBody::Tool(tool) if tool.is_own => tool.accesses.is_empty(),
@@ -196,6 +194,7 @@ pub enum MessagePart {
 
 /// A tool call with all that is known of it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ToolCall {
     /// Its id, unique within its turn.
     pub id: ToolCallId,
@@ -231,7 +230,7 @@ pub struct ToolCall {
     pub decision: Option<Decision>,
     /// Whether only a permission request made it so far.
     pub from_ask_only: bool,
-    /// Whether it was approved under an id of its own and stands with the agent's call.
+    /// Whether it was approved under another id than the agent's own call, and stands with that.
     pub is_joined: bool,
     /// Changes that were approved under another id.
     pub approved: Vec<FileDiff>,

@@ -178,18 +178,19 @@ pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots),
         Access::Read { .. } => Verdict::Ask(AskWhy::Outside),
-        Access::Write { .. } => decide_write(policy, facts),
-        Access::Run(_) => decide_run(policy, facts),
+        Access::Write { .. } => decide_write(policy, *facts),
+        Access::Run(_) => decide_run(policy, *facts),
         Access::SignIn { .. } if policy.is_remote => return Verdict::Refuse(RefusedBy::RemoteSignIn),
         Access::SignIn { .. } => return Verdict::Ask(AskWhy::SignIn),
     };
-    match (verdict, grant_for(policy, access, facts)) {
-        (Verdict::Ask(_), Some(scope)) => Verdict::Allow(AllowedBy::Grant(scope)),
+    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
+    match (verdict, held) {
+        (Verdict::Ask(_), Some((_, scope))) => Verdict::Allow(AllowedBy::Grant(*scope)),
         _ => verdict,
     }
 }
 
-fn decide_write(policy: &Policy, facts: &Facts) -> Verdict {
+fn decide_write(policy: &Policy, facts: Facts) -> Verdict {
     match facts.protection {
         // An approved call shows the path that the agent names, which need not be where links lead.
         Some(protection) if !(protection == Protection::WideRoot && facts.is_covered) => {
@@ -202,7 +203,7 @@ fn decide_write(policy: &Policy, facts: &Facts) -> Verdict {
     }
 }
 
-fn decide_run(policy: &Policy, facts: &Facts) -> Verdict {
+fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
     if !facts.is_inside {
         Verdict::Ask(AskWhy::CommandOutside)
     } else if facts.is_covered {
@@ -212,11 +213,6 @@ fn decide_run(policy: &Policy, facts: &Facts) -> Verdict {
     } else {
         Verdict::Allow(AllowedBy::Configuration)
     }
-}
-
-fn grant_for(policy: &Policy, access: &Access, facts: &Facts) -> Option<GrantScope> {
-    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
-    held.map(|(_, scope)| *scope)
 }
 
 impl Grant {

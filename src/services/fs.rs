@@ -85,7 +85,7 @@ impl Files {
                 (_, Some((shown, by))) if *shown == *place.real() => *by,
                 (Verdict::Ask(why), _) => {
                     self.note_shown(job.ask, place.real());
-                    let change = self.preview(&job, &place);
+                    let change = Self::preview(&job, &place);
                     let asked = Box::new(AskedFile { access, facts, why, change });
                     return ServiceEvent::FileAsks { job, asked };
                 }
@@ -140,7 +140,7 @@ impl Files {
     }
 
     /// What a write would change, for the user to judge by.
-    fn preview(&self, job: &FileJob, place: &Place) -> Option<WriteChange> {
+    fn preview(job: &FileJob, place: &Place) -> Option<WriteChange> {
         match &job.op {
             FileOp::Write { content } => Some(change_of(place, content)),
             FileOp::Read { .. } => None,

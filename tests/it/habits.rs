@@ -418,7 +418,7 @@ fn a_file_outside_the_folder_is_asked_for() {
     let mut played = play(&script);
     played.rig.prompt("go");
     played.rig.wait_ask();
-    assert!(matches!(played.rig.session().asks[0].kind, OpenAskKind::OutsideFile { .. }));
+    assert!(matches!(played.rig.session().asks[0].kind, OpenAskKind::Access(_)));
     played.rig.act(Action::Escape);
     played.rig.wait_idle();
     assert!(played.rig.text().contains("agent: refused"), "{}", played.rig.text());

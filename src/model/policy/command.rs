@@ -165,17 +165,12 @@ fn in_backticks(text: &str) -> Option<String> {
 
 /// Whether everything in it can be seen.
 fn is_visible(line: &str) -> bool {
-    line.chars().all(|c| match c {
-        '\n' | '\t' => true,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
-        | '\u{ffa0}' | '\u{feff}' => false,
-        '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => false,
-        c => !c.is_control(),
-    })
+    let is_hidden = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    !line.chars().any(is_hidden)
 }

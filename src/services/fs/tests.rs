@@ -4,6 +4,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::model::policy::{AskWhy, Grant, GrantScope, Policy, PolicyRules};
+use crate::model::{DiffChange, FileDiff, RpcError};
 
 struct Rig {
     files: Files,
@@ -254,11 +256,7 @@ fn a_folder_swapped_for_a_link_after_the_check_leads_nowhere() {
     let rig = rig();
     fs::create_dir(rig.root.join("sub")).unwrap();
     fs::write(rig.root.join("sub/secret"), "mine").unwrap();
-    let Located::Inside(place) =
-        place::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap()
-    else {
-        panic!("inside")
-    };
+    let place = place::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap();
     fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
     symlink(&rig.outside, rig.root.join("sub")).unwrap();
     assert!(matches!(read::read(&place, None, None), Err(FileTrouble::Escaped)));
@@ -403,4 +401,111 @@ fn a_file_that_appeared_since_the_agent_looked_is_not_written() {
     fs::write(rig.root.join("f"), "theirs").unwrap();
     assert!(rig.write("f", "mine").unwrap_err().message.contains("made since you looked"));
     assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "theirs");
+}
+
+fn asked(event: ServiceEvent) -> AskedFile {
+    match event {
+        ServiceEvent::FileAsks { asked, .. } => *asked,
+        other => panic!("nothing was asked: {other:?}"),
+    }
+}
+
+fn write_of(rig: &Rig, path: &str) -> FileJob {
+    rig.job(path, FileOp::Write { content: "x\n".to_owned() })
+}
+
+#[test]
+fn a_protected_file_is_asked_for_by_whatever_name_it_is_reached() {
+    let rig = rig();
+    fs::create_dir_all(rig.root.join(".git/hooks")).unwrap();
+    symlink(".git/hooks/pre-commit", rig.root.join("notes.txt")).unwrap();
+    symlink(".git", rig.root.join("plain")).unwrap();
+    fs::create_dir(rig.root.join("sub")).unwrap();
+    let hook = rig.root.join(".git/hooks/pre-commit");
+    for path in
+        [".git/hooks/pre-commit", "notes.txt", "plain/hooks/pre-commit", "sub/../.git/./hooks/pre-commit"]
+    {
+        let AskedFile { access, why, change, .. } = asked(rig.files.serve(write_of(&rig, path)));
+        assert_eq!(access, Access::Write { path: hook.clone() }, "{path}");
+        assert_eq!(why, AskWhy::Protected(Protection::Git), "{path}");
+        assert_eq!(change.unwrap().diff.unwrap().path, hook, "the user sees where it leads");
+    }
+    assert!(!hook.exists());
+    let mut job = write_of(&rig, "notes.txt");
+    rig.files.serve(job.clone());
+    job.allowed = Some(AllowedBy::You);
+    rig.done(job).unwrap();
+    assert_eq!(fs::read_to_string(hook).unwrap(), "x\n");
+}
+
+#[test]
+fn a_repository_without_a_git_folder_is_protected_while_it_is_made() {
+    let rig = rig();
+    let mut asks = Vec::new();
+    for path in ["bare/config", "bare/objects/a", "bare/refs/a", "bare/HEAD", "bare/config"] {
+        let event = rig.files.serve(write_of(&rig, path));
+        asks.push(matches!(event, ServiceEvent::FileAsks { .. }));
+    }
+    assert_eq!(asks, [false, false, false, true, true]);
+    assert!(!rig.root.join("bare/HEAD").exists());
+}
+
+#[test]
+fn a_write_tells_what_it_changed() {
+    let rig = rig();
+    fs::write(rig.root.join("f"), "old\n").unwrap();
+    let event = rig.files.serve(write_of(&rig, "f"));
+    let ServiceEvent::FileDone { result: Ok(None), served: Some(served), .. } = event else {
+        panic!("{event:?}")
+    };
+    assert_eq!(served.by, AllowedBy::InsideRoots);
+    let FileDiff { path, change } = served.change.unwrap().diff.unwrap();
+    assert_eq!(path, rig.root.join("f"));
+    assert_eq!(change, DiffChange::Texts { old: Some("old\n".into()), new: "x\n".into() });
+    let read = rig.files.serve(rig.job("f", FileOp::Read { line: None, limit: None }));
+    assert!(matches!(read, ServiceEvent::FileDone { served: None, .. }), "{read:?}");
+}
+
+#[test]
+fn grants_and_settings_reach_the_service() {
+    let rig = rig();
+    let with =
+        |policy: Policy, path: &str| FileJob { policy: std::sync::Arc::new(policy), ..write_of(&rig, path) };
+    let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
+    let event = rig.files.serve(with(Policy { rules, ..Policy::default() }, "f"));
+    assert_eq!(asked(event).why, AskWhy::Write);
+    let home = Some(rig.root.clone());
+    let event = rig.files.serve(with(Policy { home, ..Policy::default() }, "f"));
+    assert_eq!(asked(event).why, AskWhy::Protected(Protection::WideRoot));
+    let grants = vec![(Grant::WriteFile(rig.root.join(".envrc")), GrantScope::Folder)];
+    let policy = Policy { grants, ..Policy::default() };
+    rig.done(with(policy.clone(), ".envrc")).unwrap();
+    assert_eq!(asked(rig.files.serve(with(policy, ".npmrc"))).why, AskWhy::Protected(Protection::Tool));
+}
+
+/// An agent that swaps a folder for a link within the root must never reach a protected file by a job that was judged as
+/// an ordinary one.
+#[test]
+fn a_link_that_is_swapped_in_never_leads_to_a_protected_file() {
+    let rig = rig();
+    fs::create_dir_all(rig.root.join(".git/hooks")).unwrap();
+    fs::create_dir(rig.root.join("real")).unwrap();
+    let (real, link, at) = (rig.root.join("real"), rig.root.join("link"), rig.root.join("src"));
+    symlink(".git/hooks", &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = fs::rename(&real, &at);
+                let _ = fs::rename(&at, &real);
+                let _ = fs::rename(&link, &at);
+                let _ = fs::rename(&at, &link);
+            }
+        });
+        for _ in 0..3000 {
+            let _ = rig.files.serve(write_of(&rig, "src/pre-commit"));
+            assert!(!rig.root.join(".git/hooks/pre-commit").exists());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

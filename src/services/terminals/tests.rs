@@ -373,3 +373,32 @@ fn ids_are_unique_and_unknown_ones_are_an_error() {
     rig.terminals.run(TerminalJob::Kill(two.clone()));
     rig.terminals.run(TerminalJob::Release(two));
 }
+
+#[test]
+fn a_command_that_is_bound_to_folders_does_not_start_outside_of_them_through_a_link() {
+    let mut rig = rig();
+    let (root, other) = (rig.dir.path().join("root"), rig.dir.path().join("other"));
+    std::fs::create_dir(&root).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink(&other, root.join("link")).unwrap();
+    let command = |cwd: PathBuf| TerminalCommand {
+        command: "touch".into(),
+        args: vec!["made".into()],
+        cwd: Some(cwd),
+        ..TerminalCommand::default()
+    };
+    let job = |cwd| TerminalJob::Create {
+        conn: CONN,
+        ask: AskId(1),
+        session: SessionKey(1),
+        command: command(cwd),
+        within: Some(vec![root.clone()]),
+    };
+    rig.terminals.run(job(root.join("link")));
+    let event = rig.next(PATIENCE).unwrap();
+    let ServiceEvent::TerminalOutside { command, .. } = event else { panic!("{event:?}") };
+    assert_eq!(command.cwd, Some(other.canonicalize().unwrap()));
+    rig.terminals.run(job(root.clone()));
+    assert!(matches!(rig.next(PATIENCE), Some(ServiceEvent::TerminalStarted { result: Ok(_), .. })));
+    assert!(!other.join("made").exists());
+}

@@ -14,7 +14,7 @@ use crate::model::{AccessRecord, ContentBlock, ToolContent, ToolKind, WriteChang
 use crate::ui::diff::desk::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns, Pages};
 use crate::ui::look::Look;
-use crate::ui::text::{show_path, wrap_line};
+use crate::ui::text::{reveal_line, show_path, wrap_line};
 use crate::ui::theme::Role;
 
 use super::{block_lines, changes_of, fate, output, placed, plain_lines, raw_lines, tool};
@@ -27,7 +27,8 @@ pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
 /// The variables of a command that goes through parlor, and the size of a write that is too large to be shown.
 fn variable_lines(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let variables = access.command().into_iter().flat_map(|command| &command.env);
-    let mut texts: Vec<String> = variables.map(|(name, value)| format!("with {name}={value}")).collect();
+    let mut texts: Vec<String> =
+        variables.map(|(name, value)| reveal_line(&format!("with {name}={value}"))).collect();
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
         texts.push(format!("{size_bytes} bytes, too large to be shown"));
     }

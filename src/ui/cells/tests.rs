@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::layout::{Context, Layout};
 use super::*;
 use crate::app::{ItemBody, Session};
-use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionPlace, ToolStatus};
+use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionPlace, ToolContent, ToolStatus};
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> Look<'_> {

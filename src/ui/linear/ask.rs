@@ -14,7 +14,7 @@ use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, Li
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::look::Look;
 use crate::ui::modals::question_of;
-use crate::ui::text::{one_line, sanitize};
+use crate::ui::text::{one_line, reveal_line, sanitize};
 
 use super::{COLS, agent_name};
 
@@ -169,7 +169,7 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
         OpenAskKind::Access(ask) => {
             let _ = writeln!(out, "{agent} asks: {}", ask.why.heading(&ask.access));
             if let Access::Read { path } | Access::Write { path } = &ask.access {
-                let _ = writeln!(out, "File: {}", one_line(&path.to_string_lossy()));
+                let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
             let _ = writeln!(out, "{}", ask.why.words());
             let mut body = ToolBody::whole(&ask.call, session, look, COLS);

@@ -198,9 +198,10 @@ pub(super) fn access_head(scene: &Scene, ask: &AccessAsk, cols: u16) -> Vec<Row>
             AccessWork::Run(..) => path,
         };
         rows.extend(words(scene, Role::Modal, &format!("{agent} asks to {asks}"), cols));
-        rows.extend(words(scene, Role::TextStrong, &scene.path(asked), cols));
+        let shown = |path: &Path| text::reveal_path(path, scene.look.folder);
+        rows.extend(words(scene, Role::TextStrong, &shown(asked), cols));
         if asked != path {
-            let real = format!("which is really {}", scene.path(path));
+            let real = format!("which is really {}", shown(path));
             rows.extend(words(scene, Role::Warning, &real, cols));
         }
     };

@@ -102,3 +102,95 @@ fn a_long_name_is_not_cut_in_a_request() {
     let low = text(&stage.draw(&mut stage.view(), &theme("dark"), (60, 12)));
     assert!(low.contains("…/token/store/production.rs"), "{low}");
 }
+
+/// A session whose agent asked for this.
+fn asked(request: crate::model::Ask) -> Stage {
+    let mut stage = streaming();
+    let ask = crate::model::AgentEvent::Ask(crate::model::AskId(7), Box::new(request));
+    let event = crate::app::Event::Agent(crate::model::ConnId(1), ask);
+    crate::app::update(&mut stage.state, event, stage.now);
+    stage
+}
+
+#[test]
+fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hidden() {
+    let command = crate::model::TerminalCommand {
+        command: "sh".into(),
+        args: vec!["-c".into(), "make install".into()],
+        env: vec![("LD_PRELOAD".into(), "/tmp/\u{202e}x".into())],
+        cwd: Some("/opt/other".into()),
+        ..crate::model::TerminalCommand::default()
+    };
+    let stage = asked(crate::model::Ask::TerminalCreate { session: Some("s-1".into()), command });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+    for part in [
+        "Run a command outside the session's folders?",
+        "make install",
+        "/opt/other",
+        "LD_PRELOAD=/tmp/⟨U+202E⟩x",
+        "1  Allow once",
+        "3  Always allow this command for claude in this folder",
+        "▸ 4  Refuse",
+    ] {
+        assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
+    }
+}
+
+#[test]
+fn a_long_command_leaves_the_refusal_on_a_small_screen() {
+    let line = format!("true{}\nrm -rf ~", "\n".repeat(300));
+    let command = crate::model::TerminalCommand { command: line, ..crate::model::TerminalCommand::default() };
+    let stage = asked(crate::model::Ask::TerminalCreate { session: Some("s-1".into()), command });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+    assert!(shown.contains("Refuse") && shown.contains("Run a command?"), "{shown}");
+}
+
+#[test]
+fn a_write_is_asked_with_its_change_and_where_it_leads() {
+    let mut stage = asked(crate::model::Ask::WriteFile {
+        session: Some("s-1".into()),
+        path: "notes.txt".into(),
+        content: "#!/bin/sh\n".into(),
+    });
+    let policy = std::sync::Arc::default();
+    let job = crate::model::FileJob {
+        conn: crate::model::ConnId(1),
+        ask: crate::model::AskId(7),
+        path: "/home/ada/code/shop/notes.txt".into(),
+        roots: Vec::new(),
+        policy,
+        allowed: None,
+        missing_reads_empty: false,
+        op: crate::model::FileOp::Write { content: "#!/bin/sh\n".into() },
+    };
+    let path: std::path::PathBuf = "/home/ada/code/shop/.git/hooks/pre-commit".into();
+    let change = DiffChange::Texts { old: Some("exit 0\n".into()), new: "#!/bin/sh\n".into() };
+    let diff = Some(FileDiff { path: path.clone(), change });
+    let asked = crate::model::AskedFile {
+        access: crate::model::Access::Write { path },
+        facts: crate::model::Facts {
+            is_inside: true,
+            protection: Some(crate::model::Protection::Git),
+            is_covered: false,
+        },
+        why: crate::model::AskWhy::Protected(crate::model::Protection::Git),
+        change: Some(crate::model::WriteChange { diff, line: None, size_bytes: 10 }),
+    };
+    let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
+    crate::app::update(&mut stage.state, crate::app::Event::Service(event), stage.now);
+    let mut view = stage.view();
+    stage.draw(&mut view, &theme("dark"), (120, 40));
+    crate::ui::diff::desk::work_off();
+    let shown = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
+    for part in [
+        "Write to a protected file?",
+        "notes.txt",
+        "which is really .git/hooks/pre-commit",
+        "git executes or trusts what is in this file.",
+        "exit 0",
+        "#!/bin/sh",
+        "▸ 4  Refuse",
+    ] {
+        assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::app::user::testkit::{Rig, answers, outside_file, selected, views};
 use crate::app::{Effect, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-use crate::model::{Action, Answer};
+use crate::model::{Action, AllowedBy, Answer};
 
 #[test]
 fn digits_choose_the_option_at_that_place() {
@@ -109,12 +109,15 @@ fn what_was_marked_does_not_carry_over_to_the_next_request() {
 fn a_file_outside_begins_on_reject_and_digits_answer() {
     let mut rig = Rig::new();
     rig.ask(4, outside_file(4));
-    assert_eq!(rig.state.ask_view.selected, 1);
+    assert_eq!(rig.state.ask_view.selected, 3);
     let sent = answers(&rig.act(Action::Accept));
     assert!(matches!(sent.as_slice(), [(4, Answer::Error(_))]), "{sent:?}");
     rig.ask(5, outside_file(5));
     let fx = rig.act(Action::Choose(1));
-    assert!(fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.outside_allowed)), "{fx:?}");
+    assert!(
+        fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::You))),
+        "{fx:?}"
+    );
 }
 
 #[test]

@@ -1,0 +1,524 @@
+//! What goes through parlor: who is asked, what stands in the transcript, what is granted.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::support::*;
+use crate::app::changes::changed_files;
+use crate::app::*;
+use crate::model::*;
+
+fn command(line: &str) -> TerminalCommand {
+    TerminalCommand { command: line.into(), ..TerminalCommand::default() }
+}
+
+fn create(command: TerminalCommand) -> Ask {
+    Ask::TerminalCreate { session: Some(ID.into()), command }
+}
+
+/// Asks for a permission about a call, and allows or refuses it by the option at this place.
+fn approve(desk: &mut Desk, ask: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
+    let mut tool = ToolCallPatch::new("t".into());
+    change(&mut tool);
+    let options = vec![
+        super::support::option("once", PermissionKind::AllowOnce),
+        super::support::option("always", PermissionKind::AllowAlways),
+        super::support::option("no", PermissionKind::RejectOnce),
+    ];
+    desk.ask(ask, Ask::Permission(PermissionAsk { session: Some(ID.into()), tool, options }));
+    desk.choose(Some(option));
+    desk.fx.clear();
+}
+
+fn runs(line: &str) -> impl FnOnce(&mut ToolCallPatch) {
+    let input = ToolInput { command: Some(line.to_owned()), ..ToolInput::default() };
+    move |patch| {
+        patch.kind = Patch::Set(ToolKind::Execute);
+        patch.input = Patch::Set(input);
+    }
+}
+
+fn diff(path: &str, old: &str, new: &str) -> FileDiff {
+    FileDiff { path: path.into(), change: DiffChange::Texts { old: Some(old.into()), new: new.into() } }
+}
+
+fn edits(diffs: Vec<FileDiff>) -> impl FnOnce(&mut ToolCallPatch) {
+    move |patch| {
+        patch.kind = Patch::Set(ToolKind::Edit);
+        patch.content = Patch::Set(diffs.into_iter().map(ToolContent::Diff).collect());
+    }
+}
+
+/// Whether the command that was just asked for was started, not asked.
+fn is_started(desk: &mut Desk, ask: u64, command: TerminalCommand) -> bool {
+    let asks = desk.session().asks.len();
+    desk.ask(ask, create(command));
+    let started = desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
+    assert_eq!(desk.session().asks.len(), asks + usize::from(!started), "either it runs, or it is asked");
+    desk.fx.clear();
+    started
+}
+
+fn started(desk: &mut Desk, ask: u64, id: &str) {
+    desk.service(ServiceEvent::TerminalStarted {
+        conn: CONN,
+        ask: AskId(ask),
+        session: KEY,
+        command: "echo".into(),
+        result: Ok(id.into()),
+    });
+}
+
+/// The service wrote a file.
+fn wrote(desk: &mut Desk, ask: u64, path: &str, old: &str, new: &str) {
+    desk.ask(ask, Ask::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() });
+    let diff = Some(diff(path, old, new));
+    let change = Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 });
+    let access = Access::Write { path: path.into() };
+    let served = Some(Box::new(ServedFile { access, by: AllowedBy::InsideRoots, change }));
+    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result: Ok(None), served });
+    desk.fx.clear();
+}
+
+/// The items that are shown: id, status, and what went through parlor.
+fn shown(session: &Session) -> Vec<String> {
+    let tools = session.transcript.items().iter().filter(|item| !item.is_hidden());
+    let tools = tools.filter_map(|item| match &item.body {
+        ItemBody::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    tools
+        .map(|tool| {
+            let words: Vec<String> = tool.accesses.iter().map(AccessRecord::words).collect();
+            format!("{} {:?} {} diffs {words:?}", tool.id, tool.status, tool.diffs().count())
+        })
+        .collect()
+}
+
+/// `path: old>new` for each part of all changes.
+fn changes(desk: &Desk) -> Vec<String> {
+    let part = |part: &changes::ChangePart| match &part.diff.change {
+        DiffChange::Texts { old, new } => format!("{}>{new}", old.as_deref().unwrap_or("-")),
+        DiffChange::Patch(text) => text.to_string(),
+    };
+    let file = |file: &changes::ChangedFile| {
+        let parts: Vec<String> = file.parts.iter().map(part).collect();
+        format!("{}: {}", file.path.display(), parts.join(", "))
+    };
+    changed_files(&desk.state, KEY).iter().map(file).collect()
+}
+
+/// The session as it is made again of what was kept.
+fn restored(desk: &mut Desk) -> Session {
+    desk.play(Event::Input);
+    let events = desk.kept.iter().filter_map(|note| match note {
+        Note::Event { turn, record } => Some(KeptEvent { at_ms: 0, turn: *turn, record: (**record).clone() }),
+        _ => None,
+    });
+    let kept = KeptSession { events: events.collect(), ..KeptSession::default() };
+    let place = desk.session().place.clone();
+    let mut again = Session::new(KEY, place);
+    restore(&mut again, kept, desk.now);
+    again
+}
+
+#[test]
+fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
+    let mut desk = Desk::running();
+    assert!(!is_started(&mut desk, 1, command("rm -rf /")));
+    desk.choose(None).expect_sent("answer 1: error -32603");
+    assert!(!is_started(&mut desk, 2, command("ls")));
+    desk.choose(Some(0)).expect_sent("terminal create 2 \"ls\" in /code/shop");
+    started(&mut desk, 2, "x");
+    assert_eq!(
+        shown(desk.session()),
+        [
+            "parlor:run:rm -rf / Cancelled 0 diffs [\"not run, refused by you\"]",
+            "parlor:run:ls InProgress 0 diffs [\"run through parlor, allowed once by you\"]",
+        ]
+    );
+    let exit = ExitInfo { code: Some(3), signal: None };
+    desk.service(ServiceEvent::TerminalEnded { terminal: "x".into(), exit });
+    assert!(shown(desk.session())[1].contains("Failed"));
+    assert_eq!(shown(&restored(&mut desk)), shown(desk.session()), "it is kept");
+}
+
+#[test]
+fn an_approved_call_covers_its_own_command_once() {
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("ls -la"));
+    assert!(!is_started(&mut desk, 2, command("ls -la; id")));
+    assert!(is_started(&mut desk, 3, command("ls -la")));
+    assert!(!is_started(&mut desk, 4, command("ls -la")), "once");
+    approve_first_in_row(&mut desk);
+
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 1, runs("ls -la"));
+    assert!(is_started(&mut desk, 2, command("ls -la")));
+    desk.end_turn(StopReason::EndTurn).submit("more");
+    desk.fx.clear();
+    assert!(is_started(&mut desk, 3, command("ls -la")), "always");
+    assert!(!is_started(&mut desk, 4, command("id")));
+
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 2, runs("ls -la"));
+    assert!(!is_started(&mut desk, 2, command("ls -la")), "it was refused");
+}
+
+fn approve_first_in_row(desk: &mut Desk) {
+    desk.choose(Some(0));
+    assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. }))));
+}
+
+#[test]
+fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("ls"));
+    desk.end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    assert!(!is_started(&mut desk, 2, command("ls")), "no turn runs");
+    desk.choose(None).submit("more");
+    desk.fx.clear();
+    assert!(!is_started(&mut desk, 3, command("ls")), "another turn runs");
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("ls"));
+    desk.cancel();
+    desk.fx.clear();
+    desk.ask(2, create(command("ls"))).expect_sent("answer 2: error -32800");
+}
+
+#[test]
+fn a_call_that_changes_after_it_was_approved_covers_what_was_shown() {
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("ls"));
+    desk.update(patch("t", runs("id")));
+    assert!(!is_started(&mut desk, 2, command("id")));
+    assert!(is_started(&mut desk, 3, command("ls")));
+}
+
+#[test]
+fn folder_and_environment_of_a_command_count() {
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("make"));
+    assert!(!is_started(&mut desk, 2, TerminalCommand { cwd: Some("/tmp".into()), ..command("make") }));
+    let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
+    assert!(!is_started(&mut desk, 3, TerminalCommand { env, ..command("make") }));
+    desk.choose(None).choose(None);
+    let env = vec![("NO_COLOR".to_owned(), "1".to_owned())];
+    assert!(is_started(&mut desk, 4, TerminalCommand { env, ..command("make") }));
+    // A folder that the call shows was approved with it.
+    approve(&mut desk, 5, 0, |patch| {
+        runs("make")(patch);
+        let cwd = Some(PathBuf::from("/tmp"));
+        patch.input = Patch::Set(ToolInput { command: Some("make".into()), cwd, ..ToolInput::default() });
+    });
+    assert!(!is_started(&mut desk, 6, command("make")));
+    assert!(is_started(&mut desk, 7, TerminalCommand { cwd: Some("/tmp".into()), ..command("make") }));
+}
+
+#[test]
+fn forms_of_real_agents_are_covered() {
+    // A title and a text, no kind and no input; the line comes as the command.
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, |patch| {
+        patch.title = Patch::Set("Shell: ls -la".into());
+        let text = "Requesting approval to perform: Run command `ls -la`";
+        patch.content = Patch::Set(vec![ToolContent::Block(ContentBlock::Text(text.into()))]);
+    });
+    assert!(is_started(&mut desk, 2, command("ls -la")));
+    started(&mut desk, 2, "x");
+    desk.update(patch("t", |patch| {
+        patch.is_announcement = true;
+        patch.content = Patch::Set(vec![ToolContent::Terminal("x".into())]);
+    }));
+    assert_eq!(
+        shown(desk.session()),
+        ["t Pending 0 diffs [\"run through parlor, allowed: you approved this call\"]"],
+        "once, with the call"
+    );
+    assert_eq!(shown(&restored(&mut desk)).len(), 1);
+    // The line is wrapped in a shell.
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, runs("ls | wc"));
+    let args = vec!["-lc".to_owned(), "ls | wc".to_owned()];
+    assert!(is_started(&mut desk, 2, TerminalCommand { args, ..command("/bin/sh") }));
+}
+
+#[test]
+fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
+    let mut desk = Desk::running();
+    assert!(!is_started(&mut desk, 1, command("make")));
+    desk.choose(Some(2));
+    let [Effect::SaveGrant(saved), ..] = desk.fx.as_slice() else { panic!("{:?}", desk.fx) };
+    let saved = saved.clone();
+    assert_eq!((saved.agent.as_str(), saved.folder.as_path()), ("fake (fake)", "/code/shop".as_ref()));
+    desk.fx.clear();
+    assert!(is_started(&mut desk, 2, command("make")));
+    assert!(!is_started(&mut desk, 3, command("make install")));
+    desk.choose(None);
+
+    for other in [
+        StoredGrant { agent: "fake (other)".into(), ..saved.clone() },
+        StoredGrant { folder: "/code".into(), ..saved.clone() },
+    ] {
+        let mut desk = Desk::running();
+        desk.service(ServiceEvent::Grants(vec![other]));
+        assert!(!is_started(&mut desk, 1, command("make")));
+    }
+
+    let mut desk = Desk::running();
+    desk.service(ServiceEvent::Grants(vec![saved.clone()]));
+    assert!(is_started(&mut desk, 1, command("make")));
+    let id = granted(&desk.state)[0].id();
+    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    assert_eq!(desk.fx, [Effect::RemoveGrant(saved)]);
+    desk.fx.clear();
+    assert!(!is_started(&mut desk, 2, command("make")));
+    desk.choose(Some(1));
+    desk.fx.clear();
+    assert!(is_started(&mut desk, 3, command("make")), "for this session");
+    let id = granted(&desk.state)[0].id();
+    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    assert!(!is_started(&mut desk, 4, command("make")));
+}
+
+#[test]
+fn what_is_granted_covers_requests_that_wait_already() {
+    let mut desk = Desk::running();
+    for ask in 1..4 {
+        assert!(!is_started(&mut desk, ask, command(if ask == 2 { "other" } else { "make" })));
+    }
+    desk.choose(Some(1));
+    desk.expect_sent("terminal create 1 \"make\" in /code/shop\nterminal create 3 \"make\" in /code/shop");
+    assert_eq!((desk.session().asks.len(), granted(&desk.state).len()), (1, 1));
+}
+
+#[test]
+fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
+    let mut desk = Desk::running();
+    wrote(&mut desk, 1, "/code/shop/a", "old\n", "new\n");
+    assert_eq!(
+        shown(desk.session()),
+        [
+            "parlor:write:/code/shop/a Completed 1 diffs [\"written through parlor, allowed: within the session's folders\"]"
+        ]
+    );
+    assert_eq!(changes(&desk), ["/code/shop/a: old\n>new\n"]);
+    assert_eq!(shown(&restored(&mut desk)), shown(desk.session()));
+    let hits = search::texts(&desk.session().transcript.items()[1], desk.session());
+    assert!(hits.iter().any(|text| text.text.contains("new")), "{hits:?}");
+}
+
+#[test]
+fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
+    let told = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
+    let with_call =
+        ["t Completed 1 diffs [\"written through parlor, allowed: within the session's folders\"]"];
+    let mut before = Desk::running();
+    before.update(patch("t", told()));
+    wrote(&mut before, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
+    before.update(news("t", ToolStatus::Completed));
+    let mut after = Desk::running();
+    wrote(&mut after, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
+    after.update(patch("t", told())).update(news("t", ToolStatus::Completed));
+    for desk in [&mut before, &mut after] {
+        assert_eq!(shown(desk.session()), with_call);
+        assert_eq!(changes(desk), ["/code/shop/a: b\n>c\n"]);
+        assert_eq!(shown(&restored(desk)), with_call);
+    }
+}
+
+#[test]
+fn a_write_that_differs_from_what_the_call_tells_is_shown_besides() {
+    let mut desk = Desk::running();
+    desk.update(patch("t", edits(vec![diff("/code/shop/a", "b\n", "c\n")])));
+    wrote(&mut desk, 1, "/code/shop/a", "a\nb\n", "a\nc\nmore\n");
+    assert_eq!(shown(desk.session()).len(), 2, "{:?}", shown(desk.session()));
+    // A call that shows nothing of the file shows what was written; when it tells something else, both are shown.
+    let mut desk = Desk::running();
+    desk.update(patch("t", |patch| {
+        patch.kind = Patch::Set(ToolKind::Edit);
+        patch.locations = Patch::Set(vec![Location { path: "/code/shop/a".into(), line: None }]);
+    }));
+    wrote(&mut desk, 1, "/code/shop/a", "b\n", "evil\n");
+    assert_eq!(shown(desk.session()).len(), 1);
+    assert!(shown(desk.session())[0].contains("1 diffs"));
+    desk.update(patch("t", edits(vec![diff("/code/shop/a", "b\n", "c\n")])));
+    assert!(shown(desk.session())[0].contains("2 diffs"), "{:?}", shown(desk.session()));
+}
+
+#[test]
+fn no_agent_can_name_an_item_of_parlors_own() {
+    let mut desk = Desk::running();
+    wrote(&mut desk, 1, "/code/shop/a", "b\n", "c\n");
+    let id = "parlor:write:/code/shop/a";
+    desk.update(patch(id, |patch| patch.content = Patch::Set(Vec::new())));
+    assert_eq!(changes(&desk), ["/code/shop/a: b\n>c\n"]);
+    desk.ask(2, permission(id)).choose(Some(1));
+    assert_eq!(changes(&desk), ["/code/shop/a: b\n>c\n"]);
+}
+
+#[test]
+fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
+    let approved = || vec![diff("/code/shop/a", "b\n", "c\n")];
+    let own = |patch: &mut ToolCallPatch| {
+        patch.kind = Patch::Set(ToolKind::Edit);
+        patch.is_announcement = true;
+        patch.locations = Patch::Set(vec![Location { path: "a".into(), line: None }]);
+    };
+    for is_first in [true, false] {
+        let mut desk = Desk::running();
+        if is_first {
+            desk.update(patch("call-1", own));
+        }
+        approve(&mut desk, 1, 0, |patch| {
+            patch.id = "edit-approval-1".into();
+            edits(approved())(patch);
+        });
+        if !is_first {
+            assert!(shown(desk.session())[0].starts_with("edit-approval-1"), "it stays until the call comes");
+            desk.update(patch("call-1", own));
+        }
+        desk.end_turn(StopReason::EndTurn);
+        assert_eq!(shown(desk.session()), ["call-1 Completed 1 diffs []"]);
+        assert_eq!(changes(&desk), ["/code/shop/a: b\n>c\n"]);
+        assert_eq!(shown(&restored(&mut desk)), shown(desk.session()));
+    }
+}
+
+#[test]
+fn an_approved_edit_that_no_call_tells_stays_by_itself_and_one_that_is_told_otherwise_counts_once() {
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, edits(vec![diff("/code/shop/a", "b\n", "c\n")]));
+    approve(&mut desk, 2, 0, edits(vec![diff("/code/shop/x", "b\n", "c\n")]));
+    desk.update(patch("own", edits(vec![diff("/code/shop/x", "b\n", "d\n")])));
+    desk.update(news("own", ToolStatus::Completed));
+    desk.end_turn(StopReason::EndTurn);
+    assert_eq!(shown(desk.session()).len(), 3, "one id for both requests: {:?}", shown(desk.session()));
+    assert_eq!(changes(&desk), ["/code/shop/a: b\n>c\n", "/code/shop/x: b\n>d\n"]);
+}
+
+#[test]
+fn an_agent_gets_so_many_terminals_and_no_more() {
+    let mut desk = Desk::running();
+    desk.state.setup.policy.ask_commands = false;
+    for ask in 0..300 {
+        desk.ask(ask, create(command("sleep 300")));
+    }
+    let sent = desk.sent();
+    let count = |word: &str| sent.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((count("terminal create"), count("error -32603")), (32, 268));
+    for ask in 0..32 {
+        started(&mut desk, ask, &format!("t{ask}"));
+    }
+    desk.fx.clear();
+    desk.ask(1000, create(command("sleep 300"))).expect_sent("answer 1000: error -32603");
+    desk.service(ServiceEvent::TerminalEnded { terminal: "t3".into(), exit: ExitInfo::default() });
+    desk.ask(1001, create(command("ls"))).expect_sent("terminal create 1001 \"ls\" in /code/shop");
+}
+
+#[test]
+fn few_file_requests_are_served_at_a_time_and_what_waits_is_bounded() {
+    let mut desk = Desk::running();
+    let write = |ask: u64| Ask::WriteFile {
+        session: Some(ID.into()),
+        path: format!("f{ask}").into(),
+        content: "x".repeat(8 << 20),
+    };
+    for ask in 0..20 {
+        desk.ask(ask, write(ask));
+    }
+    let sent = desk.sent();
+    assert_eq!(sent.lines().filter(|line| line.starts_with("file")).count(), 4);
+    assert_eq!(sent.lines().filter(|line| line.contains("error")).count(), 20 - 4 - 8);
+    let done = ServiceEvent::FileDone { conn: CONN, ask: AskId(0), result: Ok(None), served: None };
+    desk.service(done).expect_sent("file 4 /code/shop/f4\nanswer 0: done");
+}
+
+#[test]
+fn changes_of_a_flood_of_writes_are_kept_up_to_a_limit() {
+    let mut desk = Desk::running();
+    for ask in 0..100 {
+        wrote(&mut desk, ask, &format!("/code/shop/f{ask}"), "", &"x".repeat(1 << 20));
+    }
+    let kept: usize = desk
+        .session()
+        .transcript
+        .items()
+        .iter()
+        .filter(|item| match &item.body {
+            ItemBody::Tool(tool) => tool.diffs().next().is_some(),
+            _ => false,
+        })
+        .count();
+    assert_eq!((kept, shown(desk.session()).len()), (16, 100), "each is told, some by their size");
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Approve(usize, usize),
+    Run(usize),
+    Update(usize),
+    Turn,
+    Cancel,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever an agent sends, a command runs without a question only if the user allowed this very line in this turn,
+    /// each time anew; nothing else widens what it may do.
+    #[test]
+    fn no_sequence_of_messages_runs_a_command_that_was_not_allowed(
+        steps in proptest::collection::vec(prop_oneof![
+            (0usize..4, 0usize..3).prop_map(|(line, option)| Step::Approve(line, option)),
+            (0usize..4).prop_map(Step::Run),
+            (0usize..4).prop_map(Step::Update),
+            Just(Step::Turn),
+            Just(Step::Cancel),
+        ], 1..24),
+    ) {
+        const LINES: [&str; 4] = ["ls", "id", "ls -la", "sh -c id"];
+        let mut desk = Desk::running();
+        let (mut once, mut always) = ([0usize; 4], [false; 4]);
+        let policy = desk.state.setup.policy;
+        let roots = desk.session().place.clone();
+        for (ask, step) in steps.into_iter().enumerate() {
+            let ask = ask as u64;
+            match step {
+                Step::Approve(line, option) => {
+                    if matches!(desk.session().turn, Turn::Cancelling { .. }) { continue }
+                    approve(&mut desk, ask, option, runs(LINES[line]));
+                    once[line] += usize::from(option == 0);
+                    always[line] |= option == 1;
+                    // What a shell is told to run is shown with it.
+                    if line == 3 { once[1] += usize::from(option == 0); always[1] |= option == 1; }
+                }
+                Step::Run(line) => {
+                    let fx_before = desk.session().asks.len();
+                    desk.ask(ask, create(command(LINES[line])));
+                    let ran = desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
+                    desk.fx.clear();
+                    if ran {
+                        prop_assert!(always[line] || once[line] > 0, "{} ran", LINES[line]);
+                        once[line] = once[line].saturating_sub(1);
+                    } else if desk.session().asks.len() > fx_before {
+                        desk.choose(None);
+                        desk.fx.clear();
+                    }
+                }
+                Step::Update(line) => { desk.update(patch("t", runs(LINES[line]))); }
+                Step::Turn => {
+                    desk.end_turn(StopReason::EndTurn).submit("more");
+                    desk.fx.clear();
+                    once = [0; 4];
+                }
+                Step::Cancel => { desk.cancel(); desk.fx.clear(); once = [0; 4]; }
+            }
+        }
+        prop_assert_eq!(desk.state.setup.policy, policy);
+        prop_assert_eq!(&desk.session().place, &roots);
+        prop_assert!(desk.state.grants.is_empty());
+    }
+}

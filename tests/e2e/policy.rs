@@ -1,0 +1,167 @@
+//! Files and commands of an agent: what is asked, what stands in the transcript and on the disk, what is granted.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work/.git/hooks")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn parlor(&self, args: &[&str], lines: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_parlor"))
+            .args(args)
+            .current_dir(self.path("work"))
+            .env("PARLOR_DATA_DIR", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("HOME", self.path("home"))
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// Plays steps of an agent in a session in lines, and gives what was written.
+    fn session(&self, steps: &str, lines: &str) -> String {
+        let script = format!(
+            "> \"initialize\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"protocolVersion\":1,\"agentCapabilities\":{{}}}}}}\n\
+             > \"session/new\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"sessionId\":\"s\"}}}}\n\
+             > \"session/prompt\"\n= prompt\n{steps}\
+             < {{\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{{\"stopReason\":\"end_turn\"}}}}\n"
+        );
+        let file = self.path("script");
+        fs::write(&file, script).unwrap();
+        let agent = agent();
+        let args = ["--plain", "--", agent.to_str().unwrap(), file.to_str().unwrap()];
+        let output = self.parlor(&args, lines);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+}
+
+fn agent() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
+}
+
+/// A request of the agent, and its answer awaited.
+fn asks(id: u32, method: &str, params: &str) -> String {
+    format!(
+        "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{\"sessionId\":\"s\",{params}}}}}\n> \"id\":{id}\n"
+    )
+}
+
+fn writes(id: u32, path: &Path, content: &str) -> String {
+    asks(id, "fs/write_text_file", &format!("\"path\":\"{}\",\"content\":\"{content}\"", path.display()))
+}
+
+fn runs(id: u32, line: &str) -> String {
+    asks(id, "terminal/create", &format!("\"command\":\"sh\",\"args\":[\"-c\",\"{line}\"]"))
+}
+
+const WAITS: &str = "< {\"jsonrpc\":\"2.0\",\"id\":90,\"method\":\"terminal/wait_for_exit\",\"params\":{\"sessionId\":\"s\",\"terminalId\":\"$terminal\"}}\n> \"id\":90\n";
+
+fn assert_in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let at = rest.find(part);
+        assert!(at.is_some(), "{part:?} is missing, or out of order, in:\n{text}");
+        rest = &rest[at.unwrap() + part.len()..];
+    }
+}
+
+#[test]
+fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_exported() {
+    let place = Place::new();
+    let work = place.path("work");
+    symlink(".git/hooks/pre-commit", work.join("notes.txt")).unwrap();
+    fs::write(work.join("a.txt"), "old line\n").unwrap();
+    let steps = [
+        runs(10, "touch ran"),
+        writes(11, &work.join(".git/hooks/pre-commit"), "#!/bin/sh\\n"),
+        writes(12, &work.join("notes.txt"), "#!/bin/sh\\n"),
+        writes(13, &work.join("a.txt"), "new line\\n"),
+        runs(14, "echo seen; exit 3"),
+        WAITS.to_owned(),
+    ];
+    let text = place.session(&steps.concat(), "go\n4\n4\n4\n1\n");
+    assert_in_order(
+        &text,
+        &[
+            "Run a command?",
+            "touch ran",
+            "4. Refuse",
+            "refused by you",
+            "Write to a protected file?",
+            ".git/hooks/pre-commit",
+            "Write to a protected file?",
+            ".git/hooks/pre-commit",
+            "within the session's folders",
+            "new line",
+            "Run a command?",
+            "allowed once by you",
+            "seen",
+        ],
+    );
+    assert!(!work.join("ran").exists() && !work.join(".git/hooks/pre-commit").exists());
+    assert_eq!(fs::read_to_string(work.join("a.txt")).unwrap(), "new line\n");
+
+    let listed = place.parlor(&["sessions", "list", "--json"], "");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let rows: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let uid = rows
+        .pointer("/0/id")
+        .or_else(|| rows.pointer("/sessions/0/id"))
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for format in ["markdown", "html", "json"] {
+        let out = place.parlor(&["sessions", "export", &uid, "--format", format], "");
+        let out = String::from_utf8(out.stdout).unwrap();
+        for part in ["touch ran", "pre-commit", "a.txt", "old line", "new line", "echo seen", "seen"] {
+            assert!(out.contains(part), "{part:?} in {format}:\n{out}");
+        }
+        if format != "json" {
+            for part in ["refused by you", "within the session", "allowed once by you"] {
+                assert!(out.contains(part), "{part:?} in {format}:\n{out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_permission_for_the_folder_is_saved_listed_and_can_be_revoked() {
+    let place = Place::new();
+    let steps = [runs(10, "echo seen"), WAITS.to_owned()].concat();
+    let text = place.session(&steps, "go\n3\n");
+    assert_in_order(&text, &["Run a command?", "seen"]);
+    let text = place.session(&steps, "go\n");
+    assert!(!text.contains("Run a command?") && text.contains("seen"), "{text}");
+    let other = place.session(&runs(10, "echo other"), "go\n");
+    assert_in_order(&other, &["Run a command?", "echo other"]);
+    let config = String::from_utf8(place.parlor(&["config"], "").stdout).unwrap();
+    assert_in_order(&config, &["Saved permissions", "may run \"echo seen\""]);
+    let file = config.lines().rev().find(|line| line.contains("/grants/")).unwrap();
+    fs::remove_file(file.trim_start_matches(['#', ' '])).unwrap();
+    let text = place.session(&runs(10, "echo seen"), "go\n");
+    assert_in_order(&text, &["Run a command?", "echo seen"]);
+}
