@@ -22,6 +22,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
 
 pub use peer::{Deadlines, Limits};
+pub use transport::kill_all;
 
 /// Starts an agent and talks to it. Never fails: what goes wrong comes as an event, `Closed` at last.
 /// Must be called on a tokio runtime; the connection's tasks run there.

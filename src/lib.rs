@@ -43,7 +43,9 @@
 //! 10. No colour is named outside `themes/` and `ui::theme`, no key outside `keymap.toml`.
 //! 11. Rest means no frame and no timer.
 //! 12. A frame costs what the screen holds, a chunk what the open block holds; neither grows with the transcript.
-//! 13. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
+//! 13. No input takes memory without limit, or more than linear time: queues are `model::Bounded` or bounded channels,
+//!     a long text is laid out where it is looked at, nesting has a limit. Signals end parlor also when the loop is busy.
+//! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
 
 pub mod acp;

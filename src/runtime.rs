@@ -145,8 +145,8 @@ struct Loop {
     log_stand: effects::LogStand,
     /// Something else has the terminal: nothing is drawn, no key is read.
     is_away: bool,
-    /// The terminal has gone: nothing is drawn any more.
-    is_tty_gone: bool,
+    /// The app knows that the terminal is gone.
+    is_lost: bool,
     began: Instant,
     /// Chooses a theme by the terminal's background, once.
     theme_for: Option<ThemeFor>,
@@ -219,7 +219,7 @@ impl Loop {
             repaint,
             log_stand: effects::LogStand::default(),
             is_away: false,
-            is_tty_gone: false,
+            is_lost: false,
             began: now,
             theme_for: launch.theme_for,
             back_since: None,
@@ -228,10 +228,10 @@ impl Loop {
             title: String::new(),
         };
         // The first frame comes before any agent is started and before anything is read from disk.
-        this.draw(now)?;
+        this.draw(now);
         this.input = Some(Keys::listen()?);
         this.doer.start_recording();
-        this.carry_out(first_effects, now)?;
+        this.carry_out(first_effects, now);
         Ok(this)
     }
 
@@ -239,35 +239,32 @@ impl Loop {
         loop {
             let wake = self.wait().await;
             let is_input = matches!(wake, Wake::Input(_));
-            self.on_wake(wake)?;
-            self.drain(is_input)?;
+            self.on_wake(wake);
+            self.drain(is_input);
             if is_input || self.has_more {
                 // What the user wants goes to the agent before a frame is drawn, and in the midst of a flood.
                 tokio::task::yield_now().await;
             }
+            let now = Instant::now();
+            self.on_deadlines(now);
+            self.notice_loss(now);
             if self.doer.is_leaving && self.agents.is_empty() {
                 break;
             }
-            let now = Instant::now();
-            self.on_deadlines(now)?;
             self.clock.animate(now, ui::next_frame_in(&self.state, &self.view));
             if !self.is_away && self.clock.is_frame_due(now) {
-                if self.is_tty_gone {
+                if self.tty.is_gone() {
                     self.clock.frame_drawn(now);
-                } else if self.draw(now).is_err() {
-                    self.lose_tty(now)?;
+                } else {
+                    self.draw(now);
                 }
             }
-            self.send_pictures()?;
+            self.send_pictures();
+            self.notice_loss(now);
         }
         let lost = self.doer.shut_down();
-        // A terminal that has gone keeps nothing.
-        let _ = self.tty.send(&self.pictures.leave());
-        match self.tty.leave() {
-            // A terminal that cannot be given back has gone, and there is nobody to tell.
-            Err(_) if self.is_tty_gone => {}
-            left => left?,
-        }
+        self.tty.send(&self.pictures.leave());
+        self.tty.leave();
         match lost {
             Some(words) => Err(anyhow::anyhow!(words)),
             None => Ok(()),
@@ -286,8 +283,7 @@ impl Loop {
         tokio::select! {
             biased;
             event = input => event.map_or(Wake::InputEnded, Wake::Input),
-            // Signals to a sign-in (Ctrl+C) reach parlor too, and are not meant for it.
-            signal = self.signals.next(), if !self.is_away => Wake::Signal(signal),
+            signal = self.signals.next() => Wake::Signal(signal),
             batch = self.agents.wait(is_paced) => batch.map_or(Wake::Urgent, |(conn, batch)| Wake::Agent(conn, batch)),
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
@@ -298,70 +294,60 @@ impl Loop {
         }
     }
 
-    fn on_wake(&mut self, wake: Wake) -> anyhow::Result<()> {
+    fn on_wake(&mut self, wake: Wake) {
         let now = Instant::now();
         match wake {
             Wake::Input(Ok(Told::Input(event))) => self.on_input(&event, now),
-            Wake::Input(Ok(Told::Synchronizes(does))) => {
-                self.tty.synchronize(does);
-                Ok(())
-            }
+            Wake::Input(Ok(Told::Synchronizes(does))) => self.tty.synchronize(does),
             Wake::Input(Ok(Told::Background(color))) => {
                 self.pictures.choose(None, self.theme.ground().or(Some(color)));
-                self.on_background(color, now)
+                self.on_background(color, now);
             }
-            Wake::Input(Ok(answer)) => {
-                self.on_answer(answer);
-                Ok(())
-            }
+            Wake::Input(Ok(answer)) => self.on_answer(answer),
             Wake::Picture(done) => {
                 if self.pictures.take(done) {
                     self.clock.want_frame();
                 }
-                Ok(())
             }
-            Wake::Input(Err(_)) | Wake::InputEnded => self.lose_tty(now),
+            Wake::Input(Err(_)) | Wake::InputEnded => self.tty.lose(),
             Wake::Signal(signal) => self.on_signal(signal, now),
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
             Wake::Service(event) => self.on_service(event, now),
-            Wake::Repaint => {
-                // Colours of a page that was just turned should not come a frame later than they could.
-                self.clock.want_frame_at_once();
-                Ok(())
-            }
-            Wake::Urgent | Wake::Deadline => Ok(()),
+            // Colours of a page that was just turned should not come a frame later than they could.
+            Wake::Repaint => self.clock.want_frame_at_once(),
+            Wake::Urgent | Wake::Deadline => {}
         }
     }
 
     /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts. After a key
     /// its echo comes first: agents have their turn in the next round, also when that begins with a key.
-    fn drain(&mut self, is_input: bool) -> anyhow::Result<()> {
+    fn drain(&mut self, is_input: bool) {
         let begun = Instant::now();
         let is_turn_of_agents = !is_input || self.has_more;
         loop {
             while let Some(event) = self.input.as_mut().and_then(Keys::try_next) {
-                self.on_wake(Wake::Input(event))?;
+                self.on_wake(Wake::Input(event));
             }
             self.has_more = true;
             if !is_turn_of_agents || begun.elapsed() >= BUDGET {
-                return Ok(());
+                return;
             }
             let batch = self.agents.try_next();
             let service = self.services.try_recv();
             self.has_more = batch.is_some() || service.is_ok();
             if let Some((conn, batch)) = batch {
-                self.on_batch(conn, batch, Instant::now())?;
+                self.on_batch(conn, batch, Instant::now());
             }
             if let Ok(event) = service {
-                self.on_service(event, Instant::now())?;
+                self.on_service(event, Instant::now());
             }
             if !self.has_more {
-                return Ok(());
+                return;
             }
         }
     }
 
-    fn on_input(&mut self, event: &crossterm::event::Event, now: Instant) -> anyhow::Result<()> {
+    fn on_input(&mut self, event: &crossterm::event::Event, now: Instant) {
         if self.doer.is_leaving {
             // The second wish to leave does not wait for agents that take their time.
             if let crossterm::event::Event::Key(key) = event
@@ -369,16 +355,15 @@ impl Loop {
             {
                 self.doer.force_all();
             }
-            return Ok(());
+            return;
         }
         if matches!(event, crossterm::event::Event::Resize(..)) {
             self.on_resize();
         }
         self.clock.want_frame_at_once();
         for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
-            self.apply(event, now)?;
+            self.apply(event, now);
         }
-        Ok(())
     }
 
     fn on_resize(&mut self) {
@@ -389,11 +374,10 @@ impl Loop {
     }
 
     /// Follows the terminal's background, if it tells it while that still is no surprise.
-    fn on_background(&mut self, color: [u8; 3], now: Instant) -> anyhow::Result<()> {
-        let Some(choose) = self.theme_for.take().filter(|_| now < self.began + SURPRISE) else {
-            return Ok(());
-        };
-        self.apply(Event::Theme(choose(color)), now)
+    fn on_background(&mut self, color: [u8; 3], now: Instant) {
+        if let Some(choose) = self.theme_for.take().filter(|_| now < self.began + SURPRISE) {
+            self.apply(Event::Theme(choose(color)), now);
+        }
     }
 
     /// The terminal says what pictures it shows.
@@ -410,79 +394,77 @@ impl Loop {
     }
 
     /// Sends the terminal a piece of what it is to keep.
-    fn send_pictures(&mut self) -> anyhow::Result<()> {
-        if self.is_away || self.is_tty_gone {
-            return Ok(());
+    fn send_pictures(&mut self) {
+        if self.is_away || self.tty.is_gone() {
+            return;
         }
         let (bytes, is_seen) = self.pictures.next_slice();
         if !bytes.is_empty() {
-            self.tty.send(&bytes)?;
+            self.tty.send(&bytes);
         }
         if is_seen {
             self.clock.want_frame();
         }
-        Ok(())
     }
 
-    /// The terminal is gone: nobody can be asked any more, and agents are to end in order.
-    fn lose_tty(&mut self, now: Instant) -> anyhow::Result<()> {
-        self.input = None;
-        self.is_tty_gone = true;
-        self.apply(Event::Terminate, now)
-    }
-
-    fn on_signal(&mut self, signal: signals::Signal, now: Instant) -> anyhow::Result<()> {
-        match signal {
-            // Ctrl+C in a command that had the terminal reaches parlor too, at times only after the command's end.
-            signals::Signal::Interrupt
-                if self
-                    .back_since
-                    .is_some_and(|back| now.saturating_duration_since(back) < LATE_INTERRUPT) =>
-            {
-                Ok(())
-            }
-            signals::Signal::Terminate | signals::Signal::Interrupt => self.apply(Event::Terminate, now),
-            signals::Signal::Resize => {
-                self.on_resize();
-                Ok(())
-            }
-            signals::Signal::Continue => {
-                self.tty.reenter()?;
-                self.clock.want_frame_at_once();
-                Ok(())
+    /// Once the terminal is gone nobody can be asked any more, and agents are to end in order.
+    fn notice_loss(&mut self, now: Instant) {
+        if self.tty.is_gone() && !self.is_lost {
+            self.is_lost = true;
+            self.input = None;
+            // A window that is closed sends a signal too; a second wish to leave would give agents no time.
+            if !self.doer.is_leaving {
+                self.apply(Event::Terminate, now);
             }
         }
     }
 
-    fn on_batch(&mut self, conn: ConnId, batch: Option<Batch>, now: Instant) -> anyhow::Result<()> {
+    fn on_signal(&mut self, signal: signals::Signal, now: Instant) {
+        // Ctrl+C in a command that had the terminal reaches parlor too, at times only after the command's end.
+        let is_late =
+            self.back_since.is_some_and(|back| now.saturating_duration_since(back) < LATE_INTERRUPT);
+        match signal {
+            signals::Signal::Terminate if self.is_lost => {}
+            signals::Signal::Terminate => self.apply(Event::Terminate, now),
+            _ if self.is_away => {}
+            signals::Signal::Interrupt if is_late => {}
+            signals::Signal::Interrupt => self.apply(Event::Terminate, now),
+            signals::Signal::Resize => self.on_resize(),
+            signals::Signal::Continue => {
+                self.tty.reenter();
+                self.clock.want_frame_at_once();
+            }
+        }
+        self.signals.answer(self.doer.is_leaving);
+    }
+
+    fn on_batch(&mut self, conn: ConnId, batch: Option<Batch>, now: Instant) {
         let Some(batch) = batch else {
             self.doer.forget(conn);
-            return Ok(());
+            return;
         };
         let (before, messages) = (self.state.changes, batch.messages);
         for event in batch {
-            self.apply(Event::Agent(conn, event), now)?;
+            self.apply(Event::Agent(conn, event), now);
         }
         if self.state.changes != before {
             self.clock.note_arrival(messages, now);
         }
-        Ok(())
     }
 
-    fn on_service(&mut self, event: ServiceEvent, now: Instant) -> anyhow::Result<()> {
+    fn on_service(&mut self, event: ServiceEvent, now: Instant) {
         self.doer.note_taken(&event);
         if self.is_away && matches!(event, ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_)) {
-            self.come_back()?;
+            self.come_back();
         }
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
-            self.tty.send(sequence)?;
+            self.tty.send(sequence);
         }
         let before = self.state.changes;
-        self.apply(Event::Service(event), now)?;
+        self.apply(Event::Service(event), now);
         if self.state.changes != before {
             self.clock.note_arrival(1, now);
         }
-        Ok(())
     }
 
     /// Copies what is selected on the screen. Where a key was needed for that, the selection is over.
@@ -501,16 +483,16 @@ impl Loop {
         self.doer.carry_out(Effect::Copy(job), &mut self.agents, now);
     }
 
-    fn apply(&mut self, event: Event, now: Instant) -> anyhow::Result<()> {
+    fn apply(&mut self, event: Event, now: Instant) {
         let before = self.state.changes;
         let effects = update(&mut self.state, event, now);
         if self.state.changes != before {
             self.clock.want_frame();
         }
-        self.carry_out(effects, now)
+        self.carry_out(effects, now);
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>, now: Instant) -> anyhow::Result<()> {
+    fn carry_out(&mut self, effects: Vec<Effect>, now: Instant) {
         for effect in effects {
             match effect {
                 Effect::View(command) => {
@@ -521,9 +503,9 @@ impl Loop {
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
-                Effect::Announce(line) => self.announce(&line)?,
+                Effect::Announce(line) => self.announce(&line),
                 Effect::CopySelection => self.copy_selection(now),
-                Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures)?,
+                Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
                     // Whoever has begun to choose is not to be surprised by a choice of ours.
                     self.theme_for = None;
@@ -531,54 +513,54 @@ impl Loop {
                     self.pictures.choose(None, self.theme.ground());
                 }
                 Effect::RunLogin { conn, spec } => {
-                    self.step_aside()?;
+                    self.step_aside();
                     self.doer.login(conn, spec);
                 }
                 Effect::OpenFile { place, folder, editor } => {
                     if let Some(launch) = self.doer.editor_for(&place, editor.as_deref()) {
                         if !launch.is_windowed {
-                            self.step_aside()?;
+                            self.step_aside();
                         }
                         self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
                 Effect::Suspend => {
-                    self.step_aside()?;
+                    self.step_aside();
                     signals::suspend();
-                    self.come_back()?;
+                    self.come_back();
                 }
                 other => self.doer.carry_out(other, &mut self.agents, now),
             }
         }
-        Ok(())
     }
 
-    fn on_deadlines(&mut self, now: Instant) -> anyhow::Result<()> {
+    fn on_deadlines(&mut self, now: Instant) {
         for id in self.clock.take_due(now) {
-            self.apply(Event::Timer(id), now)?;
+            self.apply(Event::Timer(id), now);
         }
         self.doer.connect_due(&mut self.agents, now);
-        Ok(())
     }
 
-    fn draw(&mut self, now: Instant) -> anyhow::Result<()> {
+    fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
             self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        let (buf, is_old) = self.tty.begin()?;
+        let Some((buf, is_old)) = self.tty.begin() else { return };
         let cursor = ui::draw_into(state, view, theme, buf, is_old);
-        self.tty.finish(cursor, view.rows())?;
+        self.tty.finish(cursor, view.rows());
         self.clock.frame_drawn(Instant::now());
         let title = ui::terminal_title(&self.state);
         if title != self.title {
-            self.tty.set_title(&title)?;
+            self.tty.set_title(&title);
             self.title = title;
         }
         self.pictures.work();
         self.comparer.work();
-        ui::wish_of_frame(&self.state, &self.view).map_or(Ok(()), |event| self.apply(event, now))
+        if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
+            self.apply(event, now);
+        }
     }
 }

@@ -85,6 +85,9 @@ pub fn draw_into(
     is_old: bool,
 ) -> Option<Position> {
     let area = buf.area;
+    if area.is_empty() {
+        return None;
+    }
     view.begin_frame(state);
     let mut rows = std::mem::take(&mut view.rows);
     let cursor = draw_frame(state, view, theme, buf, (is_old, &mut rows));

@@ -159,7 +159,7 @@ async fn drive(
                 peer.on_deadline(Instant::now());
             }
         }
-        peer.flush();
+        peer.settle();
         if let Some(session) = peer.opened.take() {
             workspace.keep(&session);
         }

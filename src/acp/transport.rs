@@ -25,6 +25,7 @@ use super::frame::Piece;
 use super::tap::Tap;
 use crate::model::{CloseReason, ExitInfo};
 
+pub use process::kill_all;
 pub use queue::Outgoing;
 
 /// How many reads wait for the peer; each holds what one read gave, at most 256 KiB or one long frame.
@@ -98,6 +99,13 @@ pub enum LinkEnd {
     SignInFirst(String),
     /// The agent was not started on its host. Whole sentences.
     NotStarted(String),
+}
+
+/// A link without another side.
+#[cfg(test)]
+pub fn test_link() -> (Outgoing, queue::OutgoingFrames, Stopper) {
+    let (outgoing, frames) = queue::queue();
+    (outgoing, frames, Stopper::new().0)
 }
 
 /// How far a link is to be ended.

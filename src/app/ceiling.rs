@@ -26,6 +26,7 @@ use away::{Away, Key};
 pub use load::ask_for_all;
 pub(super) use load::{earlier_job, is_stale, on_page, put_in_front, read_failed, redo};
 pub(super) use trim::settle;
+pub(super) use weight::of_update as weight_of;
 
 /// A ceiling has so many pages.
 const PAGES: usize = 8;

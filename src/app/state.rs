@@ -1,11 +1,12 @@
 //! The whole state.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, CallTag, Callbacks, CloseReason,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, Bounded, CallTag, Callbacks,
+    CloseReason,
     CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer,
     PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity,
     StoredGrant, TerminalId,
@@ -371,10 +372,10 @@ pub struct Starting {
 }
 
 /// Updates of sessions that are not known yet, in wire order and bounded.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Early {
     /// The updates.
-    pub updates: VecDeque<(SessionId, SessionUpdate)>,
+    pub updates: Bounded<(SessionId, SessionUpdate)>,
     /// How many the bound cost.
     pub dropped_count: u64,
 }

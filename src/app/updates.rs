@@ -8,17 +8,19 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentTerminal, ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role, SessionId,
-    SessionKey, SessionUpdate, Setting, Severity, SubagentPatch,
+    AgentTerminal, Bounded, Capacity, ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role,
+    SessionId, SessionKey, SessionUpdate, Setting, Severity, SubagentPatch,
 };
 
 use super::{
-    Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, ceiling,
+    Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, ceiling,
     choices, chosen, diffs, extras, keep, messages, terminals, tools, turn, words,
 };
 
-/// Most updates that wait for their session to be known, per connection.
-const MOST_EARLY: usize = 4_096;
+/// What waits for its session to be known, per connection; beyond it the oldest go.
+const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
+/// What a waiting update takes beside its texts.
+const EARLY_BYTES: usize = size_of::<(SessionId, SessionUpdate)>();
 /// Most bytes of text that are joined into one waiting chunk.
 const MOST_JOINED_BYTES: usize = 1 << 20;
 
@@ -43,23 +45,37 @@ fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
         return;
     };
     let early = &mut conn.early;
-    if let (
-        Some((last, SessionUpdate::Chunk { role, message, text })),
-        SessionUpdate::Chunk { role: next_role, message: next_message, text: more },
-    ) = (early.updates.back_mut(), &update)
-        && *last == id
-        && role == next_role
-        && message == next_message
-        && text.len() + more.len() <= MOST_JOINED_BYTES
+    if let SessionUpdate::Chunk { role, message, text } = &update
+        && early.updates.grow_last(text.len(), |(last, waiting)| match waiting {
+            SessionUpdate::Chunk { role: of, message: in_message, text: all }
+                if *last == id
+                    && of == role
+                    && in_message == message
+                    && all.len() + text.len() <= MOST_JOINED_BYTES =>
+            {
+                all.push_str(text);
+                true
+            }
+            _ => false,
+        })
     {
-        text.push_str(more);
         return;
     }
-    if early.updates.len() >= MOST_EARLY {
-        early.updates.pop_front();
-        early.dropped_count += 1;
+    let bytes = EARLY_BYTES + id.as_str().len() + ceiling::weight_of(&update);
+    let mut waiting = Err((id, update));
+    while let Err(update) = waiting {
+        waiting = early.updates.push(update, bytes);
+        if waiting.is_err() {
+            early.updates.pop();
+            early.dropped_count += 1;
+        }
     }
-    early.updates.push_back((id, update));
+}
+
+impl Default for Early {
+    fn default() -> Self {
+        Self { updates: Bounded::new(MOST_EARLY), dropped_count: 0 }
+    }
 }
 
 /// The session is known now: what came for it before is applied in order.
@@ -78,9 +94,7 @@ pub(super) fn replay_early(
         return;
     }
     let dropped_count = std::mem::take(&mut open.early.dropped_count);
-    let (mine, others): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut open.early.updates).into_iter().partition(|(of, _)| of == id);
-    open.early.updates = others.into();
+    let mine = open.early.updates.take_where(|(of, _)| of == id);
     if dropped_count > 0 {
         let title = format!("{dropped_count} early updates were too many to keep.");
         call::notice(state, key, Severity::Warning, title, None);

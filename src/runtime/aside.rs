@@ -4,42 +4,42 @@ use std::time::Instant;
 
 use super::Loop;
 use super::keys::Keys;
-use super::signals::Signals;
 use crate::ui;
 
 impl Loop {
     /// Calls the user, as configured. What else has the terminal is not disturbed.
-    pub(super) fn announce(&mut self, line: &str) -> anyhow::Result<()> {
-        if self.is_away || self.is_tty_gone {
-            return Ok(());
+    pub(super) fn announce(&mut self, line: &str) {
+        if self.is_away {
+            return;
         }
         if self.calls.notify {
-            self.tty.send(&format!("\x1b]9;{}\x1b\\", ui::text::one_line(line)))?;
+            self.tty.send(&format!("\x1b]9;{}\x1b\\", ui::text::one_line(line)));
         }
         if self.calls.bell {
-            self.tty.send("\x07")?;
+            self.tty.send("\x07");
         }
-        Ok(())
     }
 
     /// Leaves the screen to something else that needs the terminal.
-    pub(super) fn step_aside(&mut self) -> anyhow::Result<()> {
+    pub(super) fn step_aside(&mut self) {
         self.is_away = true;
         self.input = None;
-        self.tty.send(&self.pictures.leave())?;
-        self.tty.leave()
+        self.tty.send(&self.pictures.leave());
+        self.tty.leave();
     }
 
     /// Takes the screen again.
-    pub(super) fn come_back(&mut self) -> anyhow::Result<()> {
+    pub(super) fn come_back(&mut self) {
         self.is_away = false;
         self.back_since = Some(Instant::now());
-        // Signals of the meantime (Ctrl+C in a sign-in, the shell's "go on") were not meant for parlor.
-        self.signals = Signals::new()?;
-        self.tty.reenter()?;
+        // The shell's "go on" of the meantime was not meant for parlor.
+        self.signals.forget();
+        self.tty.reenter();
         self.title.clear();
-        self.input = Some(Keys::listen()?);
+        self.input = Keys::listen().ok();
+        if self.input.is_none() {
+            self.tty.lose();
+        }
         self.clock.want_frame_at_once();
-        Ok(())
     }
 }

@@ -16,7 +16,10 @@ mod source;
 use std::io;
 
 use crossterm::event::Event;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, channel};
+
+/// How much input waits for a busy loop; more stays with the terminal.
+const WAITING_MAX: usize = 64;
 
 /// What the terminal told.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,14 +42,14 @@ pub enum Told {
 
 /// What the terminal tells, until this is dropped.
 pub struct Keys {
-    told: UnboundedReceiver<io::Result<Told>>,
+    told: Receiver<io::Result<Told>>,
     _waker: source::Waker,
 }
 
 impl Keys {
     /// Begins to listen. Fails if the system has no thread to give, or no terminal.
     pub fn listen() -> io::Result<Self> {
-        let (sender, told) = unbounded_channel();
+        let (sender, told) = channel(WAITING_MAX);
         Ok(Self { told, _waker: source::listen(sender)? })
     }
 

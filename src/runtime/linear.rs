@@ -32,6 +32,9 @@ pub fn run(launch: Launch) -> anyhow::Result<()> {
     in_runtime(async { Lines::new(launch)?.run().await })
 }
 
+/// So many lines are read ahead of what is wanted; more wait in the pipe.
+const TYPED_MAX: usize = 1024;
+
 struct Lines {
     state: State,
     linear: Linear,
@@ -40,7 +43,7 @@ struct Lines {
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     signals: Signals,
     clock: Clock,
-    typing: mpsc::UnboundedReceiver<io::Result<String>>,
+    typing: mpsc::Receiver<io::Result<String>>,
     /// Lines that nobody wanted yet, with the time when they came.
     typed: VecDeque<(Instant, String)>,
     /// The beginning of a prompt whose line ended with a backslash.
@@ -126,7 +129,7 @@ impl Lines {
         let deadline = self.clock.next_deadline(other, false);
         tokio::select! {
             biased;
-            line = self.typing.recv(), if !self.is_over => Wake::Typed(line),
+            line = self.typing.recv(), if !self.is_over && self.typed.len() < TYPED_MAX => Wake::Typed(line),
             signal = self.signals.next() => Wake::Signal(signal),
             (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
             Some(event) = self.services.recv() => Wake::Service(event),
@@ -139,8 +142,14 @@ impl Lines {
             Wake::Typed(Some(Ok(line))) => self.typed.push_back((now, line)),
             Wake::Typed(Some(Err(_)) | None) => self.is_over = true,
             // The first stops the turn, a second one soon after leaves.
-            Wake::Signal(Signal::Interrupt) => self.apply(Event::Act(Action::ClearOrQuit), now),
-            Wake::Signal(Signal::Terminate) => self.apply(Event::Terminate, now),
+            Wake::Signal(signal @ (Signal::Interrupt | Signal::Terminate)) => {
+                let is_interrupt = signal == Signal::Interrupt;
+                self.apply(
+                    if is_interrupt { Event::Act(Action::ClearOrQuit) } else { Event::Terminate },
+                    now,
+                );
+                self.signals.answer(self.doer.is_leaving);
+            }
             Wake::Signal(Signal::Continue | Signal::Resize) | Wake::Deadline => {}
             Wake::Agent(conn, Some(batch)) => {
                 for event in batch {
@@ -325,8 +334,8 @@ fn write(text: &str) -> anyhow::Result<()> {
 }
 
 /// Lines of standard input, from a thread of its own: reading one cannot be broken off.
-fn read_lines() -> io::Result<mpsc::UnboundedReceiver<io::Result<String>>> {
-    let (sender, lines) = mpsc::unbounded_channel();
+fn read_lines() -> io::Result<mpsc::Receiver<io::Result<String>>> {
+    let (sender, lines) = mpsc::channel(1);
     std::thread::Builder::new().name("lines".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         let mut input = io::stdin().lock();
@@ -338,7 +347,7 @@ fn read_lines() -> io::Result<mpsc::UnboundedReceiver<io::Result<String>>> {
                 Err(error) => Err(error),
             };
             let is_broken = read.is_err();
-            if sender.send(read).is_err() || is_broken {
+            if sender.blocking_send(read).is_err() || is_broken {
                 return;
             }
         }

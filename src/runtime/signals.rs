@@ -1,4 +1,10 @@
 //! Signals of the system, as far as a terminal program meets them. Unix only; elsewhere none ever comes.
+//!
+//! TERM, HUP and INT are received by a thread of their own: the loop may be busy, or blocked by a terminal that does not
+//! read. It hands each to the loop and ends the process itself if the loop does not take it, or does not end.
+
+#[cfg(unix)]
+mod guard;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
@@ -21,22 +27,19 @@ pub enum Signal {
 #[derive(Debug)]
 pub struct Signals {
     #[cfg(unix)]
-    streams: [Stream; 5],
+    streams: [Stream; 2],
+    #[cfg(unix)]
+    endings: tokio::sync::mpsc::Receiver<guard::Ending>,
+    /// Tells the thread of the last ending what became of it.
+    #[cfg(unix)]
+    heard: Option<tokio::sync::oneshot::Sender<bool>>,
 }
 
 impl Signals {
     /// Installs the handlers. Fails if the system refuses.
     #[cfg(unix)]
     pub fn new() -> std::io::Result<Self> {
-        let kinds = [
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-            SignalKind::interrupt(),
-            SignalKind::from_raw(CONT),
-            SignalKind::window_change(),
-        ];
-        let [term, hup, int, cont, winch] = kinds;
-        Ok(Self { streams: [signal(term)?, signal(hup)?, signal(int)?, signal(cont)?, signal(winch)?] })
+        Ok(Self { streams: streams()?, endings: guard::start()?, heard: None })
     }
 
     /// Installs nothing.
@@ -45,14 +48,15 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The next signal.
+    /// The next signal. One that may end the process is to be answered by [`Signals::answer`].
     #[cfg(unix)]
     pub async fn next(&mut self) -> Signal {
-        let [term, hup, int, cont, winch] = &mut self.streams;
+        let [cont, winch] = &mut self.streams;
         tokio::select! {
-            _ = term.recv() => Signal::Terminate,
-            _ = hup.recv() => Signal::Terminate,
-            _ = int.recv() => Signal::Interrupt,
+            Some(ending) = self.endings.recv() => {
+                self.heard = Some(ending.heard);
+                ending.signal
+            }
             _ = cont.recv() => Signal::Continue,
             _ = winch.recv() => Signal::Resize,
         }
@@ -63,6 +67,29 @@ impl Signals {
     pub async fn next(&mut self) -> Signal {
         std::future::pending().await
     }
+
+    /// Says whether the last signal ends parlor: then it must have ended soon.
+    pub fn answer(&mut self, ends: bool) {
+        #[cfg(unix)]
+        if let Some(heard) = self.heard.take() {
+            let _ = heard.send(ends);
+        }
+        #[cfg(not(unix))]
+        let _ = ends;
+    }
+
+    /// Forgets CONT and WINCH of the meantime.
+    pub fn forget(&mut self) {
+        #[cfg(unix)]
+        if let Ok(streams) = streams() {
+            self.streams = streams;
+        }
+    }
+}
+
+#[cfg(unix)]
+fn streams() -> std::io::Result<[Stream; 2]> {
+    Ok([signal(SignalKind::from_raw(CONT))?, signal(SignalKind::window_change())?])
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use crossterm::event::{
@@ -32,15 +33,21 @@ pub struct Calls {
 /// Whether the screen is ours; the panic hook and `Drop` must not restore twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while parlor has it.
+/// The terminal while parlor has it. When it is gone (its window was closed), everything sent to it is dropped:
+/// whoever owns it looks at [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
     mouse: bool,
+    is_gone: bool,
 }
 
 /// Whether it knows synchronized updates (DECRQM), and its background (OSC 11). The answers come among the keys,
 /// sooner or later or never.
 const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
+
+/// No screen has more cells; a size that a terminal makes up must not cost gigabytes.
+const COLS_MAX: u16 = 2048;
+const ROWS_MAX: u16 = 1024;
 
 /// Puts the window's title on the terminal's own stack, and takes it back from there (XTWINOPS).
 const KEEP_TITLE: &str = "\x1b[22;2t";
@@ -53,25 +60,41 @@ impl Tty {
         // Terminals that do not know a question may print a part of it: the first frame clears that.
         take_screen(mouse, &format!("{QUESTIONS}{questions}"))?;
         let (cols, rows) = size().context("could not read the size of the terminal")?;
-        Ok(Self { painter: Painter::new(cols, rows), mouse })
+        Ok(Self { painter: Painter::new(cols, rows), mouse, is_gone: false })
     }
 
-    /// The buffer for the next frame, and whether it holds what the last one left there.
-    pub fn begin(&mut self) -> anyhow::Result<(&mut Buffer, bool)> {
+    /// Whether the terminal has refused something.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Counts the terminal as gone.
+    pub fn lose(&mut self) {
+        self.is_gone = true;
+    }
+
+    fn note<T, E>(&mut self, done: Result<T, E>) -> Option<T> {
+        self.is_gone |= done.is_err();
+        done.ok()
+    }
+
+    /// The buffer for the next frame, and whether it holds what the last one left there; `None`: the terminal is gone.
+    pub fn begin(&mut self) -> Option<(&mut Buffer, bool)> {
         // The size is asked for each time, which is cheap: a change may come before the event that tells it.
-        let (cols, rows) = size().context("could not read the size of the terminal")?;
+        let (cols, rows) = self.note(size())?;
+        let (cols, rows) = (cols.min(COLS_MAX), rows.min(ROWS_MAX));
         self.painter.resize(cols, rows);
-        Ok(self.painter.begin())
+        Some(self.painter.begin())
     }
 
     /// Shows the buffer, inside a synchronized update and in one piece: no half frame is seen, and one system call is
     /// enough. `rows` says what was drawn, `cursor` where the cursor is to be seen.
-    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) -> anyhow::Result<()> {
+    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) {
         let frame = self.painter.finish(cursor, rows);
-        if frame.is_empty() {
-            return Ok(());
+        if !frame.is_empty() {
+            let written = write(frame);
+            self.note(written);
         }
-        write(frame).context("could not write to the terminal")
     }
 
     /// Whether frames are synchronized updates from now on.
@@ -85,37 +108,37 @@ impl Tty {
     }
 
     /// Takes the mouse, or leaves it to the terminal.
-    pub fn capture_mouse(&mut self, captures: bool) -> anyhow::Result<()> {
+    pub fn capture_mouse(&mut self, captures: bool) {
         self.mouse = captures;
         let mut out = io::stdout().lock();
         let queued =
             if captures { queue!(out, EnableMouseCapture) } else { queue!(out, DisableMouseCapture) };
-        queued.and_then(|()| out.flush()).context("could not write to the terminal")
+        self.note(queued.and_then(|()| out.flush()));
     }
 
     /// Sends a sequence that shows nothing.
-    pub fn send(&mut self, sequence: &str) -> anyhow::Result<()> {
-        write(sequence.as_bytes()).context("could not write to the terminal")
+    pub fn send(&mut self, sequence: &str) {
+        self.note(write(sequence.as_bytes()));
     }
 
     /// Names the terminal's window; the text has no control characters.
-    pub fn set_title(&mut self, title: &str) -> anyhow::Result<()> {
+    pub fn set_title(&mut self, title: &str) {
         let mut out = io::stdout().lock();
-        queue!(out, SetTitle(title)).and_then(|()| out.flush()).context("could not write to the terminal")
+        self.note(queue!(out, SetTitle(title)).and_then(|()| out.flush()));
     }
 
-    /// Gives the screen back.
-    pub fn leave(&mut self) -> anyhow::Result<()> {
-        restore().context("could not restore the terminal")
+    /// Gives the screen back. A terminal that cannot take it is gone, and there is nobody to tell.
+    pub fn leave(&mut self) {
+        self.note(restore());
     }
 
     /// Takes the screen again after [`Tty::leave`], or after the process was stopped and went on.
-    pub fn reenter(&mut self) -> anyhow::Result<()> {
+    pub fn reenter(&mut self) {
         // A shell that stopped us may have changed the modes; only from the original ones raw mode is set anew.
         let _ = disable_raw_mode();
-        take_screen(self.mouse, "")?;
+        let taken = take_screen(self.mouse, "");
+        self.note(taken);
         self.clear();
-        Ok(())
     }
 }
 
@@ -201,6 +224,20 @@ pub fn restore() -> io::Result<()> {
     )
     .and_then(|()| out.flush());
     disable_raw_mode().and(written)
+}
+
+/// Gives the screen back while the loop may be blocked in writing to it, and waits at most so long for that.
+pub fn restore_within(time: Duration) {
+    let (done, is_done) = std::sync::mpsc::channel();
+    let restorer = std::thread::Builder::new().name("restore".to_owned()).spawn(move || {
+        // The modes need no room in the terminal's buffer.
+        let _ = disable_raw_mode();
+        let _ = restore();
+        let _ = done.send(());
+    });
+    if restorer.is_ok() {
+        let _ = is_done.recv_timeout(time);
+    }
 }
 
 /// Restores the terminal before a panic's message is printed, so that it can be read.

@@ -12,6 +12,7 @@ use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
 use super::diff::desk::Placed;
 use super::look::Look;
 use super::picture::{self, base64_bytes};
+use super::text::mark::Mark;
 use super::text::{self, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
@@ -30,6 +31,9 @@ pub(crate) use tool::{comparing, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;
+
+/// Bytes that are shown of a text that is not meant to be long.
+const SHORT_BYTES: usize = 16 * 1024;
 
 /// The word for a kind.
 pub fn kind_word(kind: ToolKind) -> &'static str {
@@ -92,14 +96,33 @@ pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
     exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
 }
 
+/// The beginning of an error or a note, which nobody reads in whole when it is very long, and how much is left out.
+pub(crate) fn short_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let head = head_of(text);
+    let mut lines = plain_lines(head, role, look, cols);
+    if head.len() < text.len() {
+        let left = super::look::size((text.len() - head.len()) as u64);
+        let words = format!("{} {left} more", look.glyphs.fold);
+        lines.push(Mark::NO_LINE.row(Line::styled(words, look.theme.style(Role::TextDim))));
+    }
+    lines
+}
+
+/// As much of a text as is worth a look.
+fn head_of(text: &str) -> &str {
+    let end = (0..=SHORT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
 /// The same with the blank lines at its end.
 pub(crate) fn exact_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let text = sanitize(text);
     let mut out = Vec::new();
     for line in text.split('\n') {
-        let line = text::expand_tabs(line, 0);
-        let spans = text::link::linkify(vec![Span::styled(line.into_owned(), style)], look.folder);
+        let mut spans = Vec::new();
+        text::tabbed(line, 0, text::TAB_COLS, style, &mut spans);
+        let spans = text::link::linkify(spans, look.folder);
         out.extend(wrap_line(&Line::from(spans), cols));
     }
     out
@@ -161,7 +184,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
             let kind = mime_type.as_deref().unwrap_or("text");
             match body {
                 crate::model::ResourceBody::Text(text) => {
-                    let mut lines = vec![media_line("resource", kind, text.len() as u64, uri, look, cols)];
+                    let mut lines = vec![resource_line(uri, mime_type.as_deref(), text, look, cols)];
                     lines.extend(plain_lines(text, Role::TextDim, look, cols));
                     lines
                 }
@@ -175,6 +198,17 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> V
         }
         ContentBlock::Unknown(raw) => raw_lines(&raw.0, look, cols),
     }
+}
+
+/// What stands above the text of a resource.
+pub(crate) fn resource_line(
+    uri: &str,
+    kind: Option<&str>,
+    text: &str,
+    look: &Look<'_>,
+    cols: u16,
+) -> Line<'static> {
+    media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols)
 }
 
 /// A placeholder for what cannot be shown as text: what it is, its type and size, its name.

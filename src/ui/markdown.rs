@@ -19,6 +19,7 @@ use super::text::mark::Mark;
 
 mod code;
 mod fence;
+mod limit;
 mod math;
 mod plain;
 mod prose;
@@ -33,11 +34,19 @@ pub use plain::plain_text;
 /// Prose is no wider than this, for the eye's sake.
 pub const PROSE_COLS: u16 = 96;
 
-/// How much is parsed at a time when a text arrives in whole.
+/// How much is parsed at a time when a text arrives in whole: less at first, because a formula or a fence begins anew.
 const WINDOW_BYTES: usize = 32 * 1024;
+const FIRST_WINDOW_BYTES: usize = 256;
 
-/// A paragraph of more than twice this is split.
+/// A block of more than twice this is split: a paragraph at a word, anything else at a line.
 const PARAGRAPH_BYTES: usize = 8 * 1024;
+const BLOCK_BYTES: usize = 16 * 1024;
+
+/// So many blanks end any block.
+const BLANK_BYTES: usize = 2 * BLOCK_BYTES;
+
+/// The same for a table: behind the split its rows are plain text.
+const TABLE_BYTES: usize = 128 * 1024;
 
 /// What parsers and links of the whole text are like.
 const OPTIONS: Options = Options::ENABLE_TABLES
@@ -60,8 +69,8 @@ pub struct Markdown {
     tried: usize,
     len: usize,
     is_closed: bool,
-    /// The next block goes on with a paragraph that was split.
-    is_joined: bool,
+    /// How the next block goes on with one that was split.
+    seam: Seam,
     fence: Option<OpenFence>,
     languages: Vec<String>,
     frozen_languages: usize,
@@ -83,6 +92,20 @@ pub struct Block {
     pub kind: BlockKind,
     /// Whether a blank line parts it from the block before.
     pub has_gap: bool,
+    /// Whether it goes on in the midst of a line of the block before.
+    pub is_joined: bool,
+}
+
+/// How a block goes on with the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Seam {
+    /// It is another one.
+    #[default]
+    None,
+    /// On the next line, perhaps behind a blank one.
+    Line { has_gap: bool },
+    /// In the midst of a line.
+    Word,
 }
 
 /// What a block is.
@@ -96,6 +119,8 @@ pub enum BlockKind {
         fence: u32,
         /// Which part of it.
         part: u32,
+        /// The number of its first line in the fence, from 1.
+        line: usize,
     },
 }
 
@@ -104,6 +129,8 @@ pub enum BlockKind {
 pub struct Stats {
     /// Bytes given to the parser to find blocks.
     pub parsed_bytes: u64,
+    /// Events that the parser gave to find blocks.
+    pub events: u64,
     /// Blocks drawn.
     pub drawn_blocks: u64,
     /// Lines of code highlighted or set plain.
@@ -179,8 +206,7 @@ impl Markdown {
             BlockKind::Prose => {
                 let (mut lines, sideways) = prose::draw(text, &self.definitions, look, cols);
                 self.sideways = self.sideways.max(sideways);
-                if index > 0
-                    && !block.has_gap
+                if block.is_joined
                     && let Some(first) = lines.first_mut()
                 {
                     // The rest of a paragraph that was split.
@@ -191,9 +217,11 @@ impl Markdown {
                 }
                 lines
             }
-            BlockKind::Code { fence, part } => {
+            BlockKind::Code { fence, part, line } => {
                 let language = self.languages.get(fence as usize).map_or("", String::as_str);
-                let place = code::Place { fence, part, start: block.start, is_final: index < self.frozen };
+                let is_final = index < self.frozen;
+                let (start, is_joined) = (block.start, block.is_joined);
+                let place = code::Place { fence, part, start, line, is_joined, is_final };
                 let firsts = &self.blocks;
                 let before = |part: u32| {
                     let back = index.checked_sub((place.part - part) as usize)?;
@@ -206,10 +234,13 @@ impl Markdown {
 
     /// Freezes all blocks that complete lines follow. Complete lines end at `lines_end`.
     fn freeze(&mut self, source: &str, lines_end: usize) {
-        let mut window = WINDOW_BYTES;
+        let mut window = FIRST_WINDOW_BYTES;
         loop {
             if !self.scan_fence(source, lines_end) {
                 return;
+            }
+            while blanks(source, self.cut, source.len()) == BLANK_BYTES {
+                self.cut += BLOCK_BYTES;
             }
             // A line that goes on for that long is taken as a paragraph and split like one.
             let limit = if source.len().saturating_sub(lines_end.max(self.cut)) > 4 * PARAGRAPH_BYTES {
@@ -227,8 +258,9 @@ impl Markdown {
             }
             self.tried = end;
             match self.freeze_window(source, end, lines_end) {
-                Step::Again => (self.tried, window) = (self.cut, WINDOW_BYTES),
-                Step::Moved if end < limit => window = WINDOW_BYTES,
+                Step::Again => (self.tried, window) = (self.cut, FIRST_WINDOW_BYTES),
+                Step::Split => (self.tried, window) = (self.cut, WINDOW_BYTES),
+                Step::Moved if end < limit => window = (window * 4).min(WINDOW_BYTES),
                 Step::Stuck if end < limit => window *= 2,
                 Step::Moved | Step::Stuck => return,
             }
@@ -259,13 +291,24 @@ impl Markdown {
                 }
                 Display::None => {}
             }
-            if top.is_paragraph && top.end - top.text > 2 * PARAGRAPH_BYTES {
-                let at = split_point(source, top.text);
+            let most = top.most_bytes();
+            if top.end - top.text > 2 * most {
+                let at = if top.is_paragraph { None } else { line_split(source, top.text + most, most) };
+                let seam = at.map_or(Seam::Word, |at| Seam::Line { has_gap: ends_blank(source, at) });
+                let at = at.unwrap_or_else(|| word_split(source, top.text + most, most));
                 self.push_prose(top.start, at);
-                (self.cut, self.is_joined) = (at, true);
+                (self.cut, self.seam) = (at, seam);
+                return Step::Split;
+            }
+            let next = tops.get(index + 1);
+            if next.map_or(end, |next| next.start).saturating_sub(top.end) >= BLANK_BYTES
+                && let Some(at) = blank_end(source, top.end, end)
+            {
+                self.push_prose(top.start, at);
+                self.cut = at;
                 return Step::Again;
             }
-            match tops.get(index + 1) {
+            match next {
                 Some(next) => {
                     self.push_prose(top.start, next.start);
                     self.cut = next.start;
@@ -282,7 +325,7 @@ impl Markdown {
             self.add_fence_tail(source, is_closed);
             return;
         }
-        let kept = (self.cut, self.tried, self.is_joined);
+        let kept = (self.cut, self.tried, self.seam);
         'parse: loop {
             let tops = self.parse(source, source.len(), false);
             for (index, top) in tops.iter().enumerate() {
@@ -305,7 +348,7 @@ impl Markdown {
             }
             break;
         }
-        (self.cut, self.tried, self.is_joined) = kept;
+        (self.cut, self.tried, self.seam) = kept;
     }
 
     /// Whether the parser too ends a fence where the scan just did; else what it found behind is not to be used.
@@ -324,8 +367,12 @@ impl Markdown {
     }
 
     fn push_prose(&mut self, start: usize, end: usize) {
-        let has_gap = !self.blocks.is_empty() && !std::mem::take(&mut self.is_joined);
-        self.blocks.push(Block { start, end, kind: BlockKind::Prose, has_gap });
+        let (has_gap, is_joined) = match std::mem::take(&mut self.seam) {
+            Seam::None => (!self.blocks.is_empty(), false),
+            Seam::Line { has_gap } => (has_gap, false),
+            Seam::Word => (false, true),
+        };
+        self.blocks.push(Block { start, end, kind: BlockKind::Prose, has_gap, is_joined });
     }
 
     /// The top-level blocks between the cut and `end`, each from the start of its line.
@@ -333,6 +380,7 @@ impl Markdown {
         let cut = self.cut;
         let Some(text) = source.get(cut..end) else { return Vec::new() };
         self.stats.parsed_bytes += text.len() as u64;
+        let text = &limit::with_wide_tables_hidden(text);
         let events = Parser::new_ext(text, OPTIONS).into_offset_iter();
         if is_complete {
             for (label, link) in events.reference_definitions().iter() {
@@ -344,6 +392,7 @@ impl Markdown {
         let mut tops = Vec::new();
         let mut depth = 0_usize;
         for (event, range) in events {
+            self.stats.events += 1;
             let is_start = matches!(event, Event::Start(_));
             if depth == 0 && !matches!(event, Event::End(_)) {
                 let line = text.get(..range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
@@ -376,6 +425,7 @@ impl Markdown {
                     end: cut + range.end,
                     is_fence,
                     is_paragraph,
+                    is_table: matches!(event, Event::Start(Tag::Table(_))),
                     is_grown,
                 });
             }
@@ -400,11 +450,21 @@ struct Top {
     end: usize,
     is_fence: bool,
     is_paragraph: bool,
+    is_table: bool,
     /// It is a paragraph, or was one until its second line came.
     is_grown: bool,
 }
 
 impl Top {
+    /// It is split when it has more than twice as much.
+    fn most_bytes(&self) -> usize {
+        match () {
+            () if self.is_paragraph => PARAGRAPH_BYTES,
+            () if self.is_table => TABLE_BYTES,
+            () => BLOCK_BYTES,
+        }
+    }
+
     /// The formula on lines of its own that it holds.
     fn display(&self, source: &str, end: usize) -> Display {
         if self.is_grown { math::display_in(source, self.text..self.end, end) } else { Display::None }
@@ -419,6 +479,8 @@ enum Step {
     Stuck,
     /// The cut is somewhere else: parse from there.
     Again,
+    /// The same, in a block that is very long.
+    Split,
 }
 
 /// Where the line behind the one at `at` begins.
@@ -447,26 +509,55 @@ fn definition_before(text: &str, labels: &HashSet<String>, from: usize, line: us
     line
 }
 
-/// Where a window of about so many bytes ends: behind a line.
+/// Where a window of about so many bytes ends: behind a line, unless that is longer than two windows.
 fn window_end(source: &str, cut: usize, window: usize, limit: usize) -> usize {
     if limit.saturating_sub(cut) <= window {
         return limit;
     }
-    let bytes = source.as_bytes();
-    let newline = bytes.get(cut + window..limit).and_then(|rest| memchr::memchr(b'\n', rest));
-    newline.map_or(limit, |at| cut + window + at + 1)
+    let end = limit.min(cut + 2 * window.max(WINDOW_BYTES));
+    let newline = source.as_bytes().get(cut + window..end).and_then(|rest| memchr::memchr(b'\n', rest));
+    newline.map_or(boundary(source, end), |at| cut + window + at + 1)
 }
 
-/// Where a paragraph that is too long is split: at a space, else anywhere.
-fn split_point(source: &str, start: usize) -> usize {
-    let (from, to) = (start + PARAGRAPH_BYTES, start + 2 * PARAGRAPH_BYTES);
-    let bytes = source.as_bytes().get(from..to).unwrap_or_default();
-    let blank = bytes.iter().position(|byte| matches!(byte, b' ' | b'\n')).map(|at| from + at + 1);
-    let mut at = blank.unwrap_or(to);
-    while !source.is_char_boundary(at) {
-        at += 1;
-    }
-    at
+/// How many blanks follow a place, as far as that matters.
+fn blanks(source: &str, from: usize, end: usize) -> usize {
+    let bytes = source.as_bytes().get(from..end.min(from + BLANK_BYTES)).unwrap_or_default();
+    bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(bytes.len())
+}
+
+/// Where the line of a block that ends at about `from` ends, if very many blanks follow it.
+fn blank_end(source: &str, from: usize, end: usize) -> Option<usize> {
+    let text = source.get(..from)?.trim_ascii_end().len();
+    let line = line_behind(source, text);
+    (blanks(source, text, end) == BLANK_BYTES).then_some(line)
+}
+
+/// The beginning of a character at a place or behind it.
+fn boundary(source: &str, at: usize) -> usize {
+    (at..source.len()).find(|at| source.is_char_boundary(*at)).unwrap_or(source.len())
+}
+
+/// Where a text that is too long is split, in so many bytes from a place on: behind a blank, else anywhere.
+fn word_split(source: &str, from: usize, within: usize) -> usize {
+    let bytes = source.as_bytes().get(from..from + within).unwrap_or_default();
+    let blank = memchr::memchr2(b' ', b'\n', bytes).map(|at| from + at + 1);
+    boundary(source, blank.unwrap_or(from + within))
+}
+
+/// The same for lines: before one that is not indented, so that a list is split between its items, else before any.
+fn line_split(source: &str, from: usize, within: usize) -> Option<usize> {
+    let bytes = source.as_bytes().get(from..from + within)?;
+    let mut starts = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let first = starts.clone().next()?;
+    let is_outer = |at: &usize| bytes.get(*at).is_some_and(|byte| !byte.is_ascii_whitespace());
+    Some(from + starts.find(is_outer).unwrap_or(first))
+}
+
+/// Whether a blank line ends at this place.
+fn ends_blank(source: &str, at: usize) -> bool {
+    let before = source.get(..at).map(|before| before.trim_end_matches([' ', '\t', '\r']));
+    let before = before.and_then(|before| before.strip_suffix('\n'));
+    before.is_some_and(|before| before.trim_end_matches([' ', '\t', '\r']).ends_with('\n'))
 }
 
 /// A label as `CommonMark` compares it.

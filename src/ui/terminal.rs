@@ -39,6 +39,8 @@ pub struct Screen {
     dropped_lines: u64,
     /// Bytes fed, counted from the terminal's very first.
     fed: u64,
+    /// Most lines of the history.
+    lines_max: usize,
 }
 
 impl Default for Screen {
@@ -49,6 +51,7 @@ impl Default for Screen {
             is_continued: false,
             dropped_lines: 0,
             fed: 0,
+            lines_max: LINES_MAX,
         }
     }
 }
@@ -115,7 +118,7 @@ impl Screen {
             left -= count;
         }
         screen.clear_scrollback();
-        while self.history.len() > LINES_MAX {
+        while self.history.len() > self.lines_max {
             self.history.pop_front();
             self.dropped_lines += 1;
         }
@@ -199,11 +202,11 @@ pub fn tail_of(output: &[u8], has_returns: bool, count: usize) -> (Vec<Line<'sta
     (screen.tail(count), is_more)
 }
 
-/// All lines of a text that a command wrote and that came as plain text.
-pub fn lines_of(text: &str) -> Vec<Line<'static>> {
+/// The lines of a text that a command wrote and that came as plain text, and whether there were more before them.
+pub fn lines_of(text: &str) -> (Vec<Line<'static>>, bool) {
     let mut screen = Screen::default();
     screen.feed(text.as_bytes(), false);
-    screen.tail(usize::MAX)
+    (screen.tail(usize::MAX), screen.dropped_lines() > 0)
 }
 
 /// How many bytes at the end begin a character that goes on behind it.
@@ -220,13 +223,18 @@ fn open_character(bytes: &[u8]) -> usize {
 
 /// What a command wrote, as plain text: as it would stand on an endless screen, without colours.
 pub fn plain_text(output: &[u8], has_returns: bool) -> String {
-    let mut screen = Screen::default();
+    let text = String::from_utf8_lossy(output);
+    let text = if has_returns { text.replace("\r\n", "\n") } else { text.into_owned() };
+    if !text.contains(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t')) {
+        return text.trim_end_matches('\n').to_owned();
+    }
+    let mut screen = Screen { lines_max: usize::MAX, ..Screen::default() };
     screen.feed(output, has_returns);
     let lines: Vec<String> = screen.tail(usize::MAX).iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
 
-/// One row of the emulated screen, without blanks at its end.
+/// One row of the emulated screen, without blanks at its end unless it goes on in the next row: those were written.
 fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     // Blanks are written once something follows them.
@@ -250,6 +258,12 @@ fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
             blanks = 0;
         }
         push(&mut spans, if text.is_empty() { " " } else { text }, style);
+    }
+    let last =
+        (0..COLS.get()).rev().find(|col| screen.cell(row, *col).is_some_and(vt100::Cell::has_contents));
+    let written = last.map_or(0, |col| usize::from(COLS.get() - 1 - col));
+    if screen.row_wrapped(row) && blanks > written {
+        push(&mut spans, &" ".repeat(blanks - written), Style::default());
     }
     Line::from(spans)
 }
@@ -334,9 +348,30 @@ mod tests {
     #[test]
     fn wrapped_rows_are_one_line_again() {
         let long = "x".repeat(1000);
-        assert_eq!(texts(&lines_of(&format!("{long}\nend"))), [long.as_str(), "end"]);
+        assert_eq!(texts(&lines_of(&format!("{long}\nend")).0), [long.as_str(), "end"]);
         let many = format!("{long}\n").repeat(30);
-        assert_eq!(texts(&lines_of(&many)), vec![long; 30]);
+        assert_eq!(texts(&lines_of(&many).0), vec![long; 30]);
+    }
+
+    #[test]
+    fn blanks_at_a_wrap_stay() {
+        for blanks in 1..4 {
+            for before in 230..245 {
+                let line = format!("{}{}end", "x".repeat(before), " ".repeat(blanks));
+                assert_eq!(texts(&lines_of(&format!("{line}\nnext")).0), [line.as_str(), "next"]);
+                assert_eq!(plain_text(line.as_bytes(), false), line);
+            }
+        }
+    }
+
+    #[test]
+    fn all_of_an_output_is_copied() {
+        let all: String = (0..3 * LINES_MAX).map(|n| format!("{n}\tline\r\n")).collect();
+        let plain = all.replace("\r\n", "\n");
+        assert_eq!(plain_text(all.as_bytes(), true), plain.trim_end());
+        assert_eq!(plain_text(plain.as_bytes(), false), plain.trim_end());
+        let coloured = format!("\x1b[31m0\x1b[0m\n{}", "1\n".repeat(2 * LINES_MAX));
+        assert_eq!(plain_text(coloured.as_bytes(), false).lines().count(), 2 * LINES_MAX + 1);
     }
 
     #[test]

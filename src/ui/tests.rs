@@ -41,6 +41,29 @@ fn a_permission_with_a_diff() {
     check("permission", &permission(), |_| {});
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_size_can_be_drawn(sizes in proptest::collection::vec((0_u16..300, 0_u16..300, 0_usize..6), 1..4)) {
+        let stages = [first_screen(), ready(), streaming(), permission(), form(), picker("")];
+        let theme = theme("dark");
+        for stage in &stages {
+            let mut view = stage.view();
+            for (cols, rows, edge) in &sizes {
+                // The smallest sizes are the most dangerous ones.
+                let (cols, rows) = match edge {
+                    0 => (*cols, rows % 4),
+                    1 => (cols % 4, *rows),
+                    2 => (cols % 24, rows % 8),
+                    _ => (*cols, *rows),
+                };
+                stage.draw(&mut view, &theme, (cols, rows));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_list_of_thousands_makes_the_rows_on_the_screen() {
     let mut stage = ready();

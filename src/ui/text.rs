@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
@@ -30,6 +30,9 @@ const MARKS_MAX: usize = 6;
 
 /// Columns between tab stops.
 pub const TAB_COLS: usize = 4;
+
+/// Columns between the tab stops of a terminal.
+pub const TERMINAL_TAB_COLS: usize = 8;
 
 /// Writes a line into cells, as [`Buffer::set_line`] does.
 pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
@@ -238,6 +241,29 @@ pub fn expand_tabs(text: &str, start: usize) -> Cow<'_, str> {
         col += width(piece);
     }
     Cow::Owned(out)
+}
+
+/// Text with tabs as spans of blanks up to the next of the stops, which stand every so many columns, counting from
+/// column `start`; they are copied as tabs.
+/// Returns the column behind it too.
+pub fn tabbed(text: &str, start: usize, stops: usize, style: Style, out: &mut Vec<Span<'static>>) -> usize {
+    let mut col = start;
+    for (index, piece) in text.split('\t').enumerate() {
+        if index > 0 {
+            let fill = stops - col % stops;
+            // One cell stands for the tab: a wrap cannot cut it.
+            out.push(mark::Mark::CELL.span(" ", style));
+            if fill > 1 {
+                out.push(mark::Mark::APART.span(" ".repeat(fill - 1), style));
+            }
+            col += fill;
+        }
+        if !piece.is_empty() {
+            out.push(Span::styled(piece.to_owned(), style));
+            col += width(piece);
+        }
+    }
+    col
 }
 
 /// One line of safe text: sanitised, with line ends and tabs turned into single spaces.

@@ -27,6 +27,7 @@ mod lead;
 mod list;
 mod news;
 mod paint;
+mod reading;
 mod select;
 
 use filter::Filter;
@@ -72,6 +73,8 @@ pub struct TranscriptView {
     layouts: usize,
     built: usize,
     height: usize,
+    /// How far into the text of its piece the first row is, as of the last change of the width.
+    reading: Option<(Place, usize)>,
     /// The first row of the last frame.
     last_top: Place,
     /// Columns of tables that are left out on the left.
@@ -376,6 +379,7 @@ pub fn draw(
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;
+    let reading = reading::before(session, view, look, area.intersection(buf.area));
     (view.layouts, view.built) = (0, 0);
     view.frame += 1;
     let area = area.intersection(buf.area);
@@ -402,6 +406,9 @@ pub fn draw(
     }
     view.item_count = count;
     view.select.area = area;
+    if let Some(reading) = reading {
+        List::new(session, view, look, cols).find_again(reading);
+    }
     view.hold(look.now);
     let was_following = view.is_following();
     let top = List::new(session, view, look, cols).place_top();

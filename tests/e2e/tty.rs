@@ -1,11 +1,14 @@
 //! What terminals do besides showing text: they change size, answer, and go away.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::screen::Screen;
 use super::signals::{STUBBORN, assert_all_gone, child_and_agent};
@@ -62,20 +65,18 @@ fn what_the_terminal_answers_is_followed_and_not_typed() {
     );
 }
 
-/// A terminal window that is closed. HUP comes only to the terminal's own session; without one, the end of the
-/// terminal itself must do.
-#[test]
-fn a_terminal_that_goes_away_ends_parlor_and_its_agent() {
-    let folder = tempfile::tempdir().unwrap();
+/// parlor on a terminal that is not its session's, with an agent that does not want to end.
+fn on_a_strange_terminal(folder: &tempfile::TempDir, size: Winsize) -> (OwnedFd, std::process::Child) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     // Not every system takes this with the opening.
     fcntl_setfd(&ours, FdFlags::CLOEXEC).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
+    tcsetwinsize(&ours, size).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap();
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let theirs = fs::File::from(open(name.as_c_str(), flags, Mode::empty()).unwrap());
-    let mut parlor = std::process::Command::new(env!("CARGO_BIN_EXE_parlor"))
+    let parlor = std::process::Command::new(env!("CARGO_BIN_EXE_parlor"))
         .args(["--", "sh", "-c", STUBBORN])
         .current_dir(folder.path())
         .env("PARLOR_DATA_DIR", folder.path().join("data"))
@@ -86,19 +87,57 @@ fn a_terminal_that_goes_away_ends_parlor_and_its_agent() {
         .stderr(theirs)
         .spawn()
         .unwrap();
-    let pids = child_and_agent(&folder);
-    drop(ours);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let status = loop {
+    (ours, parlor)
+}
+
+fn signal(parlor: &std::process::Child, signal: Signal) {
+    let pid = i32::try_from(parlor.id()).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+fn wait_end(parlor: &mut std::process::Child) -> Option<std::process::ExitStatus> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < deadline {
         if let Some(status) = parlor.try_wait().unwrap() {
-            break Some(status);
-        }
-        if Instant::now() >= deadline {
-            let _ = parlor.kill();
-            break None;
+            return Some(status);
         }
         std::thread::sleep(Duration::from_millis(20));
-    };
+    }
+    let _ = parlor.kill();
+    None
+}
+
+/// The loop is blocked in writing a frame, and hears no signal.
+#[test]
+fn a_terminal_that_is_not_read_does_not_keep_parlor_alive() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let (ours, mut parlor) = on_a_strange_terminal(&folder, size);
+    let pids = child_and_agent(&folder);
+    // Each makes it paint the whole screen, until nothing more fits into the terminal's buffer.
+    for _ in 0..200 {
+        signal(&parlor, Signal::WINCH);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    signal(&parlor, Signal::TERM);
+    let status = wait_end(&mut parlor);
+    assert_eq!(status.and_then(|status| status.code()), Some(128 + Signal::TERM.as_raw()));
+    assert_all_gone(&pids);
+    drop(ours);
+}
+
+/// A terminal window that is closed. HUP comes only to the terminal's own session; without one, the end of the
+/// terminal itself must do.
+#[test]
+fn a_terminal_that_goes_away_ends_parlor_and_its_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    let (ours, mut parlor) = on_a_strange_terminal(&folder, size);
+    let pids = child_and_agent(&folder);
+    drop(ours);
+    // With the end of a terminal the system lets stopped programs go on, and parlor takes the screen then.
+    signal(&parlor, Signal::CONT);
+    let status = wait_end(&mut parlor);
     assert!(status.is_some_and(|status| status.success()), "{status:?}");
     assert_all_gone(&pids);
 }

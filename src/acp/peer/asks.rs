@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::acp::codec::AskForm;
-use crate::model::AskId;
+use crate::model::{AskId, Capacity};
 
 /// Ask ids are unique over all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
+
+/// So many requests of an agent may be open at once; each is kept until its answer.
+const MOST: Capacity = Capacity { items: 512, bytes: 128 << 20 };
 
 /// An open request.
 #[derive(Debug)]
@@ -20,6 +23,7 @@ pub struct OpenAsk {
     pub wire_id: Box<str>,
     /// How it was spelled.
     pub form: AskForm,
+    bytes: usize,
     is_withdrawn: bool,
 }
 
@@ -27,19 +31,31 @@ pub struct OpenAsk {
 #[derive(Debug, Default)]
 pub struct Asks {
     open: BTreeMap<AskId, OpenAsk>,
+    bytes: usize,
 }
 
 impl Asks {
+    /// Whether a request can wait beside those that do.
+    pub fn has_room(&self, params: Option<&str>) -> bool {
+        let bytes = params.map_or(0, str::len);
+        self.open.is_empty()
+            || (self.open.len() < MOST.items && self.bytes.saturating_add(bytes) <= MOST.bytes)
+    }
+
     /// Enters a request.
-    pub fn add(&mut self, wire_id: &str, form: AskForm) -> AskId {
+    pub fn add(&mut self, wire_id: &str, form: AskForm, params: Option<&str>) -> AskId {
+        let bytes = params.map_or(0, str::len);
         let id = AskId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
-        self.open.insert(id, OpenAsk { wire_id: wire_id.into(), form, is_withdrawn: false });
+        self.open.insert(id, OpenAsk { wire_id: wire_id.into(), form, bytes, is_withdrawn: false });
+        self.bytes += bytes;
         id
     }
 
     /// Takes a request to answer it; `None` when it was answered before.
     pub fn take(&mut self, id: AskId) -> Option<OpenAsk> {
-        self.open.remove(&id)
+        let ask = self.open.remove(&id)?;
+        self.bytes -= ask.bytes;
+        Some(ask)
     }
 
     /// The agent takes a request back: the oldest open one with this id. It stays open.
@@ -52,6 +68,32 @@ impl Asks {
 
     /// Takes all, the oldest first.
     pub fn take_all(&mut self) -> Vec<OpenAsk> {
+        self.bytes = 0;
         std::mem::take(&mut self.open).into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acp::codec::AskKind;
+
+    #[test]
+    fn open_requests_are_bounded_by_count_and_by_bytes() {
+        let mut asks = Asks::default();
+        let ids: Vec<AskId> = (0..MOST.items)
+            .map(|number| {
+                assert!(asks.has_room(Some("{}")));
+                asks.add(&number.to_string(), AskForm::official(AskKind::Permission), Some("{}"))
+            })
+            .collect();
+        assert!(!asks.has_room(Some("{}")));
+        assert!(asks.take(ids[3]).is_some() && asks.has_room(Some("{}")));
+        let large = "x".repeat(MOST.bytes);
+        assert!(!asks.has_room(Some(&large)));
+        asks.take_all();
+        assert!(asks.has_room(Some(&large)), "one alone always has room");
+        asks.add("1", AskForm::official(AskKind::Permission), Some(&large));
+        assert!(!asks.has_room(Some("{}")));
     }
 }

@@ -45,6 +45,7 @@ pub struct Peer {
     waiting: VecDeque<AgentCommand>,
     pen: Pen,
     is_stopping: bool,
+    is_deaf: bool,
     events: Vec<AgentEvent>,
     manners: Manners,
     /// The session that the agent had last in its folder, if that is known.
@@ -67,6 +68,7 @@ impl Peer {
             phase: Phase::Starting,
             waiting: VecDeque::new(),
             is_stopping: false,
+            is_deaf: false,
             events: Vec::new(),
             manners: Manners::default(),
             last_session: None,
@@ -204,6 +206,7 @@ impl Peer {
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
+            _ if self.is_deaf => CloseReason::Lost { error: words::NOT_READ.to_owned() },
             LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
             LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
             LinkEnd::Io(error) => CloseReason::Lost { error },
@@ -244,8 +247,9 @@ impl Peer {
         self.pen.drained().await;
     }
 
-    /// Brings the log file up to date.
-    pub fn flush(&self) {
+    /// Ends the link if the agent left too much unread, and brings the log file up to date.
+    pub fn settle(&mut self) {
+        self.is_deaf |= self.pen.settle();
         self.tap.flush();
     }
 
@@ -355,10 +359,13 @@ impl Peer {
     }
 
     fn on_request(&mut self, wire_id: &str, method: &str, params: Option<&str>) {
+        if !self.asks.has_room(params) {
+            return self.pen.refuse(wire_id, &words::too_many());
+        }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
             Ok((ask, form)) => {
-                let id = self.asks.add(wire_id, form);
+                let id = self.asks.add(wire_id, form, params);
                 self.events.push(AgentEvent::Ask(id, Box::new(ask)));
             }
             Err(error) => {

@@ -49,6 +49,15 @@ impl Pen {
         self.outgoing.as_ref().is_some_and(Outgoing::is_full)
     }
 
+    /// Ends the link if a message was lost because the agent did not read those before it; says whether it did.
+    pub fn settle(&mut self) -> bool {
+        let has_run_over = self.outgoing.as_ref().is_some_and(Outgoing::has_run_over);
+        if has_run_over {
+            self.stop(true);
+        }
+        has_run_over
+    }
+
     /// Waits until that has changed.
     pub async fn drained(&self) {
         if let Some(outgoing) = &self.outgoing {
@@ -97,4 +106,27 @@ impl Pen {
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acp::transport::test_link;
+
+    #[test]
+    fn an_agent_that_does_not_read_is_ended() {
+        let (outgoing, frames, stopper) = test_link();
+        let mut pen = Pen::new(Tap::default());
+        pen.attach(outgoing, stopper);
+        let params = format!("\"{}\"", "x".repeat(60 << 20));
+        for _ in 0..4 {
+            pen.notify("session/cancel", &params);
+            assert!(!pen.settle());
+        }
+        assert!(pen.is_full(), "its requests are not read any more");
+        pen.notify("session/cancel", &params);
+        assert!(pen.settle(), "more than it is worth");
+        assert!(!pen.is_full() && !pen.settle());
+        drop(frames);
+    }
 }

@@ -4,8 +4,10 @@
 //! Not its duty: when to do so (`stdio`).
 //! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills what is left of it.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -22,6 +24,20 @@ pub fn give_own_group(command: &mut Command) {
     command.process_group(0);
 }
 
+/// The groups that may have living processes, for an end of parlor in which nothing is dropped.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the processes of all agents at once.
+pub fn kill_all() {
+    for id in groups().iter().filter_map(|id| Pid::from_raw(*id)) {
+        let _ = kill_process_group(id, Signal::KILL);
+    }
+}
+
 /// The processes that an agent is made of.
 #[derive(Debug)]
 pub struct Group {
@@ -31,7 +47,9 @@ pub struct Group {
 impl Group {
     /// The group of a child that was started with [`give_own_group`].
     pub fn of(pid: Option<u32>) -> Self {
-        Self { id: pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) }
+        let id = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        groups().extend(id.map(Pid::as_raw_pid));
+        Self { id }
     }
 
     /// Asks all to end.
@@ -49,10 +67,16 @@ impl Group {
         while let Some(id) = self.id {
             if test_kill_process_group(id).is_err() {
                 // From now on the number may belong to others.
-                self.id = None;
+                self.forget();
                 return;
             }
             tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(id) = self.id.take() {
+            groups().remove(&id.as_raw_pid());
         }
     }
 
@@ -67,6 +91,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
+        self.forget();
     }
 }
 

@@ -1,81 +1,216 @@
 //! The queue of frames to be written.
 //!
-//! Duty: take frames without waiting, and tell how many are not written yet.
-//! Not its duty: writing them (`pump`).
+//! Duty: take frames without waiting, and tell when so much is unwritten that the agent should not be read either.
+//! Not its duty: writing them (`pump`), ending the connection when the queue has run over (`peer`).
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
-/// From so many unwritten frames on, the queue is full. Only an agent that asks without end and never
-/// reads its answers comes so far.
-const FULL_FRAMES: usize = 16_384;
+use crate::model::{Bounded, Capacity};
+
+/// From so much on, the queue is full: only an agent that asks without end and does not read its answers comes so far.
+const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
+
+/// Answers that were under way when the queue got full still fit. What is beyond runs over.
+pub const MOST: Capacity = Capacity { items: 65_536, bytes: 256 << 20 };
+
+/// A writer takes no more at a time, unless a single frame has more.
+const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
 
 /// Where frames to the agent go in.
 #[derive(Debug)]
 pub struct Outgoing {
-    sender: mpsc::UnboundedSender<Bytes>,
-    count: Arc<Count>,
+    shared: Arc<Shared>,
 }
 
 /// Where they come out.
 #[derive(Debug)]
 pub struct OutgoingFrames {
-    receiver: mpsc::UnboundedReceiver<Bytes>,
-    count: Arc<Count>,
+    shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
-struct Count {
-    unwritten: AtomicUsize,
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to be written, or nothing will be any more.
+    filled: Notify,
     drained: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    frames: Bounded<Bytes>,
+    /// Bytes of each frame that is being written.
+    taken: VecDeque<usize>,
+    taken_bytes: usize,
+    has_run_over: bool,
+    /// Nobody sends any more, or nobody writes.
+    has_sender: bool,
+    has_writer: bool,
 }
 
 /// A new queue.
 pub fn queue() -> (Outgoing, OutgoingFrames) {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let count = Arc::new(Count::default());
-    (Outgoing { sender, count: Arc::clone(&count) }, OutgoingFrames { receiver, count })
+    let state = State {
+        frames: Bounded::new(MOST),
+        taken: VecDeque::new(),
+        taken_bytes: 0,
+        has_run_over: false,
+        has_sender: true,
+        has_writer: true,
+    };
+    let shared = Arc::new(Shared { state: Mutex::new(state), filled: Notify::new(), drained: Notify::new() });
+    (Outgoing { shared: Arc::clone(&shared) }, OutgoingFrames { shared })
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        self.has_writer
+            && (self.frames.len() + self.taken.len() >= FULL.items
+                || self.frames.bytes() + self.taken_bytes >= FULL.bytes)
+    }
 }
 
 impl Outgoing {
     /// Appends a frame: one JSON text without line ends.
     pub fn send(&self, frame: Bytes) {
-        self.count.unwritten.fetch_add(1, Ordering::AcqRel);
-        if self.sender.send(frame).is_err() {
-            self.count.unwritten.fetch_sub(1, Ordering::AcqRel);
+        let mut state = self.shared.state();
+        if !state.has_writer || state.has_run_over {
+            return;
         }
+        let bytes = frame.len();
+        state.has_run_over = state.frames.push(frame, bytes).is_err();
+        drop(state);
+        self.shared.filled.notify_one();
     }
 
     /// Whether so much is unwritten that no more requests should be read.
     pub fn is_full(&self) -> bool {
-        self.count.unwritten.load(Ordering::Acquire) >= FULL_FRAMES && !self.sender.is_closed()
+        self.shared.state().is_full()
+    }
+
+    /// Whether a frame was lost because too many others were unwritten.
+    pub fn has_run_over(&self) -> bool {
+        self.shared.state().has_run_over
     }
 
     /// Waits until something was written after the queue was full, or nothing will be.
     pub async fn drained(&self) {
-        tokio::select! {
-            () = self.count.drained.notified() => {}
-            () = self.sender.closed() => {}
+        while self.is_full() {
+            self.shared.drained.notified().await;
         }
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.shared.state().has_sender = false;
+        self.shared.filled.notify_one();
     }
 }
 
 impl OutgoingFrames {
     /// Waits for frames and appends them; how many, 0 at the end.
     pub async fn take(&mut self, frames: &mut Vec<Bytes>) -> usize {
-        self.receiver.recv_many(frames, 64).await
+        loop {
+            {
+                let mut state = self.shared.state();
+                let mut count = 0;
+                while count < TAKEN.items && state.taken_bytes < TAKEN.bytes {
+                    let Some(frame) = state.frames.pop() else { break };
+                    state.taken.push_back(frame.len());
+                    state.taken_bytes += frame.len();
+                    frames.push(frame);
+                    count += 1;
+                }
+                if count > 0 || !state.has_sender {
+                    return count;
+                }
+            }
+            self.shared.filled.notified().await;
+        }
     }
 
     /// Says that so many were written.
     pub fn written(&self, count: usize) {
-        let before = self.count.unwritten.fetch_sub(count, Ordering::AcqRel);
-        if before >= FULL_FRAMES && before - count < FULL_FRAMES {
-            // Stores a permit, so that a reader that looks a moment later is woken too.
-            self.count.drained.notify_one();
+        let mut state = self.shared.state();
+        let was_full = state.is_full();
+        for _ in 0..count {
+            let bytes = state.taken.pop_front().unwrap_or(0);
+            state.taken_bytes -= bytes;
         }
+        if was_full && !state.is_full() {
+            // Stores a permit, so that a reader that looks a moment later is woken too.
+            self.shared.drained.notify_one();
+        }
+    }
+}
+
+impl Drop for OutgoingFrames {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.has_writer = false;
+        while state.frames.pop().is_some() {}
+        drop(state);
+        self.shared.drained.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_is_full_by_bytes_and_by_items_and_runs_over_beyond() {
+        let (outgoing, mut frames) = queue();
+        let large = Bytes::from(vec![b' '; 8 << 20]);
+        outgoing.send(large.clone());
+        assert!(!outgoing.is_full());
+        outgoing.send(large.clone());
+        assert!(outgoing.is_full() && outgoing.drained().now_or_never().is_none());
+        let mut taken = Vec::new();
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1), "one is more than enough at a time");
+        assert!(outgoing.is_full(), "it is not written yet");
+        frames.written(1);
+        assert!(!outgoing.is_full() && outgoing.drained().now_or_never().is_some());
+        for _ in 0..31 {
+            outgoing.send(large.clone());
+        }
+        assert!(!outgoing.has_run_over());
+        outgoing.send(large);
+        assert!(outgoing.has_run_over());
+        drop(frames);
+        assert!(!outgoing.is_full(), "nothing waits any more");
+
+        let (outgoing, _frames) = queue();
+        for _ in 0..MOST.items {
+            outgoing.send(Bytes::from_static(b"{}"));
+        }
+        assert!(outgoing.is_full() && !outgoing.has_run_over());
+        outgoing.send(Bytes::from_static(b"{}"));
+        assert!(outgoing.has_run_over());
+    }
+
+    #[test]
+    fn the_end_comes_when_all_is_taken() {
+        let (outgoing, mut frames) = queue();
+        let mut taken = Vec::new();
+        assert_eq!(frames.take(&mut taken).now_or_never(), None);
+        outgoing.send(Bytes::from_static(b"{}"));
+        drop(outgoing);
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1));
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(0));
     }
 }

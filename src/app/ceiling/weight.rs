@@ -136,7 +136,7 @@ pub(super) fn of_record(record: &Record) -> usize {
     }
 }
 
-fn of_update(update: &SessionUpdate) -> usize {
+pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
     match update {
         SessionUpdate::Chunk { text, .. }
         | SessionUpdate::Compaction { summary: Patch::Set(text), .. }

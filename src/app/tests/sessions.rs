@@ -37,6 +37,23 @@ fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
 }
 
 #[test]
+fn early_updates_of_strangers_take_bounded_memory() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities());
+    for index in 0..60 {
+        let id = format!("stranger {index}");
+        desk.agent(AgentEvent::Update(id.as_str().into(), text(Role::Agent, &"x".repeat(1 << 20))));
+        assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
+    }
+    assert!(desk.state.conns[&CONN].early.dropped_count >= 44);
+    // One message in many pieces too.
+    for _ in 0..60 {
+        desk.agent(AgentEvent::Update("one".into(), text(Role::Agent, &"x".repeat(700 << 10))));
+        assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
+    }
+}
+
+#[test]
 fn commands_told_at_the_handshake_hold_until_others_come() {
     let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
     let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };

@@ -1,19 +1,45 @@
-//! What a terminal sends, cut into keys and answers.
+//! Decodes what a terminal sends into keys, pastes and answers.
 //!
-//! Answers to questions look like keys pressed together with Alt to who does not know them: here they are told apart
-//! and never typed. What does not end is given up after a moment by the caller ([`Decoder::give_up`]).
+//! Answers to questions look like keys pressed together with Alt to a decoder that does not know them: here they are
+//! recognised and never typed. An input sequence may arrive in several reads with pauses between them (ssh, tmux, a busy
+//! machine), so an unfinished one waits until its [`Decoder::deadline`]; then the reader calls [`Decoder::give_up`].
+//! Invariants: how bytes are split over reads changes nothing while no deadline passes; what is buffered is bounded.
+
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::Told;
 
+/// How long the rest of a sequence may take that could also be a key of its own: Esc, Alt+[.
+pub const KEY_WAIT: Duration = Duration::from_millis(50);
+
+/// How long the rest of anything else may take: an answer, a key with parameters, a character.
+pub const REST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a paste may pause; one whose end was lost must not take the keyboard away for good.
+pub const PASTE_WAIT: Duration = Duration::from_secs(3);
+
 /// The longest answer that is read; no terminal has more to say to parlor's questions.
 const ANSWER_MAX_BYTES: usize = 4096;
 
-/// Cuts bytes.
+/// The longest key or mouse sequence.
+const KEY_MAX_BYTES: usize = 64;
+
+/// A longer paste is delivered in parts.
+const PASTE_MAX_BYTES: usize = 4 << 20;
+
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// Decodes a stream of bytes.
 #[derive(Debug, Default)]
 pub struct Decoder {
+    /// The unfinished sequence, or the text of the open paste.
     bytes: Vec<u8>,
+    is_pasting: bool,
+    /// When the last byte arrived.
+    fed: Option<Instant>,
 }
 
 /// What the bytes so far are.
@@ -27,37 +53,36 @@ enum Found {
 }
 
 impl Decoder {
-    /// Takes bytes. `has_more`: others are there to be read, so what seems to be an Esc may begin something else.
-    pub fn feed(&mut self, bytes: &[u8], has_more: bool, out: &mut Vec<Told>) {
-        for (index, byte) in bytes.iter().enumerate() {
-            // Esc twice in a row is no Alt+Esc: the first stands for itself.
-            if *byte == 0x1b && self.bytes == [0x1b] {
-                out.push(Told::Input(Event::Key(KeyCode::Esc.into())));
-                self.bytes.clear();
-            }
-            self.bytes.push(*byte);
-            if self.bytes == [0x1b] && (has_more || index + 1 < bytes.len()) {
-                continue;
-            }
-            match find(&self.bytes) {
-                Found::Open => {}
-                Found::Nothing => self.bytes.clear(),
-                Found::This(told) => {
-                    out.push(told);
-                    self.bytes.clear();
-                }
+    /// Decodes bytes that arrived at `now`.
+    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<Told>) {
+        self.fed = Some(now);
+        for byte in bytes {
+            if self.is_pasting {
+                self.on_paste(*byte, out);
+            } else {
+                self.on_byte(*byte, out);
             }
         }
     }
 
-    /// Whether something has begun that should go on soon.
-    pub fn is_waiting(&self) -> bool {
-        // A paste may come slowly.
-        !self.bytes.is_empty() && !self.bytes.starts_with(b"\x1b[200~")
+    /// Until when the rest of the unfinished sequence is waited for; `None`: there is none.
+    pub fn deadline(&self) -> Option<Instant> {
+        let wait = match *self.bytes {
+            _ if self.is_pasting => PASTE_WAIT,
+            [] => return None,
+            [0x1b] | [0x1b, _] => KEY_WAIT,
+            _ => REST_WAIT,
+        };
+        self.fed.map(|fed| fed + wait)
     }
 
-    /// Nothing more came: what could have been the beginning of something was a key of its own.
+    /// The deadline passed: what could have been the beginning of something was a key of its own.
     pub fn give_up(&mut self, out: &mut Vec<Told>) {
+        if std::mem::take(&mut self.is_pasting) {
+            self.deliver_paste(self.bytes.len(), out);
+            self.bytes.clear();
+            return;
+        }
         match *std::mem::take(&mut self.bytes) {
             [0x1b] => out.push(Told::Input(Event::Key(KeyCode::Esc.into()))),
             [0x1b, letter @ b' '..=b'~'] => {
@@ -67,10 +92,78 @@ impl Decoder {
             _ => {}
         }
     }
+
+    fn on_byte(&mut self, byte: u8, out: &mut Vec<Told>) {
+        if byte == 0x1b && !self.bytes.is_empty() && !is_string(&self.bytes) {
+            // It begins something else; Esc twice is no Alt+Esc.
+            self.give_up(out);
+        } else if is_broken_string(&self.bytes, byte) {
+            // A key that arrives inside an answer shows that the end of the answer was lost.
+            if std::mem::take(&mut self.bytes).last() == Some(&0x1b) {
+                self.bytes.push(0x1b);
+                return self.on_byte(byte, out);
+            }
+        }
+        self.bytes.push(byte);
+        if self.bytes == PASTE_START {
+            self.bytes.clear();
+            self.is_pasting = true;
+            return;
+        }
+        match find(&self.bytes) {
+            Found::Open => {}
+            Found::Nothing => self.bytes.clear(),
+            Found::This(told) => {
+                out.push(told);
+                self.bytes.clear();
+            }
+        }
+    }
+
+    fn on_paste(&mut self, byte: u8, out: &mut Vec<Told>) {
+        self.bytes.push(byte);
+        if byte == b'~' && self.bytes.ends_with(PASTE_END) {
+            self.is_pasting = false;
+            let text = self.bytes.len() - PASTE_END.len();
+            self.deliver_paste(text, out);
+            self.bytes.clear();
+        } else if self.bytes.len() >= PASTE_MAX_BYTES + PASTE_END.len() {
+            // Neither the beginning of the end mark nor an unfinished character is delivered.
+            let known = self.bytes.get(..PASTE_MAX_BYTES).unwrap_or_default();
+            let text = match std::str::from_utf8(known) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => PASTE_MAX_BYTES,
+            };
+            self.deliver_paste(text, out);
+            self.bytes.drain(..text);
+        }
+    }
+
+    fn deliver_paste(&self, len: usize, out: &mut Vec<Told>) {
+        let text = self.bytes.get(..len).unwrap_or_default();
+        if !text.is_empty() {
+            out.push(Told::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
+        }
+    }
+}
+
+/// Whether an unfinished sequence is a string: OSC, DCS, APC, PM, SOS.
+fn is_string(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x1b, b']' | b'P' | b'_' | b'^' | b'X', _, ..])
+}
+
+/// Whether this byte cannot go on the string that was begun.
+fn is_broken_string(bytes: &[u8], byte: u8) -> bool {
+    is_string(bytes)
+        && match bytes.last() {
+            Some(0x1b) => byte != b'\\',
+            _ => byte < b' ' && !matches!(byte, 0x07 | 0x1b),
+        }
 }
 
 fn find(bytes: &[u8]) -> Found {
     match bytes {
+        [0x1b] => Found::Open,
         // Strings: OSC, DCS, APC, PM, SOS.
         [0x1b, kind @ (b']' | b'P' | b'_' | b'^' | b'X'), rest @ ..] => find_string(*kind, rest),
         // Control sequences that are no input have a private mark; `<` is the mouse's.
@@ -89,6 +182,7 @@ fn find(bytes: &[u8]) -> Found {
             Found::Open
         }
         _ => match terminput::Event::parse_from(bytes) {
+            Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,
             Ok(Some(event)) => terminput_crossterm::to_crossterm(event)
                 .map_or(Found::Nothing, |event| Found::This(Told::Input(event))),

@@ -6,16 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 use super::Told;
 use super::decode::Decoder;
-
-/// How long something that has begun may take to go on.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Ends the thread when dropped.
 pub struct Waker {
@@ -38,7 +36,7 @@ impl AsFd for Terminal {
 }
 
 /// Begins to read.
-pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
+pub fn listen(sender: Sender<io::Result<Told>>) -> io::Result<Waker> {
     let stdin = io::stdin();
     let terminal = if rustix::termios::isatty(&stdin) {
         Terminal::Stdin(stdin)
@@ -48,7 +46,7 @@ pub fn listen(sender: UnboundedSender<io::Result<Told>>) -> io::Result<Waker> {
     let (ours, theirs) = UnixStream::pair()?;
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
         if let Err(error) = read(&terminal, &theirs, &sender) {
-            let _ = sender.send(Err(error));
+            let _ = sender.blocking_send(Err(error));
         }
     })?;
     Ok(Waker { _end: ours })
@@ -65,17 +63,14 @@ fn open_terminal() -> io::Result<File> {
 }
 
 /// Reads until nobody listens any more, which is no error, or the terminal is gone.
-fn read(
-    terminal: &Terminal,
-    waker: &UnixStream,
-    sender: &UnboundedSender<io::Result<Told>>,
-) -> io::Result<()> {
+fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<Told>>) -> io::Result<()> {
     let mut decoder = Decoder::default();
     let (mut buffer, mut told) = ([0_u8; 4096], Vec::new());
     loop {
         let mut watched = [PollFd::new(waker, PollFlags::IN), PollFd::new(terminal, PollFlags::IN)];
-        let patience = decoder.is_waiting().then_some(&PATIENCE);
-        let count = match poll(&mut watched, patience) {
+        let left = decoder.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let count = match poll(&mut watched, left.as_ref()) {
             Err(Errno::INTR) => continue,
             ready => ready?,
         };
@@ -91,14 +86,14 @@ fn read(
                 // So a terminal ends whose other side was closed.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => {
-                    decoder.feed(buffer.get(..read).unwrap_or_default(), read == buffer.len(), &mut told);
+                    decoder.feed(buffer.get(..read).unwrap_or_default(), Instant::now(), &mut told);
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         for told in told.drain(..) {
-            if sender.send(Ok(told)).is_err() {
+            if sender.blocking_send(Ok(told)).is_err() {
                 return Ok(());
             }
         }

@@ -5,6 +5,19 @@ use ratatui::text::Line;
 use super::*;
 use crate::ui::text::link;
 
+proptest::proptest! {
+    #[test]
+    fn any_size_can_be_painted_and_changed(sizes in proptest::collection::vec((0_u16..300, 0_u16..300), 1..6)) {
+        let mut painter = Painter::new(80, 24);
+        for (cols, rows) in sizes {
+            painter.resize(cols, rows);
+            let (buf, _) = painter.begin();
+            buf.set_stringn(0, 0, if cols > 0 && rows > 0 { "text" } else { "" }, cols.into(), Style::new());
+            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }), &Rows::default());
+        }
+    }
+}
+
 /// A terminal emulator that is fed with frames.
 struct Screen {
     painter: Painter,

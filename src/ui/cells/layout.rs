@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart, Session};
-use crate::model::{ContentBlock, Gap, TerminalId, ToolContent};
+use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{Diffs, Key};
 use crate::ui::look::Look;
@@ -20,7 +20,10 @@ use crate::ui::terminal::Screen;
 use crate::ui::text::mark::Mark;
 use crate::ui::theme::Role;
 
-use super::{block_lines, exact_lines, message, other, output, tool};
+use super::{block_lines, exact_lines, message, other, output, resource_line, tool};
+
+/// Lines of a text that make one piece.
+const TEXT_PIECE_LINES: usize = 64;
 
 /// Terminals that are being read, by id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
@@ -86,6 +89,15 @@ pub(crate) enum Source {
         place: usize,
         /// Bytes.
         bytes: Range<usize>,
+    },
+    /// A part of a text that a command wrote or a file holds.
+    Text {
+        /// Place in the tool's content, or part of the message; `None`: the tool's output.
+        place: Option<usize>,
+        /// Bytes.
+        bytes: Range<usize>,
+        /// How it looks.
+        role: Role,
     },
     /// Content that is no text, in whole.
     Block {
@@ -204,10 +216,35 @@ impl Layout {
                 let text = text_at(item, *place).get(bytes.clone()).unwrap_or_default();
                 exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols.min(PROSE_COLS))
             }
+            Source::Text { place, bytes, role } => {
+                let text = output_at(item, *place);
+                let part = text.get(bytes.clone()).unwrap_or_default();
+                let mut lines = match role {
+                    Role::Terminal => output::rows(output::text_lines(part), look, cols),
+                    _ => exact_lines(
+                        part.strip_suffix('\n').unwrap_or(part),
+                        *role,
+                        look,
+                        cols.min(PROSE_COLS),
+                    ),
+                };
+                let is_inside = text.get(..bytes.start).is_some_and(|before| !before.ends_with('\n'));
+                if let Some(first) = lines.first_mut().filter(|_| bytes.start > 0 && is_inside) {
+                    *first = Mark::JOINED.row(std::mem::take(first));
+                }
+                lines
+            }
             Source::Block { place } => {
                 let is_message = matches!(item.body, ItemBody::Message(_));
                 let cols = if is_message { cols.min(PROSE_COLS) } else { cols };
-                block_at(item, *place).map(|block| block_lines(block, look, cols)).unwrap_or_default()
+                match block_at(item, *place) {
+                    // Its text has pieces of its own.
+                    Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
+                        vec![resource_line(uri, mime_type.as_deref(), text, look, cols)]
+                    }
+                    Some(block) => block_lines(block, look, cols),
+                    None => Vec::new(),
+                }
             }
             Source::Diff { diff, rows, columns } => {
                 let diff = self.diffs.get(*diff);
@@ -290,6 +327,46 @@ fn text_at(item: &Item, place: usize) -> &str {
         ItemBody::Compaction { summary, .. } => summary,
         _ => "",
     }
+}
+
+/// The text of an item that a command wrote or a file holds.
+fn output_at(item: &Item, place: Option<usize>) -> &str {
+    let text = match (&item.body, place) {
+        (ItemBody::Tool(tool), None) => tool.output_text.as_deref(),
+        (_, Some(place)) => match block_at(item, place) {
+            Some(
+                ContentBlock::Text(text) | ContentBlock::Resource { body: ResourceBody::Text(text), .. },
+            ) => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    };
+    text.unwrap_or_default()
+}
+
+/// Pieces for a part of a text of an item, which begins at `from`.
+pub(super) fn text_pieces(
+    text: &str,
+    from: usize,
+    place: Option<usize>,
+    role: Role,
+    indent: u16,
+) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let to = message::behind_lines(text, at, TEXT_PIECE_LINES);
+        let source = Source::Text { place, bytes: from + at..from + to, role };
+        pieces.push(Piece::lazy(source, indent, false));
+        at = to;
+    }
+    pieces
+}
+
+/// Pieces for the text of a resource, below the line that says what it is.
+pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -> Vec<Piece> {
+    let ContentBlock::Resource { body: ResourceBody::Text(text), .. } = block else { return Vec::new() };
+    text_pieces(text.trim_end_matches(['\n', '\r']), 0, Some(place), Role::TextDim, indent)
 }
 
 fn is_gap(line: &Line<'_>) -> bool {

@@ -11,8 +11,8 @@ use crate::ui::text::mark::Mark;
 use crate::ui::text::one_line;
 use crate::ui::theme::Role;
 
-use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::plain_lines;
+use super::layout::{Context, Layout, Piece, Source, TextPart, resource_pieces};
+use super::{head_of, plain_lines};
 
 /// Lines of a thought that are shown while it streams.
 const THOUGHT_TAIL_LINES: usize = 3;
@@ -57,7 +57,10 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
                 layout.pieces.push(Piece::ready(plain_lines(text, Role::User, context.look, cols), 0));
             }
-            MessagePart::Block(_) => layout.pieces.push(Piece::lazy(Source::Block { place }, 0, false)),
+            MessagePart::Block(block) => {
+                layout.pieces.push(Piece::lazy(Source::Block { place }, 0, false));
+                layout.pieces.extend(resource_pieces(block, place, 0));
+            }
         }
     }
 }
@@ -90,9 +93,10 @@ fn ends_of(text: &str, look: &Look<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
 }
 
 /// Where so many lines end that begin at a place, or some that are very long.
-fn behind_lines(text: &str, from: usize, count: usize) -> usize {
+pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
-    let mut ends = rest.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+    let known = rest.as_bytes().get(..=PROMPT_PIECE_BYTES).unwrap_or(rest.as_bytes());
+    let mut ends = memchr::memchr_iter(b'\n', known).map(|at| at + 1);
     let to = from + ends.nth(count - 1).unwrap_or(rest.len());
     if to - from <= PROMPT_PIECE_BYTES {
         return to;
@@ -133,14 +137,17 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 at += blocks.len();
                 texts += 1;
             }
-            MessagePart::Block(_) => {
+            MessagePart::Block(block) => {
                 let is_there =
                     |piece: &Piece| matches!(piece.source, Source::Block { place: at } if at == place);
                 if !layout.pieces.get(at).is_some_and(is_there) {
                     layout.pieces.truncate(at);
                     layout.pieces.push(Piece::lazy(Source::Block { place }, indent, at > first));
+                    layout.pieces.extend(resource_pieces(block, place, indent));
                 }
+                let is_of_it = |piece: &&Piece| matches!(piece.source, Source::Text { place: Some(of), .. } if of == place);
                 at += 1;
+                at += layout.pieces.iter().skip(at).take_while(is_of_it).count();
             }
         }
     }
@@ -218,7 +225,7 @@ pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> 
         }
         _ => {
             let text = message.parts.iter().find_map(|part| match part {
-                MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                MessagePart::Text(text) => head_of(text).lines().find(|line| !line.trim().is_empty()),
                 MessagePart::Block(_) => None,
             });
             let text = one_line(text.unwrap_or_default());

@@ -12,7 +12,7 @@ use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{plain_lines, raw_lines};
+use super::{head_of, plain_lines, raw_lines, short_lines};
 
 /// Lays such an item out.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context: &mut Context<'_>) {
@@ -32,7 +32,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     match body {
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             push(heads, 0);
-            push(plain_lines(error, Role::Text, look, below), 2);
+            push(short_lines(error, Role::Text, look, below), 2);
             push(plain_lines(fault.next(), Role::TextDim, look, below), 2);
         }
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
@@ -40,7 +40,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             let most = if is_open { stderr_tail.len() } else { 5 };
             let from = stderr_tail.len().saturating_sub(most);
             for line in stderr_tail.iter().skip(from) {
-                push(plain_lines(line, Role::TextDim, look, below), 2);
+                push(short_lines(line, Role::TextDim, look, below), 2);
             }
             push(plain_lines(MAY_RUN_TWICE, Role::TextDim, look, below), 2);
         }
@@ -53,13 +53,13 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             let often = if item.times > 1 { format!(" ({} times)", item.times) } else { String::new() };
             push(marked(mark, &format!("{title}{often}"), role, look, cols), 0);
             if let Some(detail) = detail {
-                push(plain_lines(detail, Role::TextDim, look, below), 2);
+                push(short_lines(detail, Role::TextDim, look, below), 2);
             }
         }
         ItemBody::Compaction { summary, error, .. } => {
             push(heads, 0);
             if let Some(error) = error {
-                push(plain_lines(error, Role::Error, look, below), 2);
+                push(short_lines(error, Role::Error, look, below), 2);
             }
             if is_open {
                 let markdown = Markdown::of(summary);
@@ -73,7 +73,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
         ItemBody::Subagent { description, .. } => {
             push(heads, 0);
             if let Some(description) = description {
-                let mut lines = plain_lines(description, Role::TextDim, look, below);
+                let mut lines = short_lines(description, Role::TextDim, look, below);
                 if !is_open {
                     lines.truncate(2);
                 }
@@ -82,7 +82,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
         }
         ItemBody::Answered { question, answer } => {
             push(marked("?", question, Role::Text, look, cols), 0);
-            push(plain_lines(answer, Role::TextDim, look, below), 2);
+            push(short_lines(answer, Role::TextDim, look, below), 2);
         }
         ItemBody::Raw { raw, .. } => {
             push(heads, 0);
@@ -148,7 +148,7 @@ fn words(body: &ItemBody, look: &Look<'_>) -> Head {
             let state = state.as_deref().map(one_line).unwrap_or_default();
             let mark = if state == "running" { look.spinner() } else { glyphs.arrow };
             let tail = if state.is_empty() { String::new() } else { format!(" {} {state}", glyphs.dot) };
-            let title = one_line(title);
+            let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");
             Head { mark_role: Role::Running, ..of(mark, Role::ToolTitle, &text) }
@@ -170,6 +170,6 @@ fn stop_words(reason: &StopReason) -> (String, Role) {
 
 fn marked(mark: &str, text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
-    let line = Line::from(Span::styled(one_line(text), style));
+    let line = Line::from(Span::styled(one_line(head_of(text)), style));
     wrap_prefixed(&line, cols, &[Mark::APART.span(format!("{mark} "), style)], &[Span::raw("  ")])
 }

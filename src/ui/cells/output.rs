@@ -4,13 +4,16 @@
 //! first line of the output; neither is worth a second row. Not its duty: how many lines are shown (`tool`).
 //! Nothing is left out that stands nowhere else.
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{expand_tabs, hard_wrap, link, one_line, sanitize, truncate, width, wrap_whole};
+use crate::ui::text::{
+    TERMINAL_TAB_COLS, expand_tabs, hard_wrap, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
+};
 use crate::ui::theme::Role;
 
 /// The text that a call tells as its result, if there is any left.
@@ -113,12 +116,45 @@ pub(super) fn rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16) -> Vec
     out
 }
 
+/// A part of a text that a command wrote or a file holds, as lines; tabs stand as in a terminal.
+pub(super) fn text_lines(text: &str) -> Vec<Line<'static>> {
+    let text = sanitize(text);
+    let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
+    lines
+        .map(|line| {
+            let mut spans = Vec::new();
+            tabbed(line, 0, TERMINAL_TAB_COLS, Style::default(), &mut spans);
+            Line::from(spans)
+        })
+        .collect()
+}
+
+/// Which text of a call a text is a part of (`None`: its output), and where it begins there.
+pub(super) fn place_of(tool: &ToolCall, part: &str) -> Option<(Option<usize>, usize)> {
+    let texts = tool.content.iter().enumerate().filter_map(|(place, content)| match content {
+        ToolContent::Block(ContentBlock::Text(text)) => Some((Some(place), text)),
+        _ => None,
+    });
+    let mut texts = texts.chain(tool.output_text.as_ref().map(|text| (None, text)));
+    texts.find_map(|(place, text)| {
+        let at = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+        (at + part.len() <= text.len()).then_some((place, at))
+    })
+}
+
+/// Whether a text has nothing that moves the cursor or colours anything, so that its lines can be shown one by one.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte >= b' ' || matches!(byte, b'\n' | b'\t'))
+}
+
 /// One line for words that may have several: the first one that says something, and how many follow it.
 pub(super) fn first_line(words: &str, cols: usize) -> String {
-    let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+    let head = super::head_of(words);
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
     let first = one_line(lines.next().unwrap_or_default());
     let first = first.trim_matches('`');
-    let tail = match lines.count() {
+    let rest = words.get(head.len()..).unwrap_or_default();
+    let tail = match lines.count() + memchr::memchr_iter(b'\n', rest.as_bytes()).count() {
         0 => return truncate(first, cols),
         1 => " … +1 line".to_owned(),
         more => format!(" … +{more} lines"),

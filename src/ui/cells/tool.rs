@@ -25,8 +25,8 @@ use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::fate::{diff_head, fate_line, needs_head};
-use super::layout::{Context, Layout, Piece, Source, TextPart};
-use super::{access_lines, changes_of, kind_word, output, placed, plain_lines, raw_lines, reason};
+use super::layout::{Context, Layout, Piece, Source, TextPart, resource_pieces, text_pieces};
+use super::{access_lines, changes_of, kind_word, output, placed, raw_lines, reason, short_lines};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -38,6 +38,8 @@ const OUTPUT_RUNNING_LINES: usize = 8;
 const OUTPUT_PIECE_LINES: usize = 64;
 /// Lines of a failure's reason that are shown before it is opened.
 const REASON_LINES: usize = 6;
+/// So much of a text that moves the cursor is shown, from its end.
+const EMULATED_BYTES: usize = 1 << 20;
 /// Columns of the word for the kind, with the blank behind it.
 const KIND_COLS: usize = 8;
 /// The body stands below the kind.
@@ -270,6 +272,27 @@ impl<'a> Body<'a, '_> {
         }
     }
 
+    /// Shows a text that a command wrote or a file holds, in parts that are laid out when they are looked at. One that
+    /// moves the cursor is read by the terminal emulator, a very long one from its end only.
+    fn push_text(&mut self, text: &str) {
+        let Some((place, from)) = output::place_of(self.tool, text) else { return };
+        if output::is_plain(text) {
+            let text = text.trim_end_matches('\n');
+            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, OUTPUT_INDENT));
+            return;
+        }
+        let start = text.len().saturating_sub(EMULATED_BYTES);
+        let line = text.as_bytes().get(start..).and_then(|rest| memchr::memchr(b'\n', rest));
+        let start = if start == 0 { 0 } else { start + line.map_or(0, |at| at + 1) };
+        let start = (start..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let (lines, has_more) = terminal::lines_of(text.get(start..).unwrap_or_default());
+        if start > 0 || has_more {
+            let note = more_line(" the beginning was left out", self.context.look);
+            self.push(vec![note]);
+        }
+        self.push_output(lines);
+    }
+
     fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
         output::rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
     }
@@ -309,14 +332,17 @@ impl<'a> Body<'a, '_> {
         if output::only_says_rejected(self.tool, text) {
             return;
         }
-        let mut lines = plain_lines(
-            output::without_fence(text),
-            Role::Error,
-            self.context.look,
-            self.cols.min(PROSE_COLS),
-        );
+        let text = output::without_fence(text);
+        if self.fold == Fold::Open {
+            if let Some((place, from)) = output::place_of(self.tool, text) {
+                let text = text.trim_end_matches(['\n', '\r']);
+                self.layout.pieces.extend(text_pieces(text, from, place, Role::Error, BODY_INDENT));
+            }
+            return;
+        }
+        let mut lines = short_lines(text, Role::Error, self.context.look, self.cols.min(PROSE_COLS));
         let most = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
-        if self.fold != Fold::Open && lines.len() > most {
+        if lines.len() > most {
             lines.truncate(most);
             if self.fold != Fold::Closed {
                 lines.push(more_line("", self.context.look));
@@ -346,8 +372,9 @@ impl<'a> Body<'a, '_> {
                     self.add_terminal(id);
                 }
                 ToolContent::Block(ContentBlock::Text(_)) | ToolContent::Diff(_) => {}
-                ToolContent::Block(_) => {
+                ToolContent::Block(block) => {
                     self.layout.pieces.push(Piece::lazy(Source::Block { place }, BODY_INDENT, false));
+                    self.layout.pieces.extend(resource_pieces(block, place, BODY_INDENT));
                 }
                 ToolContent::Unknown(raw) => {
                     let lines = raw_lines(&raw.0, look, self.cols);
@@ -447,7 +474,7 @@ impl<'a> Body<'a, '_> {
         if is_command || (self.fold == Fold::Preview && has_output_alone(self.tool)) {
             let Some(text) = self.text_of_output() else { return };
             if self.fold == Fold::Open {
-                self.push_output(terminal::lines_of(text));
+                self.push_text(text);
             } else {
                 let is_bad = self.tool.status != ToolStatus::Completed || self.is_bad(None);
                 self.push_preview(text.as_bytes(), false, is_bad, false);
@@ -468,7 +495,7 @@ impl<'a> Body<'a, '_> {
             is_shown = true;
             // Most agents send a file as it is; as Markdown its comments would be headings.
             if is_of_file && !source.contains("```") {
-                self.push_output(terminal::lines_of(source));
+                self.push_text(source);
                 continue;
             }
             if self.layout.texts.get(texts).is_none_or(|text| text.place != place) {
@@ -490,7 +517,7 @@ impl<'a> Body<'a, '_> {
             && let Some(text) = self.tool.output_text.as_deref()
             && !repeats(text, self.tool.diffs())
         {
-            self.push_output(terminal::lines_of(text));
+            self.push_text(text);
         }
     }
 

@@ -10,10 +10,8 @@ use ratatui::text::{Line, Span};
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{expand_tabs, hard_wrap, one_line, sanitize, width};
+use crate::ui::text::{TAB_COLS, hard_wrap, one_line, sanitize, tabbed, width};
 use crate::ui::theme::Role;
-
-use super::fence::PART_LINES;
 
 /// Every so many parts the highlighter starts anew, so that any part can be drawn without all before it.
 const RESTART_PARTS: u32 = 4;
@@ -38,6 +36,10 @@ pub(super) struct Place {
     pub part: u32,
     /// Where the part starts in the source.
     pub start: usize,
+    /// The number of its first line.
+    pub line: usize,
+    /// Whether it begins in the midst of that line.
+    pub is_joined: bool,
     /// Whether it grows no more.
     pub is_final: bool,
 }
@@ -90,14 +92,16 @@ impl CodeState {
             cols,
             theme: look.theme.name.clone(),
             upto: 0,
-            next: 1 + place.part as usize * PART_LINES,
+            next: place.line,
             lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
             state: self.state_at(place, text, language, before, is_warm),
         });
+        // The number of a line stands at its beginning only.
+        let number = |live: &Live| (live.upto > 0 || !place.is_joined).then_some(live.next);
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
             let code = rest.get(..at).unwrap_or_default();
-            draw_line((live.next, code), live.state.as_mut(), look, cols, &mut live.lines);
+            draw_line((number(&live), code), live.state.as_mut(), look, cols, &mut live.lines);
             *counter += 1;
             live.upto += at + 1;
             live.next += 1;
@@ -105,7 +109,7 @@ impl CodeState {
         }
         if place.is_final {
             if !rest.is_empty() {
-                draw_line((live.next, rest), live.state.as_mut(), look, cols, &mut live.lines);
+                draw_line((number(&live), rest), live.state.as_mut(), look, cols, &mut live.lines);
                 *counter += 1;
             }
             self.keep((place.fence, place.part + 1), is_warm, live.state);
@@ -113,7 +117,7 @@ impl CodeState {
         }
         let mut lines = live.lines.clone();
         if !rest.is_empty() {
-            draw_line((live.next, rest), live.state.clone().as_mut(), look, cols, &mut lines);
+            draw_line((number(&live), rest), live.state.clone().as_mut(), look, cols, &mut lines);
             *counter += 1;
         }
         self.live = Some(live);
@@ -161,8 +165,8 @@ impl CodeState {
 pub(super) fn draw_whole(code: &str, language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = label(language, look, cols);
     let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
-    for numbered in (1..).zip(code.lines()) {
-        draw_line(numbered, state.as_mut(), look, cols, &mut lines);
+    for (number, line) in (1..).zip(code.lines()) {
+        draw_line((Some(number), line), state.as_mut(), look, cols, &mut lines);
     }
     lines
 }
@@ -186,13 +190,13 @@ fn label(language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
 }
 
 fn clean(line: &str) -> String {
-    expand_tabs(&sanitize(line).replace('\n', ""), 0).into_owned()
+    sanitize(line).replace('\n', "")
 }
 
 /// Draws one line of code: highlighted, wrapped without losing a character, on the code's background, behind its
-/// number where numbers are wanted.
+/// number where numbers are wanted; without one it goes on with a line.
 fn draw_line(
-    (number, line): (usize, &str),
+    (number, line): (Option<usize>, &str),
     state: Option<&mut Highlighter>,
     look: &Look<'_>,
     cols: u16,
@@ -204,23 +208,25 @@ fn draw_line(
         Some(state) => state.line(&text),
         None => vec![(0..text.len(), None)],
     };
-    let spans: Vec<Span<'static>> = runs
-        .into_iter()
-        .map(|(range, role)| {
-            let style = role.map_or(base, |role| base.patch(look.theme.style(role)));
-            Span::styled(text.get(range).unwrap_or_default().to_owned(), style)
-        })
-        .collect();
+    let (mut spans, mut col) = (Vec::new(), 0);
+    for (range, role) in runs {
+        let style = role.map_or(base, |role| base.patch(look.theme.style(role)));
+        col = tabbed(text.get(range).unwrap_or_default(), col, TAB_COLS, style, &mut spans);
+    }
     let line = Line::from(spans);
     let numbers = number_cols(look, cols);
     let room = cols.saturating_sub(2 + numbers).max(2);
     for (index, mut row) in hard_wrap(&line, room).into_iter().enumerate() {
         if numbers > 0 {
             let digits = usize::from(numbers) - 2;
-            let text = if index == 0 { format!("{number:>digits$}  ") } else { " ".repeat(digits + 2) };
+            let text = match number.filter(|_| index == 0) {
+                Some(number) => format!("{number:>digits$}  "),
+                None => " ".repeat(digits + 2),
+            };
             row.spans.insert(0, Mark::APART.span(text, base.patch(look.theme.style(Role::DiffGutter))));
         }
-        out.push(padded(row, base, cols));
+        let row = padded(row, base, cols);
+        out.push(if number.is_none() { Mark::JOINED.row(row) } else { row });
     }
 }
 

@@ -1,9 +1,15 @@
 //! Fences at the top level: found by the parser, then followed line by line until they close.
 
-use super::{Block, BlockKind, Markdown};
+use super::{Block, BlockKind, Markdown, Seam, boundary};
 
 /// Lines of a fence that make one block.
-pub(super) const PART_LINES: usize = 64;
+const PART_LINES: usize = 64;
+
+/// A line of more than twice this is cut into pieces, each a part of its own.
+const LINE_BYTES: usize = 8 * 1024;
+
+/// No word for a language is longer.
+const LANGUAGE_MAX_BYTES: usize = 64;
 
 /// A fence whose end has not come.
 pub(super) struct OpenFence {
@@ -13,6 +19,12 @@ pub(super) struct OpenFence {
     part: u32,
     part_start: usize,
     part_lines: usize,
+    /// The number of the part's first line.
+    part_line: usize,
+    /// The part begins in the midst of a line.
+    is_joined: bool,
+    /// What is scanned ends in the midst of a line.
+    is_inside: bool,
     /// Up to where lines were looked at.
     scanned: usize,
 }
@@ -21,43 +33,76 @@ impl Markdown {
     /// Begins a fence whose opening line starts at `start`.
     pub(super) fn open_fence(&mut self, source: &str, start: usize) {
         let rest = source.get(start..).unwrap_or_default();
-        let line = rest.split('\n').next().unwrap_or_default();
-        let body = (start + line.len() + 1).min(source.len());
+        let known = rest.as_bytes().get(..LINE_BYTES).unwrap_or(rest.as_bytes());
+        let newline = memchr::memchr(b'\n', known);
+        let is_inside = newline.is_none() && rest.len() > LINE_BYTES;
+        let line = rest.get(..newline.unwrap_or(boundary(rest, LINE_BYTES))).unwrap_or_default();
+        let body = (start + line.len() + usize::from(!is_inside)).min(source.len());
         let line = line.trim();
         let mark = line.as_bytes().first().copied().unwrap_or(b'`');
         let count = line.bytes().take_while(|byte| *byte == mark).count();
         let info = line.get(count..).unwrap_or_default().trim_start();
         let language = info.split([' ', '\t', ',', '{', ':']).next().unwrap_or_default();
+        let language = language.get(..LANGUAGE_MAX_BYTES.min(language.len())).unwrap_or_default();
         let fence = u32::try_from(self.languages.len()).unwrap_or(u32::MAX);
         self.languages.push(language.to_owned());
-        self.fence =
-            Some(OpenFence { mark, count, fence, part: 0, part_start: body, part_lines: 0, scanned: body });
+        self.fence = Some(OpenFence {
+            mark,
+            count,
+            fence,
+            part: 0,
+            part_start: body,
+            part_lines: 0,
+            part_line: 1,
+            is_joined: false,
+            is_inside,
+            scanned: body,
+        });
     }
 
-    /// Follows the open fence to its end or to `lines_end`. Returns whether none is open any more; the cut is
-    /// then behind it.
+    /// Follows the open fence to its end or to `lines_end`, or further in a line that is very long. Returns whether none is
+    /// open any more; the cut is then behind it.
     pub(super) fn scan_fence(&mut self, source: &str, lines_end: usize) -> bool {
         let Some(mut fence) = self.fence.take() else { return true };
-        while let Some(rest) = source.get(fence.scanned..lines_end).filter(|rest| !rest.is_empty()) {
-            let len = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
-            let line = rest.get(..len).unwrap_or_default();
-            let after = fence.scanned + len;
-            if fence.is_closed_by(line) {
+        while let Some(rest) = source.get(fence.scanned..).filter(|rest| !rest.is_empty()) {
+            let start = rest.as_bytes().get(..2 * LINE_BYTES).unwrap_or(rest.as_bytes());
+            let newline = memchr::memchr(b'\n', start).map(|at| at + 1);
+            if newline.is_none() && rest.len() > 2 * LINE_BYTES {
+                self.cut_line(source, &mut fence);
+                continue;
+            }
+            let after = fence.scanned + newline.unwrap_or(rest.len());
+            if after > lines_end {
+                break;
+            }
+            let line = source.get(fence.scanned..after).unwrap_or_default();
+            if !fence.is_inside && fence.is_closed_by(line) {
                 let end = fence.scanned;
                 self.push_code(&fence, end);
-                (self.cut, self.tried, self.is_joined) = (after, after, false);
+                (self.cut, self.tried, self.seam) = (after, after, Seam::None);
                 return true;
             }
-            fence.scanned = after;
+            (fence.scanned, fence.is_inside) = (after, false);
             fence.part_lines += 1;
             if fence.part_lines == PART_LINES {
                 self.push_code(&fence, after);
-                fence.part += 1;
-                (fence.part_start, fence.part_lines) = (after, 0);
+                fence.begin_part();
             }
         }
         self.fence = Some(fence);
         false
+    }
+
+    /// Makes the beginning of a very long line a part of its own.
+    fn cut_line(&mut self, source: &str, fence: &mut OpenFence) {
+        if fence.part_start < fence.scanned {
+            self.push_code(fence, fence.scanned);
+            fence.begin_part();
+        }
+        fence.scanned = boundary(source, fence.scanned + LINE_BYTES);
+        self.push_code(fence, fence.scanned);
+        fence.is_inside = true;
+        fence.begin_part();
     }
 
     /// Adds what the open fence holds so far behind its last whole part.
@@ -66,10 +111,10 @@ impl Markdown {
         let mut end = source.len();
         if !is_closed {
             // The closing mark while it arrives is no code.
-            let line = source.get(fence.part_start..).and_then(|code| code.rfind('\n'));
-            let line = line.map_or(fence.part_start, |at| fence.part_start + at + 1);
+            let line = source.get(fence.scanned..).and_then(|code| code.rfind('\n'));
+            let line = line.map_or(fence.scanned, |at| fence.scanned + at + 1);
             let last = source.get(line..).unwrap_or_default().trim();
-            if !last.is_empty() && last.bytes().all(|byte| byte == fence.mark) {
+            if !fence.is_inside && !last.is_empty() && last.bytes().all(|byte| byte == fence.mark) {
                 end = line;
             }
         }
@@ -82,12 +127,20 @@ impl Markdown {
             return;
         }
         let has_gap = fence.part == 0 && !self.blocks.is_empty();
-        let kind = BlockKind::Code { fence: fence.fence, part: fence.part };
-        self.blocks.push(Block { start: fence.part_start.min(end), end, kind, has_gap });
+        let kind = BlockKind::Code { fence: fence.fence, part: fence.part, line: fence.part_line };
+        let start = fence.part_start.min(end);
+        self.blocks.push(Block { start, end, kind, has_gap, is_joined: fence.is_joined });
     }
 }
 
 impl OpenFence {
+    /// Begins another part where the scan is.
+    fn begin_part(&mut self) {
+        self.part += 1;
+        self.part_line += self.part_lines;
+        (self.part_start, self.part_lines, self.is_joined) = (self.scanned, 0, self.is_inside);
+    }
+
     /// Source: `CommonMark` 0.31, fenced code blocks.
     fn is_closed_by(&self, line: &str) -> bool {
         let line = line.trim_end_matches(['\n', '\r', ' ', '\t']);

@@ -16,10 +16,14 @@ use crate::ui::theme::Role;
 
 use super::math::{self, Formulas};
 use super::table::Table;
-use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key};
+use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key, limit};
 
 /// What quotes and lists leave to the text at least.
 const LEAST_TEXT_COLS: usize = 4;
+
+/// Quotes, items and notes deeper than this are drawn at this depth: their marks would fill the column, and each row
+/// costs as much as the marks before it.
+const DEPTH_MAX: usize = PROSE_COLS as usize / 2;
 
 /// Draws the source of one top-level block. Says too how far it can be moved sideways.
 pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
@@ -27,7 +31,8 @@ pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) 
         let target = links.get(&label_key(&link.reference))?;
         Some((CowStr::from(target.clone()), CowStr::from("")))
     };
-    let (text, formulas) = math::hide(text);
+    let text = limit::without_wide_tables(text);
+    let (text, formulas) = math::hide(&text);
     let mut writer = Writer::new(look, cols, &formulas);
     for event in Parser::new_with_broken_link_callback(&text, OPTIONS, Some(resolve)) {
         writer.on(event);
@@ -35,6 +40,9 @@ pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) 
     writer.flush();
     (writer.out, writer.sideways)
 }
+
+/// A place in the text that is being read: line, span, byte.
+type Spot = (usize, usize, usize);
 
 /// What stands around the text.
 enum Container {
@@ -54,11 +62,14 @@ struct Writer<'a> {
     lines: Vec<Vec<Span<'static>>>,
     styles: Vec<Style>,
     containers: Vec<Container>,
+    /// How many more are open beyond [`DEPTH_MAX`].
+    hidden: usize,
     /// Numbers of the lists around, `None` for bullets.
     lists: Vec<Option<u64>>,
     /// Whether a blank line goes before what comes next.
     has_gap: bool,
-    links: Vec<(LinkType, String, usize)>,
+    /// Open links: their targets, and where their texts begin.
+    links: Vec<(LinkType, String, Spot)>,
     table: Option<Table>,
     code: Option<(String, String)>,
     formulas: &'a Formulas<'a>,
@@ -77,6 +88,7 @@ impl<'a> Writer<'a> {
             lines: vec![Vec::new()],
             styles: vec![look.theme.style(Role::Agent)],
             containers: Vec::new(),
+            hidden: 0,
             lists: Vec::new(),
             has_gap: false,
             links: Vec::new(),
@@ -142,7 +154,9 @@ impl<'a> Writer<'a> {
                 let text = if is_done { glyphs.task_done } else { glyphs.task_open };
                 let role = if is_done { Role::Success } else { Role::ListMark };
                 let span = Span::styled(format!("{text} "), self.look.theme.style(role));
-                if let Some(Container::Item { mark: Some(mark), cols }) = self.containers.last_mut() {
+                if self.hidden == 0
+                    && let Some(Container::Item { mark: Some(mark), cols }) = self.containers.last_mut()
+                {
                     *cols = 2;
                     *mark = span;
                 }
@@ -171,7 +185,7 @@ impl<'a> Writer<'a> {
             Tag::BlockQuote(_) => {
                 self.flush();
                 self.begin_block();
-                self.containers.push(Container::Quote);
+                self.enter(Container::Quote);
                 self.push_style(theme.style(Role::Quote));
             }
             Tag::CodeBlock(kind) => {
@@ -205,7 +219,7 @@ impl<'a> Writer<'a> {
                 };
                 let cols = width(&text);
                 let mark = Some(Span::styled(text, theme.style(Role::ListMark)));
-                self.containers.push(Container::Item { mark, cols });
+                self.enter(Container::Item { mark, cols });
             }
             Tag::FootnoteDefinition(label) => {
                 self.flush();
@@ -213,7 +227,7 @@ impl<'a> Writer<'a> {
                 let text = format!("[{}] ", one_line(&label));
                 let cols = width(&text);
                 let mark = Some(Span::styled(text, note_style(self.look)));
-                self.containers.push(Container::Item { mark, cols });
+                self.enter(Container::Item { mark, cols });
             }
             Tag::Table(alignments) => {
                 self.flush();
@@ -235,7 +249,7 @@ impl<'a> Writer<'a> {
             Tag::Strong => self.push_style(theme.style(Role::Strong).add_modifier(Modifier::BOLD)),
             Tag::Strikethrough => self.push_style(Style::default().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { link_type, dest_url, .. } => {
-                let at = self.text_bytes();
+                let at = self.spot();
                 let target = self.formulas.restore(&dest_url);
                 let style = self.link_style(&target);
                 self.links.push((link_type, one_line(&target), at));
@@ -243,7 +257,7 @@ impl<'a> Writer<'a> {
             }
             Tag::Image { link_type, dest_url, .. } => {
                 self.push("image ", theme.style(Role::TextDim));
-                let at = self.text_bytes();
+                let at = self.spot();
                 let target = self.formulas.restore(&dest_url);
                 let style = self.link_style(&target);
                 self.links.push((link_type, one_line(&target), at));
@@ -266,7 +280,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::BlockQuote(_) => {
                 self.flush();
-                self.containers.pop();
+                self.leave();
                 self.styles.pop();
                 self.has_gap = true;
             }
@@ -285,11 +299,13 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Item | TagEnd::FootnoteDefinition => {
                 self.flush();
-                if matches!(self.containers.last(), Some(Container::Item { mark: Some(_), .. })) {
+                if self.hidden == 0
+                    && matches!(self.containers.last(), Some(Container::Item { mark: Some(_), .. }))
+                {
                     // An empty item still has its mark.
                     self.place(vec![Line::default()]);
                 }
-                self.containers.pop();
+                self.leave();
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
@@ -330,10 +346,32 @@ impl<'a> Writer<'a> {
         }
     }
 
+    fn enter(&mut self, container: Container) {
+        if self.containers.len() < DEPTH_MAX {
+            self.containers.push(container);
+        } else {
+            self.hidden += 1;
+        }
+    }
+
+    fn leave(&mut self) {
+        if self.hidden > 0 {
+            self.hidden -= 1;
+        } else {
+            self.containers.pop();
+        }
+    }
+
     /// The target of a link, unless its text says it already.
-    fn push_target(&mut self, kind: LinkType, target: &str, at: usize) {
-        let text: String = self.lines.iter().flatten().map(|span| span.content.as_ref()).collect();
-        let text = text.get(at..).unwrap_or_default();
+    fn push_target(&mut self, kind: LinkType, target: &str, (line, span, byte): Spot) {
+        let mut text = String::new();
+        for (index, spans) in self.lines.iter().enumerate().skip(line) {
+            let first = if index == line { span } else { 0 };
+            for (at, span) in spans.iter().enumerate().skip(first) {
+                let from = if (index, at) == (line, first) { byte } else { 0 };
+                text.push_str(span.content.get(from..).unwrap_or_default());
+            }
+        }
         let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
         // The terminal tells it, unless the text claims to lead somewhere itself.
         let is_shown = link::are_shown()
@@ -352,8 +390,11 @@ impl<'a> Writer<'a> {
         Target::of_link(target).map_or(style, |target| link::lead(style, &target, self.look.folder))
     }
 
-    fn text_bytes(&self) -> usize {
-        self.lines.iter().flatten().map(|span| span.content.len()).sum()
+    /// Behind all text so far.
+    fn spot(&self) -> Spot {
+        let line = self.lines.last().map(Vec::as_slice).unwrap_or_default();
+        let bytes = line.last().map_or(0, |span| span.content.len());
+        (self.lines.len().saturating_sub(1), line.len().saturating_sub(1), bytes)
     }
 
     fn push_style(&mut self, style: Style) {
@@ -467,17 +508,28 @@ fn note_style(look: &Look<'_>) -> Style {
 
 /// Takes from a prefix until it fits: indents first, then the outer marks, then the end of the last one.
 fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
-    while prefix.iter().map(|span| width(&span.content)).sum::<usize>() > most {
-        let blank = prefix.iter().position(|span| span.content.trim().is_empty());
-        match blank {
-            Some(at) => drop(prefix.remove(at)),
-            None if prefix.len() > 1 => drop(prefix.remove(0)),
-            None => {
-                for span in prefix.iter_mut() {
-                    span.content = truncate(&span.content, most).into();
-                }
-                return;
-            }
+    let cols: usize = prefix.iter().map(|span| width(&span.content)).sum();
+    let mut over = cols.saturating_sub(most);
+    if over == 0 {
+        return;
+    }
+    prefix.retain(|span| {
+        let stays = over == 0 || !span.content.trim().is_empty();
+        over = over.saturating_sub(if stays { 0 } else { width(&span.content) });
+        stays
+    });
+    let mut left = prefix.len();
+    prefix.retain(|span| {
+        let stays = over == 0 || left == 1;
+        if !stays {
+            left -= 1;
+            over = over.saturating_sub(width(&span.content));
+        }
+        stays
+    });
+    if over > 0 {
+        for span in prefix {
+            span.content = truncate(&span.content, most).into();
         }
     }
 }

@@ -11,9 +11,12 @@ use proptest::prelude::*;
 use ratatui::text::Line;
 
 use super::*;
+
 use crate::ui::highlight;
 use crate::ui::text::{link, width};
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
+
+mod bounds;
 
 fn look(theme: &Theme) -> Look<'_> {
     Look { sideways: Some(0), ..Look::new(theme, Path::new("/home/ada"), Instant::now()) }
@@ -200,6 +203,7 @@ fn columns_that_are_moved_keep_their_words_whole() {
 
 #[test]
 fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
+    highlight::wait_for(&["rust"]);
     let code = format!("{}let long = \"{}\";\n", "let x = 1;\n".repeat(69), "y".repeat(60));
     let source = format!("```rust\n{code}```\n\n- in a list\n\n  ```\n  one\n  two\n  ```\n");
     let theme = Theme::plain();

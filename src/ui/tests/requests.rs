@@ -31,6 +31,8 @@ fn a_request_names_the_files_that_it_changes() {
 
 #[test]
 fn a_request_is_laid_out_once_and_not_in_each_frame() {
+    // A grammar that gets ready between two frames is a good reason to lay it out anew.
+    crate::ui::highlight::wait_for(&["rs"]);
     let stage = permission();
     let mut view = stage.view();
     let first = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));

@@ -13,6 +13,7 @@ use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
 mod find;
 mod hostile;
+mod huge;
 mod items;
 mod lead;
 mod scroll;

@@ -35,6 +35,9 @@ use pulse::Pulse;
 /// Servers close the socket on longer messages.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
+/// What waits for a server that does not read: a message, and the answers to its pings.
+const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
+
 type Stream = WebSocketStream<Upgraded>;
 type SharedPulse = Arc<Mutex<Pulse>>;
 
@@ -77,7 +80,10 @@ impl Socket {
         }
         let stream = response.upgrade().await.map_err(|error| Trouble::of_error(&error, url.as_str()))?;
         let max = Some(desk.inlet.max_bytes);
-        let config = WebSocketConfig::default().max_message_size(max).max_frame_size(max);
+        let config = WebSocketConfig::default()
+            .max_message_size(max)
+            .max_frame_size(max)
+            .max_write_buffer_size(MAX_UNWRITTEN_BYTES);
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
         let pulse = Arc::new(Mutex::new(Pulse::new(Instant::now())));
@@ -181,6 +187,7 @@ fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
 fn broken(host: &str, error: &Error) -> LinkEnd {
     LinkEnd::Io(match error {
         Error::Capacity(_) => format!("{host} sent a message over the limit on the web socket"),
+        Error::WriteBufferFull(_) => format!("{host} does not read what is sent on the web socket"),
         error => format!("the web socket to {host} broke: {}", super::trouble::innermost(error)),
     })
 }

@@ -2,19 +2,54 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What comes of bytes that arrive in these pieces, each followed by silence.
+/// What comes of bytes that arrive in these pieces, the last one followed by silence.
 fn told(pieces: &[&[u8]]) -> Vec<Told> {
     let mut decoder = Decoder::default();
     let mut out = Vec::new();
     for piece in pieces {
-        decoder.feed(piece, false, &mut out);
+        decoder.feed(piece, Instant::now(), &mut out);
     }
+    decoder.give_up(&mut out);
     out
 }
 
 fn key(code: KeyCode, modifiers: KeyModifiers) -> Told {
     Told::Input(Event::Key(KeyEvent::new(code, modifiers)))
 }
+
+/// What terminals send: keys of several protocols, mouse, focus, pastes, answers, and what is cut off.
+const CORPUS: [&[u8]; 30] = [
+    b"a",
+    "é日🙂".as_bytes(),
+    b"\r",
+    b"\x1b",
+    b"\x1b\x1b",
+    b"\x1bx",
+    b"\x1b[A",
+    b"\x1b[1;5C",
+    b"\x1bOP",
+    b"\x1b[15~",
+    b"\x1b[6;2~",
+    b"\x1b[13;2u",
+    b"\x1b[27u",
+    b"\x1b[Z",
+    b"\x1b[I",
+    b"\x1b[<0;3;4M",
+    b"\x1b[<35;300;40m",
+    b"\x1b[M abc",
+    b"\x1b[200~two\nlines \x1b[A\x1b[201~",
+    b"\x1b[200~\x1b[201~",
+    b"\x1b]11;rgb:1111/2222/3333\x1b\\",
+    b"\x1b]11;rgb:11/22/33\x07",
+    b"\x1b[?2026;2$y",
+    b"\x1b[?62;4;22c",
+    b"\x1b_Gi=31;OK\x1b\\",
+    b"\x1bP>|term 1\x1b\\",
+    b"\x1b[6;20;10t",
+    b"\x1b]11;lost\x03",
+    b"\x1b[1;\x1b[B",
+    b"\xff\x80",
+];
 
 fn letters(text: &str) -> Vec<Told> {
     text.chars().map(|letter| key(KeyCode::Char(letter), KeyModifiers::NONE)).collect()
@@ -35,17 +70,17 @@ fn keys_are_keys() {
 }
 
 #[test]
-fn an_esc_is_told_at_once_and_each_of_two() {
+fn a_lone_esc_waits_for_the_rest_of_a_key() {
     let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
     assert_eq!(told(&[b"\x1b"]), [esc()]);
     assert_eq!(told(&[b"\x1b\x1b"]), [esc(), esc()]);
     assert_eq!(told(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
-    // More is there to be read, so it may be the beginning of something.
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
-    decoder.feed(b"\x1b", true, &mut out);
-    assert_eq!(out, []);
-    decoder.feed(b"[B", false, &mut out);
-    assert_eq!(out, [key(KeyCode::Down, KeyModifiers::NONE)]);
+    let now = Instant::now();
+    decoder.feed(b"\x1b", now, &mut out);
+    assert_eq!((out.len(), decoder.deadline()), (0, Some(now + KEY_WAIT)));
+    decoder.feed(b"[A", now + Duration::from_millis(3), &mut out);
+    assert_eq!((&out[..], decoder.deadline()), (&[key(KeyCode::Up, KeyModifiers::NONE)][..], None));
 }
 
 #[test]
@@ -53,9 +88,30 @@ fn a_paste_comes_whole_however_it_is_cut() {
     let paste = || Told::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
     assert_eq!(told(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
     assert_eq!(told(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
+}
+
+#[test]
+fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
-    decoder.feed(b"\x1b[200~half", false, &mut out);
-    assert!(!decoder.is_waiting(), "the rest may take its time");
+    let now = Instant::now();
+    decoder.feed(b"\x1b[200~", now, &mut out);
+    for _ in 0..2048 {
+        decoder.feed("日".repeat(1024).as_bytes(), now, &mut out);
+        assert!(decoder.bytes.len() <= PASTE_MAX_BYTES + PASTE_END.len());
+    }
+    assert_eq!(decoder.deadline(), Some(now + PASTE_WAIT));
+    decoder.give_up(&mut out);
+    let texts: String = out
+        .iter()
+        .map(|told| match told {
+            Told::Input(Event::Paste(text)) => text.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(texts.chars().all(|letter| letter == '日') && texts.len() > PASTE_MAX_BYTES && out.len() > 1);
+    out.clear();
+    decoder.feed(b"k", now, &mut out);
+    assert_eq!(out, letters("k"));
 }
 
 #[test]
@@ -99,8 +155,8 @@ fn what_pictures_it_shows_is_understood_however_it_is_cut() {
             let (a, b) = answer.as_bytes().split_at(cut);
             let mut decoder = Decoder::default();
             let mut out = Vec::new();
-            decoder.feed(a, true, &mut out);
-            decoder.feed(b, false, &mut out);
+            decoder.feed(a, Instant::now(), &mut out);
+            decoder.feed(b, Instant::now(), &mut out);
             assert_eq!(out, std::slice::from_ref(&expected), "{answer:?} at {cut}");
         }
     }
@@ -118,12 +174,12 @@ fn what_does_not_go_on_was_a_key() {
         (b"\xe6\x97", vec![]),
     ] {
         let (mut decoder, mut out) = (Decoder::default(), Vec::new());
-        decoder.feed(bytes, false, &mut out);
-        assert!(out.is_empty() && decoder.is_waiting(), "{bytes:?}");
+        decoder.feed(bytes, Instant::now(), &mut out);
+        assert!(out.is_empty() && decoder.deadline().is_some(), "{bytes:?}");
         decoder.give_up(&mut out);
         assert_eq!(out, expected, "{bytes:?}");
         out.clear();
-        decoder.feed(b"k", false, &mut out);
+        decoder.feed(b"k", Instant::now(), &mut out);
         assert_eq!(out, letters("k"), "after {bytes:?}");
     }
 }
@@ -131,8 +187,8 @@ fn what_does_not_go_on_was_a_key() {
 #[test]
 fn an_answer_without_an_end_is_not_kept_for_ever() {
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
-    decoder.feed(b"\x1b]11;", false, &mut out);
-    decoder.feed(&[b'x'; 3 * ANSWER_MAX_BYTES], false, &mut out);
+    decoder.feed(b"\x1b]11;", Instant::now(), &mut out);
+    decoder.feed(&[b'x'; 3 * ANSWER_MAX_BYTES], Instant::now(), &mut out);
     assert!(decoder.bytes.len() <= ANSWER_MAX_BYTES + 8);
 }
 
@@ -141,10 +197,10 @@ proptest! {
     fn no_bytes_break_it(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
         let (mut decoder, mut out) = (Decoder::default(), Vec::new());
         for piece in &pieces {
-            decoder.feed(piece, false, &mut out);
+            decoder.feed(piece, Instant::now(), &mut out);
         }
         decoder.give_up(&mut out);
-        prop_assert!(!decoder.is_waiting());
+        prop_assert!(decoder.deadline().is_none());
     }
 
     #[test]
@@ -158,5 +214,48 @@ proptest! {
         }
         let typed: Vec<Told> = told(&[&bytes]).into_iter().filter(|told| matches!(told, Told::Input(_))).collect();
         prop_assert_eq!(typed, letters(&text));
+    }
+
+    #[test]
+    fn splits_and_pauses_shorter_than_the_wait_change_nothing(
+        corpus in proptest::collection::vec(proptest::sample::select(CORPUS.to_vec()), 1..12),
+        cuts in proptest::collection::vec((0_usize..400, 1_u64..50), 0..12),
+    ) {
+        let bytes = corpus.concat();
+        let whole = told(&[&bytes]);
+        let mut pauses: std::collections::BTreeMap<usize, u64> = cuts.into_iter().collect();
+        let mut now = Instant::now();
+        let (mut decoder, mut out, mut from) = (Decoder::default(), Vec::new(), 0);
+        pauses.insert(bytes.len(), 1);
+        for (cut, pause) in pauses {
+            let to = cut.min(bytes.len()).max(from);
+            decoder.feed(&bytes[from..to], now, &mut out);
+            now += Duration::from_millis(pause);
+            prop_assert!(decoder.deadline().is_none_or(|deadline| deadline > now));
+            from = to;
+        }
+        decoder.give_up(&mut out);
+        prop_assert_eq!(out, whole);
+    }
+
+    #[test]
+    fn an_answer_with_long_pauses_types_nothing(
+        cuts in proptest::collection::vec(0_usize..60, 1..6),
+        answer in proptest::sample::select(vec![
+            b"\x1b]11;rgb:1111/1111/1111\x1b\\".as_slice(), b"\x1b[?2026;2$y", b"\x1b[?62;4;22c", b"\x1bP>|term 1\x1b\\",
+            b"\x1b_Gi=31;OK\x1b\\", b"\x1b[6;20;10t",
+        ]),
+    ) {
+        // Within the first two bytes it could still be a key.
+        let cuts: std::collections::BTreeSet<usize> = cuts.into_iter().map(|cut| 3 + cut % (answer.len() - 3)).collect();
+        let mut now = Instant::now();
+        let (mut decoder, mut out, mut from) = (Decoder::default(), Vec::new(), 0);
+        for cut in cuts.into_iter().chain([answer.len()]) {
+            decoder.feed(&answer[from..cut], now, &mut out);
+            now += Duration::from_millis(900);
+            prop_assert!(decoder.deadline().is_none_or(|deadline| deadline > now));
+            from = cut;
+        }
+        prop_assert!(out.len() == 1 && !matches!(out[0], Told::Input(_)), "{:?}", out);
     }
 }

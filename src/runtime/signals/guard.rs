@@ -1,0 +1,170 @@
+//! Ends the process when the loop does not.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::Signal;
+use crate::acp;
+use crate::runtime::tty;
+
+/// How long the loop may take to hear of a signal.
+const HEARD_WITHIN: Duration = Duration::from_secs(3);
+
+/// How long it may take to end after it heard: agents and commands end in steps, the store writes its last page.
+const ENDED_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long the terminal may take to be restored when parlor ends without the loop.
+const RESTORED_WITHIN: Duration = Duration::from_millis(500);
+
+/// A signal that may end parlor.
+#[derive(Debug)]
+pub struct Ending {
+    /// Which.
+    pub signal: Signal,
+    /// Takes whether the loop ends parlor because of it.
+    pub heard: oneshot::Sender<bool>,
+}
+
+/// Starts the thread. Fails if the system refuses.
+pub fn start() -> std::io::Result<mpsc::Receiver<Ending>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut streams = {
+        let _inside = runtime.enter();
+        [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()].map(signal)
+    };
+    for stream in &mut streams {
+        if let Err(error) = stream {
+            return Err(std::mem::replace(error, std::io::ErrorKind::Other.into()));
+        }
+    }
+    let mut streams = streams.map(Result::ok);
+    let (sender, endings) = mpsc::channel(1);
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let number = runtime.block_on(guard(async || next(&mut streams).await, sleep_for, &sender));
+        tty::restore_within(RESTORED_WITHIN);
+        acp::kill_all();
+        // As a shell tells the end by a signal.
+        std::process::exit(128 + number);
+    })?;
+    Ok(endings)
+}
+
+async fn sleep_for(time: Duration) {
+    sleep(time).await;
+}
+
+async fn next(streams: &mut [Option<Stream>; 3]) -> i32 {
+    poll_fn(|cx| {
+        for (stream, kind) in streams.iter_mut().zip(NUMBERS) {
+            if stream.as_mut().is_some_and(|stream| stream.poll_recv(cx).is_ready()) {
+                return std::task::Poll::Ready(kind);
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+const INTERRUPT: i32 = rustix::process::Signal::INT.as_raw();
+
+/// In the order of the streams.
+const NUMBERS: [i32; 3] =
+    [rustix::process::Signal::TERM.as_raw(), rustix::process::Signal::HUP.as_raw(), INTERRUPT];
+
+/// Hands signals to the loop; returns the number of one after which the loop has not ended parlor in time.
+async fn guard(
+    mut next: impl AsyncFnMut() -> i32,
+    wait: impl AsyncFn(Duration),
+    endings: &mpsc::Sender<Ending>,
+) -> i32 {
+    loop {
+        let number = next().await;
+        let signal = if number == INTERRUPT { Signal::Interrupt } else { Signal::Terminate };
+        let (heard, answer) = oneshot::channel();
+        // There is room: the loop took the signal before, or has ended.
+        let _ = endings.try_send(Ending { signal, heard });
+        let ends = tokio::select! {
+            biased;
+            ends = answer => ends,
+            () = wait(HEARD_WITHIN) => return number,
+        };
+        // Whoever drops it without an answer is about to end.
+        if ends != Ok(false) {
+            wait(ENDED_WITHIN).await;
+            return number;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    const TERM: i32 = rustix::process::Signal::TERM.as_raw();
+
+    /// Runs the guard for these signals against a loop that answers so; what it returned, and the time that passed.
+    fn guarded(signals: &[i32], answer: impl Fn(Ending)) -> (Option<i32>, Vec<Duration>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let waited = RefCell::new(Vec::new());
+        let number = runtime.block_on(async {
+            let (sender, mut endings) = mpsc::channel(1);
+            let mut signals: VecDeque<i32> = signals.iter().copied().collect();
+            let wait = async |time: Duration| {
+                // The loop has its turn before the time is over.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                waited.borrow_mut().push(time);
+            };
+            let (is_out, out) = oneshot::channel();
+            let mut is_out = Some(is_out);
+            let next = async || match signals.pop_front() {
+                Some(number) => number,
+                None => {
+                    let _ = is_out.take().map(|out| out.send(()));
+                    std::future::pending().await
+                }
+            };
+            let answers = async {
+                while let Some(ending) = endings.recv().await {
+                    answer(ending);
+                }
+                std::future::pending::<i32>().await
+            };
+            tokio::select! {
+                number = guard(next, wait, &sender) => Some(number),
+                _ = answers => None,
+                _ = out => None,
+            }
+        });
+        (number, waited.into_inner())
+    }
+
+    #[test]
+    fn a_loop_that_does_not_hear_is_ended() {
+        let unheard = RefCell::new(Vec::new());
+        let busy = |ending| unheard.borrow_mut().push(ending);
+        assert_eq!(guarded(&[TERM], busy), (Some(TERM), vec![HEARD_WITHIN]));
+        assert_eq!(guarded(&[INTERRUPT], busy), (Some(INTERRUPT), vec![HEARD_WITHIN]));
+    }
+
+    #[test]
+    fn a_loop_that_heard_has_time_to_end_but_not_for_ever() {
+        let ends = |ending: Ending| ending.heard.send(true).unwrap();
+        assert_eq!(guarded(&[TERM], ends), (Some(TERM), vec![ENDED_WITHIN]));
+    }
+
+    #[test]
+    fn an_interrupt_that_was_not_meant_for_parlor_ends_nothing() {
+        let ignores = |ending: Ending| ending.heard.send(ending.signal != Signal::Interrupt).unwrap();
+        assert_eq!(guarded(&[INTERRUPT, INTERRUPT], ignores), (None, vec![]));
+        assert_eq!(guarded(&[INTERRUPT, TERM], ignores), (Some(TERM), vec![ENDED_WITHIN]));
+    }
+}

@@ -1,0 +1,99 @@
+//! Texts far larger than a screen.
+
+use super::*;
+
+fn text(buf: &Buffer) -> String {
+    rows_of(buf).join("\n")
+}
+
+#[test]
+fn what_is_read_stays_when_the_width_changes() {
+    let mut session = session();
+    let words: String = (0..6000).map(|n| format!("w{n} ")).collect();
+    push(&mut session, message(Role::Agent, &words));
+    push(&mut session, message(Role::User, "end"));
+    let mut view = TranscriptView::default();
+    let first_word = |view: &mut TranscriptView, cols: u16| -> (usize, usize) {
+        let shown = text(&render(&session, view, cols, 30));
+        let words: Vec<usize> =
+            shown.split_whitespace().filter_map(|word| word.strip_prefix('w')?.parse().ok()).collect();
+        let row = shown.lines().find(|row| row.contains('w')).unwrap();
+        (words[0], row.split_whitespace().filter(|word| word.starts_with('w')).count())
+    };
+    first_word(&mut view, 110);
+    for pages in [-2, -3] {
+        view.scroll_pages(pages);
+        let (began, _) = first_word(&mut view, 110);
+        for cols in [60, 40, 110, 200, 33, 110] {
+            let (first, in_row) = first_word(&mut view, cols);
+            assert!((first..first + in_row).contains(&began), "{began} at {cols}: {first} and {in_row}");
+        }
+        assert_eq!(first_word(&mut view, 110).0, began, "back where it began");
+    }
+}
+
+/// Lines made for the first frame, and the most for a look at other places.
+fn most_lines_made(session: &Session) -> usize {
+    let mut view = TranscriptView::default();
+    render(session, &mut view, 80, 30);
+    let mut most = view.lines_last_frame();
+    for step in [-1, -1, -30, 3, 1] {
+        view.scroll_pages(step);
+        render(session, &mut view, 80, 30);
+        most = most.max(view.lines_last_frame() / usize::try_from(step.unsigned_abs()).unwrap());
+    }
+    most
+}
+
+#[test]
+fn a_huge_text_is_laid_out_where_it_is_looked_at() {
+    const BYTES: usize = 2 << 20;
+    let texts = ["x".repeat(BYTES), "word ".repeat(BYTES / 5), "a line of text\n".repeat(BYTES / 15)];
+    for text in &texts {
+        for kind in [ToolKind::Execute, ToolKind::Read, ToolKind::Fetch] {
+            for status in [ToolStatus::Completed, ToolStatus::Failed] {
+                let mut call = tool(kind, status, "call");
+                call.output_text = Some(text.clone());
+                let mut session = session();
+                let item = push_tool(&mut session, call);
+                session.transcript.edit(item, |item| item.is_open = Some(true));
+                let made = most_lines_made(&session);
+                assert!(made <= 600, "{kind:?} {status:?}: {made}");
+            }
+        }
+        for (name, body) in ["agent", "user", "open", "code", "list", "notice"].into_iter().zip([
+            message(Role::Agent, text),
+            message(Role::User, text),
+            open_message(Role::Agent, text),
+            message(Role::Agent, &format!("```\n{text}\n```\n")),
+            message(Role::Agent, &format!("- {text}")),
+            ItemBody::Notice { severity: Severity::Error, title: text.clone(), detail: Some(text.clone()) },
+        ]) {
+            let mut session = session();
+            let item = push(&mut session, body);
+            session.transcript.edit(item, |item| item.is_open = Some(true));
+            let made = most_lines_made(&session);
+            assert!(made <= 2000, "{name} {:?}: {made}", &text[..9]);
+        }
+    }
+}
+
+#[test]
+fn an_output_in_one_line_is_selected_as_one_line() {
+    let line: String = (0..9000).map(|n| format!("{n}\t")).collect();
+    let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "call");
+    call.output_text = Some(format!("{line}|\nnext\n"));
+    let mut session = session();
+    let item = push_tool(&mut session, call);
+    session.transcript.edit(item, |item| item.is_open = Some(true));
+    let mut view = TranscriptView::default();
+    let theme = dark();
+    render(&session, &mut view, 80, 30);
+    let now = start();
+    view.press(ratatui::layout::Position { x: 3, y: 10 }, now);
+    view.scroll_top();
+    render(&session, &mut view, 80, 30);
+    view.drag(ratatui::layout::Position { x: 0, y: 0 }, now);
+    let copied = selected_text(&session, &mut view, &look(&theme)).unwrap();
+    assert!(copied.contains(&line[..40_000]), "{}", &copied[..200]);
+}
