@@ -5,5 +5,6 @@ use parlor::runtime::tty::Tty;
 fn main() -> anyhow::Result<()> {
     let mut tty = Tty::enter(true, "")?;
     assert!(std::env::args().count() > 1, "fell on purpose");
-    tty.leave()
+    tty.leave();
+    Ok(())
 }
