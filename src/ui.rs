@@ -208,7 +208,8 @@ fn draw_frame(
 pub fn is_animating(state: &State) -> bool {
     let Some(session) = state.active_session() else { return false };
     let is_starting = matches!(session.phase, SessionPhase::Starting { .. } | SessionPhase::Opening { .. });
-    state.is_quitting || (session.asks.is_empty() && (session.turn.is_running() || is_starting))
+    let is_working = session.turn.is_running() || is_starting || session.prompt_waits_for().is_some();
+    state.is_quitting || (session.asks.is_empty() && is_working)
 }
 
 /// When the next frame is due although nothing happens; `None`: not at all. With stilled motion only the

@@ -206,7 +206,7 @@ fn files_of_parlor_are_made_in_one_place() {
     // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that needs it.
     let homes = ["private", "services/fs", "services/unix", "acp/workspace"];
     assert_only_in(
-        &["OpenOptions", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
+        &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
         &homes,
     );
 }

@@ -259,6 +259,11 @@ impl Session {
         self.pending_setting().is_some() || aside::holds_prompts(self)
     }
 
+    /// What the agent is to confirm before the prompt that waits is sent.
+    pub fn prompt_waits_for(&self) -> Option<&'static str> {
+        self.pending_setting().filter(|_| !self.queue.is_empty())
+    }
+
     /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
     pub fn pending_setting(&self) -> Option<&'static str> {
         let ledger = &self.ledger;

@@ -6,10 +6,9 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, Bounded, CallTag, Callbacks,
-    CloseReason,
-    CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession, McpServer,
-    PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate, Severity,
-    StoredGrant, TerminalId,
+    CloseReason, CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession,
+    McpServer, PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate,
+    Severity, StoredGrant, TerminalId,
 };
 
 use super::{

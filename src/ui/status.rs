@@ -205,7 +205,7 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
             return busy(format!("cancelling {}", scene.since(*cancelled_at)));
         }
     }
-    if let Some(what) = scene.session.pending_setting().filter(|_| !scene.session.queue.is_empty()) {
+    if let Some(what) = scene.session.prompt_waits_for() {
         return busy(format!("waiting for {agent} to confirm the {what}"));
     }
     match &scene.session.phase {

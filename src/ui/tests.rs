@@ -516,10 +516,11 @@ fn the_status_says_what_a_prompt_waits_for() {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 24)));
         shown.lines().last().unwrap_or_default().to_owned()
     };
-    assert!(!status(&stage).contains("waiting"), "nothing waits for it");
+    assert!(!status(&stage).contains("waiting") && !is_animating(&stage.state), "nothing waits for it");
     stage.session(|session| session.queue.push_back("plan it".into()));
     let shown = status(&stage);
     assert!(shown.contains("waiting for claude to confirm the mode"), "{shown}");
+    assert!(is_animating(&stage.state));
 }
 
 #[test]

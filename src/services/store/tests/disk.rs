@@ -201,7 +201,7 @@ fn all_files_of_the_store_are_their_owners_alone_also_those_that_were_not() {
     drop(writer);
     drop(store);
     walk(Some(0o644));
-    let store = Store::open(dir.path()).unwrap();
+    let store = Store::open(dir.path().join("data")).unwrap();
     let _writer = keep(&store, "b");
     let wide = walk(None);
     let is_stale = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "lock");

@@ -525,9 +525,11 @@ fn output_that_is_hardly_too_long_is_shown_in_whole() {
         let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
         call.output_text = Some((1..=count).map(|n| format!("out {n}\n")).collect());
         push_tool(&mut session, call);
-        let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 12));
+        let rows = rows_of(&render(&session, &mut TranscriptView::default(), 60, 14));
         rows.iter().map(|row| row.trim().to_owned()).filter(|row| !row.is_empty()).skip(1).collect::<Vec<_>>()
     };
-    assert_eq!(shown(5), ["out 1", "out 2", "out 3", "out 4", "out 5"]);
-    assert_eq!(shown(6), ["⋯ 3 lines", "out 4", "out 5", "out 6"]);
+    assert_eq!(shown(11), (1..=11).map(|n| format!("out {n}")).collect::<Vec<_>>());
+    let last =
+        ["out 1", "out 2", "out 3", "out 4", "out 5", "⋯ 3 lines", "out 9", "out 10", "out 11", "out 12"];
+    assert_eq!(shown(12), last);
 }
