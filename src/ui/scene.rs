@@ -176,6 +176,14 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The same frame, looked at from another session.
+    pub fn of<'b>(&self, session: &'b Session) -> Scene<'b>
+    where
+        'a: 'b,
+    {
+        Scene { session, look: Look { folder: &session.place.cwd, ..self.look }, ..*self }
+    }
+
     /// Hints in a row, as many as fit: `esc stops · F1 help`.
     pub fn hints(&self, hints: &[(String, String)], cols: usize) -> Line<'static> {
         let dot = format!(" {} ", self.look.glyphs.dot);
