@@ -11,9 +11,9 @@ pub use sessions::*;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::{AccessAsk, ToolCall};
 use super::attention::WaitingFor;
 use super::outline::Only;
+use super::{AccessAsk, ToolCall};
 use crate::model::{
     Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId,
     SessionKey, Target,

@@ -230,7 +230,7 @@ impl<'a> Scene<'a> {
         let short = self.home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| {
             if rest.as_os_str().is_empty() { "~".to_owned() } else { format!("~/{}", rest.display()) }
         });
-        text::one_line(&short.unwrap_or_else(|| path.display().to_string()))
+        text::reveal_line(&short.unwrap_or_else(|| path.display().to_string()))
     }
 }
 

@@ -34,7 +34,7 @@ fn variable_lines(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
         texts.push(format!("{size_bytes} bytes, too large to be shown"));
     }
-    texts.iter().flat_map(|text| plain_lines(text, Role::Text, look, cols)).collect()
+    texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
 }
 
 /// Lines, of which only some are drawn.
