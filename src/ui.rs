@@ -219,7 +219,9 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
         return Some(transcript::EDGE_STEP);
     }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
-    is_animating(state).then_some(step)
+    // A dialog that waits for a pause in typing says so until it takes keys.
+    let quiet = user::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
+    is_animating(state).then_some(step).into_iter().chain(quiet.filter(|left| !left.is_zero())).min()
 }
 
 /// What the last frame makes worth telling or wishing: where the reader is, and the part before or behind, when the

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, ItemId,
+    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, FormField, ItemId,
     PermissionAsk, PermissionKind, Record, RefusedBy, RpcError, SessionId, SessionKey, ToolCallId,
 };
 
@@ -384,11 +384,11 @@ pub fn answer_ask(
     match &kind {
         OpenAskKind::Permission { request, tool } => {
             let chosen = match option {
-                Some(place) => match request.options.get(place) {
+                Some(place) => match request.options.get(place).filter(|_| !request.is_ambiguous(place)) {
                     Some(chosen) => Some(chosen),
                     None => return,
                 },
-                None => request.options.iter().find(|option| option.kind == PermissionKind::RejectOnce),
+                None => request.refusal().and_then(|place| request.options.get(place)),
             };
             let (decision, reply) = match chosen {
                 Some(chosen) => (
@@ -503,15 +503,23 @@ fn values_text(request: &ElicitationAsk, values: &[(String, FieldValue)]) -> Str
     let said: Vec<String> = values
         .iter()
         .map(|(key, value)| {
-            let label = fields.iter().find(|field| field.key == *key).map_or(key, |field| &field.title);
-            format!("{label}: {}", value_text(value))
+            let field = fields.iter().find(|field| field.key == *key);
+            let label = field.map_or(key, |field| &field.title);
+            format!("{label}: {}", told(field, value))
         })
         .collect();
     match (values, said.as_slice()) {
         ([], _) => "accepted".to_owned(),
-        ([(_, only)], _) => format!("accepted: {}", value_text(only)),
+        ([(key, only)], _) => {
+            format!("accepted: {}", told(fields.iter().find(|field| field.key == *key), only))
+        }
         _ => format!("accepted: {}", said.join(", ")),
     }
+}
+
+/// A value as it is kept: of a secret only that there was one.
+fn told(field: Option<&FormField>, value: &FieldValue) -> String {
+    if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
 }
 
 fn value_text(value: &FieldValue) -> String {

@@ -54,7 +54,7 @@ pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
     }
     files.retain(|_, parts| {
         parts.retain(|part| !is_undone(part));
-        parts.sort_by_key(|part| first_line(part).unwrap_or(u32::MAX));
+        parts.sort_by_key(|part| (first_line(part).unwrap_or(u32::MAX), is_there(part)));
         !parts.is_empty()
     });
     files.into_iter().map(|(path, parts)| ChangedFile { path, parts }).collect()
@@ -141,40 +141,160 @@ pub(super) fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// Adds a change to those of its file.
-fn merge(parts: &mut Vec<ChangePart>, next: ChangePart) {
-    move_down(parts, &next);
-    let Some((old, new)) = texts(&next) else {
-        if !parts.iter().any(|part| part.diff == next.diff) {
+/// Adds a change to those of its file: it is joined with those whose lines it touches. Where it is not known that two
+/// changes touch, or their texts do not agree, both stay.
+fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
+    let (Some(line), Some((old, new))) = (begin(&next), texts(&next)) else {
+        if texts(&next).is_some() || !parts.iter().any(|part| part.diff == next.diff) {
             parts.push(next);
         }
         return;
     };
-    // It goes on where another change ended, as a whole or in a piece of it.
-    for part in parts.iter_mut().rev() {
-        let Some((first, last)) = texts(part) else { continue };
-        let joined = if last == old {
-            Some(Arc::clone(&new))
-        } else if !old.is_empty() {
-            replaced(&last, &old, &new)
-        } else {
-            None
-        };
-        if let Some(joined) = joined {
-            set_texts(part, first, joined);
-            part.item = next.item;
-            return;
+    // From the last line to the first, so that what was joined moves nothing that is still to be found.
+    let mut near: Vec<usize> =
+        (0..parts.len()).filter(|at| parts.get(*at).is_some_and(|part| touches(part, line, &old))).collect();
+    near.sort_by_key(|at| std::cmp::Reverse(parts.get(*at).map(|part| (begin(part), is_there(part)))));
+    let mut span = Span::new(line, &old, &new);
+    let mut joined = Vec::new();
+    for at in near {
+        let Some(part) = parts.get(at) else { continue };
+        let (Some(first), Some((old, new))) = (begin(part), texts(part)) else { continue };
+        if let Some(both) = span.join(first, &old, &new) {
+            span = both;
+            joined.push(at);
         }
     }
-    // It covers more than another change: what that one replaced stands in its old text.
-    let mut next = next;
-    parts.retain(|part| {
-        let (Some((first, last)), Some((old, new))) = (texts(part), texts(&next)) else { return true };
-        let Some(before) = replaced(&old, &last, &first).filter(|_| !last.is_empty()) else { return true };
-        set_texts(&mut next, before, new);
-        false
-    });
+    move_down(parts, line, count_ends(&new) - count_ends(&old), &joined);
+    if !joined.is_empty() {
+        let all = || joined.iter().filter_map(|at| parts.get(*at));
+        let was_told =
+            |part: &ChangePart| matches!(&part.diff.change, DiffChange::Texts { old: Some(_), .. });
+        let is_whole = |part: &ChangePart| part.place == Some(DiffPlace::Whole);
+        let old = (all().all(was_told) || !span.base.is_empty()).then(|| span.base.into());
+        next.diff.change = DiffChange::Texts { old, new: span.new.into() };
+        next.place = Some(if is_whole(&next) || all().any(is_whole) {
+            DiffPlace::Whole
+        } else {
+            DiffPlace::Lines(vec![Some(PieceStart { line: span.line, is_new: true })])
+        });
+        let mut at = 0;
+        parts.retain(|_| {
+            at += 1;
+            !joined.contains(&(at - 1))
+        });
+    }
     parts.push(next);
+}
+
+/// A piece of a file at three times: before all changes, before the last one, and now.
+#[derive(Debug, Clone)]
+struct Span {
+    /// Its first line, from 1.
+    line: u32,
+    base: String,
+    mid: String,
+    new: String,
+}
+
+impl Span {
+    fn new(line: u32, old: &str, new: &str) -> Self {
+        Self { line, base: old.to_owned(), mid: old.to_owned(), new: new.to_owned() }
+    }
+
+    /// With an earlier change that begins on a line: it replaced `old` by `new`. `None` if the texts do not agree.
+    fn join(&self, first: u32, old: &str, new: &str) -> Option<Self> {
+        let Self { line, base, mid, new: now } = self;
+        if first <= *line
+            && let Some(at) = place_of(new, mid, line - first)
+        {
+            // All of it lies in what the earlier one wrote.
+            let (before, behind) = (new.get(..at)?, new.get(at + mid.len()..)?);
+            // What was cut out right behind both stays at the end.
+            let cut = base.strip_prefix(mid.as_str()).filter(|cut| cut.is_empty() || behind.is_empty())?;
+            return Some(Self {
+                line: first,
+                base: format!("{old}{cut}"),
+                mid: new.to_owned(),
+                new: format!("{before}{now}{behind}"),
+            });
+        }
+        if first >= *line
+            && let Some(at) = place_of(mid, new, first - line)
+        {
+            // It covers the earlier one.
+            let (before, behind) = (base.get(..at)?, base.get(at + new.len()..)?);
+            return Some(Self { base: format!("{before}{old}{behind}"), ..self.clone() });
+        }
+        if first < *line {
+            // It begins within the earlier one and ends behind it.
+            let at = line_start(new, line - first)?;
+            let common = new.get(at..).filter(|common| common.ends_with('\n') && mid.starts_with(common))?;
+            let before = new.get(..at)?;
+            return Some(Self {
+                line: first,
+                base: format!("{old}{}", base.get(common.len()..)?),
+                mid: format!("{before}{mid}"),
+                new: format!("{before}{now}"),
+            });
+        }
+        let at = line_start(mid, first - line)?;
+        let common = mid.get(at..).filter(|common| common.ends_with('\n') && new.starts_with(common))?;
+        let behind = new.get(common.len()..)?;
+        Some(Self {
+            line: *line,
+            base: format!("{}{old}", base.get(..at)?),
+            mid: format!("{mid}{behind}"),
+            new: format!("{now}{behind}"),
+        })
+    }
+}
+
+/// The line on which a change begins, where it is known; a new file begins on its first.
+fn begin(part: &ChangePart) -> Option<u32> {
+    let is_new_file = matches!(&part.diff.change, DiffChange::Texts { old: None, .. });
+    first_line(part).or(is_new_file.then_some(1))
+}
+
+/// Whether a change left something; what was cut out on a line stood above what stands there now.
+fn is_there(part: &ChangePart) -> bool {
+    texts(part).is_none_or(|(_, new)| !new.is_empty())
+}
+
+/// Whether the lines that an earlier change wrote touch these.
+fn touches(part: &ChangePart, line: u32, old: &str) -> bool {
+    let (Some(first), Some((_, new))) = (begin(part), texts(part)) else { return false };
+    let lines = |text: &str| u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+    let (end, old_end) = (first.saturating_add(lines(&new)), line.saturating_add(lines(old)));
+    // What holds no line touches what it lies beside.
+    if first == end || line == old_end {
+        first <= old_end && line <= end
+    } else {
+        first < old_end && line < end
+    }
+}
+
+/// Where a text lies in another one, so many lines below its first; `None` if not there, or if that can be two places.
+fn place_of(text: &str, part: &str, line: u32) -> Option<usize> {
+    let from = line_start(text, line)?;
+    if part.is_empty() {
+        return Some(from);
+    }
+    let line_end = text.get(from..)?.find('\n').map_or(text.len(), |at| from + at + 1);
+    let mut places = text.get(from..)?.match_indices(part).map(|(at, _)| from + at);
+    let at = places.next().filter(|at| *at < line_end)?;
+    // Whole lines stand where their line is.
+    let is_whole = at == from && part.ends_with('\n');
+    (is_whole || places.next().is_none_or(|other| other >= line_end)).then_some(at)
+}
+
+/// Where the line begins that stands so many below the first.
+fn line_start(text: &str, line: u32) -> Option<usize> {
+    let Some(before) = line.checked_sub(1) else { return Some(0) };
+    text.match_indices('\n').nth(usize::try_from(before).ok()?).map(|(at, _)| at + 1)
+}
+
+fn count_ends(text: &str) -> i64 {
+    i64::try_from(text.matches('\n').count()).unwrap_or(0)
 }
 
 /// Old and new text; an old one that was not told is empty.
@@ -185,29 +305,9 @@ fn texts(part: &ChangePart) -> Option<(Arc<str>, Arc<str>)> {
     }
 }
 
-fn set_texts(part: &mut ChangePart, old: Arc<str>, new: Arc<str>) {
-    let was_told = matches!(&part.diff.change, DiffChange::Texts { old: Some(_), .. });
-    let old = (was_told || !old.is_empty()).then_some(old);
-    part.diff.change = DiffChange::Texts { old, new };
-}
-
-/// The text with the one place of `from` replaced; `None` if it is not there, or more than once.
-fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
-    let mut places = text.match_indices(from);
-    let (at, _) = places.next()?;
-    if from.is_empty() || places.next().is_some() {
-        return None;
-    }
-    let (before, behind) = (text.get(..at)?, text.get(at + from.len()..)?);
-    Some(format!("{before}{to}{behind}").into())
-}
-
-/// Lines that come or go above move what stands below.
-fn move_down(parts: &mut [ChangePart], next: &ChangePart) {
-    let (Some(line), Some((old, new))) = (first_line(next), texts(next)) else { return };
-    let count = |text: &str| i64::try_from(text.lines().count()).unwrap_or(0);
-    let by = count(&new) - count(&old);
-    for part in parts {
+/// Lines that come or go move what stands below.
+fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
+    for (_, part) in parts.iter_mut().enumerate().filter(|(at, _)| !but.contains(at)) {
         if let Some(DiffPlace::Lines(starts)) = &mut part.place {
             for start in starts.iter_mut().flatten().filter(|start| start.line > line) {
                 start.line = u32::try_from((i64::from(start.line) + by).max(1)).unwrap_or(start.line);

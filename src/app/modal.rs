@@ -11,9 +11,9 @@ pub use sessions::*;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::AccessAsk;
 use super::attention::WaitingFor;
 use super::outline::Only;
+use super::{AccessAsk, ToolCall};
 use crate::model::{
     Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId,
     SessionKey, Target,
@@ -339,8 +339,21 @@ pub struct AskView {
     pub is_in_list: bool,
     /// The form as filled in so far.
     pub form: Option<FormState>,
+    /// The tool call as it is shown; when what is judged of it changes, the grace period begins anew.
+    pub seen: Option<Box<SeenCall>>,
+    /// Whether the call changed while it was shown.
+    pub has_changed: bool,
     /// The ask that this belongs to; `user::settle` makes it fresh for another one.
     pub ask: Option<AskId>,
+}
+
+/// A tool call as it was shown when its permission was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenCall {
+    /// The revision of its item.
+    pub rev: u32,
+    /// The call.
+    pub call: ToolCall,
 }
 
 /// An answer about a file or command.

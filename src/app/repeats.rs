@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::model::patch::{PatchLine, PatchLines, git_path};
 use crate::model::{DiffChange, FileDiff};
 
 /// How a patch begins.
@@ -20,35 +21,54 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
     BEGINS.iter().any(|begin| body.starts_with(begin)) && tells_again(body, diffs)
 }
 
-/// Whether each line that a patch adds or removes is told by these changes.
+/// Whether each line that a patch adds or removes, and each file that it names, is told by these changes.
 pub(super) fn tells_again<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let (mut old, mut new) = (HashSet::new(), HashSet::new());
+    let mut paths = Vec::new();
     for diff in diffs {
+        paths.push(diff.path.as_path());
         match &diff.change {
             DiffChange::Texts { old: before, new: after } => {
                 old.extend(before.as_deref().unwrap_or_default().lines());
                 new.extend(after.lines());
             }
             DiffChange::Patch(text) => {
-                old.extend(text.lines().filter_map(|line| line.strip_prefix('-')));
-                new.extend(text.lines().filter_map(|line| line.strip_prefix('+')));
+                for (_, line) in PatchLines::new(text) {
+                    match line {
+                        PatchLine::Removed(line) => old.insert(bare(line)),
+                        PatchLine::Added(line) => new.insert(bare(line)),
+                        _ => false,
+                    };
+                }
             }
         }
     }
+    let is_known = |path: &str| {
+        let bare = path.trim_start_matches('/');
+        paths.iter().any(|known| known.ends_with(bare) || known.ends_with(path))
+    };
     let mut has_any = false;
-    for line in patch.lines() {
-        let (side, rest) = match (line.strip_prefix('-'), line.strip_prefix('+')) {
-            _ if line.starts_with("--- ") || line.starts_with("+++ ") => continue,
-            (Some(rest), _) => (&old, rest),
-            (_, Some(rest)) => (&new, rest),
-            _ => continue,
+    for (_, line) in PatchLines::new(patch) {
+        let is_told = match line {
+            PatchLine::Removed(line) => old.contains(bare(line)),
+            PatchLine::Added(line) => new.contains(bare(line)),
+            PatchLine::Section(_, path)
+            | PatchLine::MoveTo(path)
+            | PatchLine::OldFile(Some(path))
+            | PatchLine::NewFile(Some(path)) => is_known(path),
+            PatchLine::Git(names) => git_path(names).is_some_and(is_known),
+            _ => true,
         };
-        if !side.contains(rest) {
+        if !is_told {
             return false;
         }
-        has_any = true;
+        has_any |= matches!(line, PatchLine::Removed(_) | PatchLine::Added(_));
     }
     has_any
+}
+
+fn bare(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -76,7 +96,15 @@ mod tests {
     #[test]
     fn what_tells_more_or_is_no_patch_repeats_nothing() {
         let known = [texts("a\nx\n", "a\ny\n")];
-        for text in ["@@\n-x\n+y\n+more", "- x\n+ y", "The file was updated.", "", "@@\n a\n"] {
+        for text in [
+            "@@\n-x\n+y\n+more",
+            "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y",
+            "@@ -1,2 +1 @@\n--- hidden\n-x\n+y",
+            "- x\n+ y",
+            "The file was updated.",
+            "",
+            "@@\n a\n",
+        ] {
             assert!(!repeats(text, known.iter()), "{text}");
         }
         assert!(!repeats("@@\n-x\n", std::iter::empty()));

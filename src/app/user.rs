@@ -47,7 +47,7 @@ pub use composer::{Completion, completions, on_draft, selected_completion, show_
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use fuzzy::rank;
-pub use grace::{on_input, settle, takes_input, takes_input_from};
+pub use grace::{on_input, settle, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use items::is_item_open;
 pub use jump::go_to;
 pub use open::on_open;

@@ -245,6 +245,8 @@ pub enum Action {
     Decline,
     /// In a dialog: the whole screen.
     FullScreen,
+    /// Show or hide the secrets of a form.
+    ToggleSecret,
     /// In a dialog that lists things that can go: removes the marked one.
     Remove,
     /// In a list: edits the marked one.

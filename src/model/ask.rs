@@ -75,6 +75,31 @@ pub struct PermissionAsk {
     pub options: Vec<PermissionOption>,
 }
 
+impl PermissionAsk {
+    /// Whether the option at this place has the id of another one, so that its answer could mean either. It is never
+    /// sent.
+    pub fn is_ambiguous(&self, place: usize) -> bool {
+        let same = |id: &str| self.options.iter().filter(|option| option.id == id).take(2).count();
+        self.options.get(place).is_some_and(|option| same(&option.id) > 1)
+    }
+
+    /// The place of the option that refuses this request only; `None`: only a cancel refuses it.
+    pub fn refusal(&self) -> Option<usize> {
+        let is_it = |(_, option): &(usize, &PermissionOption)| option.kind == PermissionKind::RejectOnce;
+        let mut all = self.options.iter().enumerate().filter(is_it);
+        all.find(|(place, _)| !self.is_ambiguous(*place)).map(|(place, _)| place)
+    }
+
+    /// The place of the option that is marked at first: never one that decides for good.
+    pub fn first_marked(&self) -> Option<usize> {
+        let is_once = |option: &PermissionOption| {
+            matches!(option.kind, PermissionKind::AllowOnce | PermissionKind::RejectOnce)
+        };
+        (0..self.options.len())
+            .find(|place| self.options.get(*place).is_some_and(is_once) && !self.is_ambiguous(*place))
+    }
+}
+
 /// An option of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionOption {
@@ -155,6 +180,76 @@ pub struct FormField {
     pub kind: FieldKind,
 }
 
+/// Words in the name of a field that takes a secret.
+const SECRET_WORDS: [&str; 16] = [
+    "password",
+    "passwords",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "pin",
+    "otp",
+    "totp",
+    "credential",
+    "credentials",
+    "key",
+];
+
+/// Words beside which a key in a description is a secret.
+const KEY_WORDS: [&str; 8] =
+    ["api", "access", "private", "secret", "ssh", "license", "recovery", "encryption"];
+
+impl FormField {
+    /// Whether what is typed here looks like a secret, by the words of the field or its format `password`.
+    pub fn is_secret(&self) -> bool {
+        let format = match &self.kind {
+            FieldKind::Text { format, .. } => format.as_deref(),
+            FieldKind::Number { .. } => None,
+            FieldKind::Choice { .. } | FieldKind::Choices { .. } | FieldKind::Boolean { .. } => return false,
+        };
+        let is_secret = |text: &str| words(text).iter().any(|word| is_secret_word(word));
+        let about = self.description.as_deref().map(words).unwrap_or_default();
+        let mut pairs = about.windows(2);
+        format == Some("password")
+            || is_secret(&self.key)
+            || is_secret(&self.title)
+            || about.iter().any(|word| word != "key" && is_secret_word(word))
+            || pairs.any(|pair| matches!(pair, [of, key] if key == "key" && KEY_WORDS.contains(&of.as_str())))
+    }
+}
+
+/// `apikey` and `accesstoken` are words too.
+fn is_secret_word(word: &str) -> bool {
+    SECRET_WORDS.contains(&word)
+        || ["apikey", "password", "passphrase", "secret", "token", "secretkey", "privatekey", "accesskey"]
+            .iter()
+            .any(|end| word.ends_with(end))
+}
+
+/// The words of a name or a sentence in small letters; `apiKey` and `API_KEY` are two each.
+fn words(text: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut was_small = false;
+    for letter in text.chars() {
+        let begins = letter.is_uppercase() && was_small;
+        if (begins || !letter.is_alphanumeric()) && out.last().is_some_and(|word| !word.is_empty()) {
+            out.push(String::new());
+        }
+        if letter.is_alphanumeric()
+            && let Some(word) = out.last_mut()
+        {
+            word.extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase();
+    }
+    out
+}
+
 /// What a field takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
@@ -166,7 +261,7 @@ pub enum FieldKind {
         max_chars: Option<u32>,
         /// A regular expression that it must match.
         pattern: Option<String>,
-        /// `email`, `uri`, `date` or `date-time`.
+        /// `email`, `uri`, `date`, `date-time` or `password`.
         format: Option<String>,
         /// What to begin with.
         default: Option<String>,
@@ -297,5 +392,61 @@ impl RpcError {
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(key: &str, title: &str, description: &str, format: Option<&str>) -> FormField {
+        let format = format.map(str::to_owned);
+        let kind = FieldKind::Text { min_chars: None, max_chars: None, pattern: None, format, default: None };
+        let description = Some(description.to_owned());
+        FormField { key: key.to_owned(), title: title.to_owned(), description, is_required: true, kind }
+    }
+
+    #[test]
+    fn fields_that_look_secret_are_known() {
+        for (key, title, description, format) in [
+            ("password", "", "", None),
+            ("x", "Your PIN", "", None),
+            ("apiKey", "", "", None),
+            ("API_KEY", "", "", None),
+            ("apikey", "", "", None),
+            ("accessToken", "", "", None),
+            ("x", "Passphrase", "", None),
+            ("x", "", "The one-time code (OTP)", None),
+            ("value", "Value", "Your API key", None),
+            ("x", "", "", Some("password")),
+        ] {
+            assert!(field(key, title, description, format).is_secret(), "{key} {title} {description}");
+        }
+        for (key, title, description) in [
+            ("name", "Name", "Press any key"),
+            ("email", "E-mail", "Where to send it"),
+            ("pinned", "Pinned", ""),
+        ] {
+            assert!(!field(key, title, description, Some("email")).is_secret(), "{key}");
+        }
+        let choice =
+            FormField { kind: FieldKind::Boolean { default: None }, ..field("use_token", "", "", None) };
+        assert!(!choice.is_secret());
+    }
+
+    #[test]
+    fn an_option_that_shares_its_id_refuses_nothing() {
+        let option = |id: &str, kind| PermissionOption { id: id.to_owned(), name: String::new(), kind };
+        let ask = |options| PermissionAsk { session: None, tool: ToolCallPatch::new("t".into()), options };
+        let shared = ask(vec![
+            option("a", PermissionKind::AllowAlways),
+            option("b", PermissionKind::AllowOnce),
+            option("b", PermissionKind::RejectOnce),
+        ]);
+        assert_eq!((shared.refusal(), shared.first_marked()), (None, None));
+        assert_eq!([0, 1, 2, 3].map(|place| shared.is_ambiguous(place)), [false, true, true, false]);
+        let plain =
+            ask(vec![option("a", PermissionKind::AllowAlways), option("c", PermissionKind::RejectOnce)]);
+        assert_eq!((plain.refusal(), plain.first_marked()), (Some(1), Some(1)));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::patch::{PatchFate, PatchLine, PatchLines};
 use super::{DiffChange, FileDiff, ItemId, SessionKey};
 
 /// A part of a change that stands in one place of its file: both texts of a snippet, or one hunk of a patch.
@@ -103,22 +104,22 @@ fn hunks(text: &str) -> Vec<DiffPiece> {
             pieces.push(DiffPiece { old: old.into(), new: new.into() });
         }
     };
-    for line in text.split_inclusive('\n') {
-        if line.starts_with("@@ -") || line.starts_with("*** Add File: ") {
-            return Vec::new();
-        }
-        if line.starts_with("@@") || line.starts_with("*** ") {
-            close(&mut open);
-            continue;
-        }
-        let (is_old, is_new) = match line.as_bytes().first() {
-            Some(b' ') => (true, true),
-            Some(b'-') => (true, false),
-            Some(b'+') => (false, true),
-            _ => continue,
+    for (range, line) in PatchLines::new(text) {
+        let (is_old, is_new) = match line {
+            PatchLine::Hunk(Some(_)) | PatchLine::Section(PatchFate::Add, _) => return Vec::new(),
+            PatchLine::Context(_) => (true, true),
+            PatchLine::Removed(_) => (true, false),
+            PatchLine::Added(_) => (false, true),
+            PatchLine::Blank | PatchLine::NoNewline | PatchLine::Other(_) => continue,
+            _ => {
+                close(&mut open);
+                continue;
+            }
         };
         let (old, new) = open.get_or_insert_default();
-        let body = line.get(1..).unwrap_or_default();
+        // The sign goes, the line end stays.
+        let end = text.len().min(range.end + 1);
+        let body = text.get(range.start + 1..end).unwrap_or("\n");
         for (side, is_on) in [(old, is_old), (new, is_new)] {
             if is_on {
                 side.push_str(body);

@@ -2,10 +2,11 @@
 //!
 //! Not its duty: how changes look (`ui::diff`). A change that came as a patch stays as it came.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use similar::{Algorithm, TextDiff};
+use similar::{Algorithm, ChangeTag, TextDiff};
 
 use crate::model::{DiffChange, FileDiff};
 
@@ -30,23 +31,78 @@ pub fn unified(changes: &[FileDiff], folder: &Path) -> String {
                 let path = path.trim_start_matches('/');
                 let before = old.as_deref().unwrap_or_default();
                 let side = |is_there: bool, letter: char| {
-                    if is_there { format!("{letter}/{path}") } else { "/dev/null".to_owned() }
+                    if is_there { quoted(&format!("{letter}/{path}")) } else { "/dev/null".to_owned() }
                 };
                 let (from, to) = (side(old.is_some(), 'a'), side(!new.is_empty() || before.is_empty(), 'b'));
-                let diff = TextDiff::configure()
-                    .algorithm(Algorithm::Patience)
-                    .timeout(DEADLINE)
-                    .diff_lines(before, new.as_ref());
-                out.push_str(&diff.unified_diff().context_radius(3).header(&from, &to).to_string());
+                write_hunks(&mut out, (&from, &to), before, new);
             }
         }
     }
     out
 }
 
+/// A name as git writes it: quoted where a character of it would end the line or the name.
+fn quoted(name: &str) -> String {
+    if !name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\\')) {
+        return name.to_owned();
+    }
+    let mut out = String::from("\"");
+    for byte in name.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The hunks of one file. Only `\n` ends a line, as for git: `\r` is a character of it.
+fn write_hunks(out: &mut String, names: (&str, &str), old: &str, new: &str) {
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().algorithm(Algorithm::Patience).timeout(DEADLINE).diff_slices(&old, &new);
+    let mut has_head = false;
+    for group in diff.grouped_ops(3) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        if !std::mem::replace(&mut has_head, true) {
+            let _ = writeln!(out, "--- {}\n+++ {}", names.0, names.1);
+        }
+        let range = |start: usize, end: usize| match end - start {
+            0 => format!("{start},0"),
+            1 => (start + 1).to_string(),
+            count => format!("{},{count}", start + 1),
+        };
+        let before = range(first.old_range().start, last.old_range().end);
+        let after = range(first.new_range().start, last.new_range().end);
+        let _ = writeln!(out, "@@ -{before} +{after} @@");
+        for op in &group {
+            for change in op.iter_slices(&old, &new) {
+                let (sign, lines) = match change {
+                    (ChangeTag::Equal, lines) => (' ', lines),
+                    (ChangeTag::Delete, lines) => ('-', lines),
+                    (ChangeTag::Insert, lines) => ('+', lines),
+                };
+                for line in lines {
+                    out.push(sign);
+                    out.push_str(line);
+                    if !line.ends_with('\n') {
+                        out.push_str("\n\\ No newline at end of file\n");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -76,5 +132,42 @@ mod tests {
         let patch =
             FileDiff { path: "x".into(), change: DiffChange::Patch(Arc::from("@@ -1 +1 @@\n-a\n+b")) };
         assert_eq!(unified(&[patch.clone(), patch], Path::new("/")), "@@ -1 +1 @@\n-a\n+b\n".repeat(2));
+    }
+
+    #[test]
+    fn a_name_that_would_break_a_line_is_quoted() {
+        let mut change = texts(Some("a\n"), "b\n");
+        change.path = "/w/x\n--- y\"".into();
+        let patch = unified(&[change], Path::new("/w"));
+        assert!(patch.starts_with("--- \"a/x\\012--- y\\\"\"\n+++ "), "{patch}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+        /// Where git is there: what is written applies to the old text and gives the new one, byte for byte.
+        #[test]
+        fn git_applies_what_is_written(
+            old in "([abc]\r?\n|-- a\n|\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/f b/f\n|\r|\\\\ x\n){1,12}[a]{0,1}",
+            new in "([abc]\r?\n|-- a\n|\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/f b/f\n|\r|\\\\ x\n){1,12}[a]{0,1}",
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let git = |args: &[&str]| {
+                let mut command = std::process::Command::new("git");
+                command.args(args).current_dir(folder.path()).env("GIT_CEILING_DIRECTORIES", "/");
+                command.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", folder.path()).output()
+            };
+            if git(&["--version"]).is_err() || old == new {
+                return Ok(());
+            }
+            let file = folder.path().join("f");
+            std::fs::write(&file, &old).unwrap();
+            let change = DiffChange::Texts { old: Some(old.as_str().into()), new: new.as_str().into() };
+            let patch = unified(&[FileDiff { path: "f".into(), change }], Path::new("/"));
+            std::fs::write(folder.path().join("p"), &patch).unwrap();
+            let done = git(&["apply", "--whitespace=nowarn", "--unidiff-zero", "p"]).unwrap();
+            prop_assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), patch);
+            prop_assert_eq!(std::fs::read_to_string(&file).unwrap(), new);
+        }
     }
 }

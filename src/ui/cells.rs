@@ -23,6 +23,7 @@ mod message;
 mod other;
 mod output;
 mod reason;
+pub(crate) mod told;
 mod tool;
 
 pub(crate) use body::{ToolBody, diffs_of};

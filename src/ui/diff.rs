@@ -16,6 +16,7 @@ use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 
 pub mod desk;
 mod draw;
+mod ends;
 mod pages;
 mod pairs;
 mod patch;
@@ -44,6 +45,8 @@ pub struct Diff {
     pub moved_from: Option<PathBuf>,
     /// What happens to the file as a whole.
     pub fate: Fate,
+    /// Whether most of what it holds are characters; otherwise it is shown escaped, and said to be no text.
+    pub is_text: bool,
     /// Its mode before and after, where a patch tells (`100644`).
     pub modes: Option<(String, String)>,
     /// Lines added.
@@ -78,8 +81,21 @@ pub(crate) enum RowKind {
     Plus,
     /// So many lines are left out; 0 when it is not known how many.
     Gap(u32),
-    /// Something about the file (mode change, no line end).
-    Meta,
+    /// What is not seen in the lines themselves.
+    Note(Note),
+}
+
+/// What changes at the ends of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// All lines end with `\n`, no longer with `\r\n`.
+    EndsToLf,
+    /// All lines end with `\r\n`, no longer with `\n`.
+    EndsToCrlf,
+    /// The last line has an end now.
+    LastEndAdded,
+    /// The last line has no end any more.
+    LastEndRemoved,
 }
 
 /// One row of a unified diff.
@@ -89,7 +105,7 @@ pub(crate) struct Row {
     /// Line numbers from 1; 0 where none is known.
     old_line: u32,
     new_line: u32,
-    /// Bytes in the old text (minus, meta of patches) or the new one, without the line end.
+    /// Bytes in the old text (minus) or the new one, without the line end.
     start: u32,
     end: u32,
     /// The row that this changed line replaces or is replaced by, for word marks; of a gap that can be opened, the
@@ -154,13 +170,11 @@ impl Diff {
     /// Fills in the rows. `first`: the line of the file that both texts begin on; `context`: how many unchanged
     /// lines stay around changes; `open`: the gaps that are none.
     fn compare(&mut self, first: Option<u32>, context: usize, open: &[u32]) {
-        if self.old.contains('\0') || self.new.contains('\0') {
-            self.fate = Fate::Binary;
-            return;
-        }
+        self.is_text = is_text(&self.old) && is_text(&self.new);
         let texts = (Arc::clone(&self.old), Arc::clone(&self.new));
-        let (old, new) = (line_ranges(&texts.0), line_ranges(&texts.1));
-        let (old_lines, new_lines) = (slices(&texts.0, &old), slices(&texts.1, &new));
+        let cut = ends::Cut::of(&texts.0, &texts.1);
+        let ((old, old_lines), (new, new_lines)) = (cut.lines(&texts.0), cut.lines(&texts.1));
+        self.rows.extend(cut.note.map(Row::note));
         let ops = operations(&old_lines, &new_lines);
         let last = ops.len();
         let mut same = 0;
@@ -181,6 +195,7 @@ impl Diff {
                 }
             }
         }
+        self.rows.extend(ends::last_end(&texts.0, &texts.1).map(Row::note));
         let first = first.or_else(|| (same >= WHOLE_FILE_LINES).then_some(1));
         for row in &mut self.rows {
             for line in [&mut row.old_line, &mut row.new_line] {
@@ -196,6 +211,7 @@ impl Diff {
             path,
             moved_from: None,
             fate,
+            is_text: true,
             modes: None,
             added: 0,
             removed: 0,
@@ -299,7 +315,7 @@ impl Diff {
 
     /// The text of a row.
     fn text(&self, row: &Row) -> &str {
-        let source = if matches!(row.kind, RowKind::Minus | RowKind::Meta) { &self.old } else { &self.new };
+        let source = if row.kind == RowKind::Minus { &self.old } else { &self.new };
         source.get(row.start as usize..row.end as usize).unwrap_or_default()
     }
 
@@ -348,6 +364,11 @@ impl Diff {
         }
     }
 
+    /// Bytes of the new text, or of the old one of a file that goes.
+    pub fn len_bytes(&self) -> u64 {
+        (if self.new.is_empty() { &self.old } else { &self.new }).len() as u64
+    }
+
     /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -382,22 +403,24 @@ fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// The lines of a text as byte ranges without their ends.
-fn line_ranges(text: &str) -> Vec<Range<u32>> {
-    let mut out = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let body = line.strip_suffix('\n').unwrap_or(line);
-        let body = body.strip_suffix('\r').unwrap_or(body);
-        let from = u32::try_from(start).unwrap_or(u32::MAX);
-        out.push(from..from.saturating_add(u32::try_from(body.len()).unwrap_or(u32::MAX)));
-        start += line.len();
+/// Of a text no more than this is looked at to tell whether it is one.
+const SAMPLED_BYTES: usize = 64 * 1024;
+
+/// Whether most of a text are characters that can be read.
+fn is_text(text: &str) -> bool {
+    let is_noise = |letter: &char| *letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace();
+    let (mut all, mut noise) = (0_usize, 0_usize);
+    for letter in text.chars().take(SAMPLED_BYTES) {
+        all += 1;
+        noise += usize::from(is_noise(&letter));
     }
-    out
+    noise * 3 <= all
 }
 
-fn slices<'t>(text: &'t str, ranges: &[Range<u32>]) -> Vec<&'t str> {
-    ranges.iter().map(|r| text.get(r.start as usize..r.end as usize).unwrap_or_default()).collect()
+impl Row {
+    fn note(note: Note) -> Self {
+        Self { kind: RowKind::Note(note), old_line: 0, new_line: 0, start: 0, end: 0, pair: None }
+    }
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ mod connection;
 mod form;
 mod help;
 mod inspect;
+mod options;
 mod permission;
 mod picker;
 mod sessions;
 mod sheet;
 mod small;
 
+pub(in crate::ui) use options::label as option_label;
 pub(in crate::ui) use permission::question as question_of;
 
 use std::time::Instant;
@@ -24,7 +26,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::app::user;
-use crate::app::{LineInput, Modal, OpenAskKind, State};
+use crate::app::{LineInput, Modal, OpenAskKind, Session, State};
 use crate::model::ElicitationMode;
 
 use super::changes;
@@ -50,7 +52,10 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
             Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
             Modal::Connection(conn) => connection::draw(scene, *conn, view, area, buf),
-            Modal::Inspect(item) => inspect::draw(scene, *item, view, area, buf),
+            Modal::Inspect(item) => {
+                let session = asked_session(scene.state).unwrap_or(scene.session);
+                inspect::draw(&scene.of(session), *item, view, area, buf)
+            }
             Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
             Modal::Attention(_) => attention::draw(scene, view, area, buf),
@@ -82,6 +87,15 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
             }
         },
     }
+}
+
+/// The session of the request that the item of the top dialog belongs to, where it was opened from the list of all that
+/// waits.
+fn asked_session(state: &State) -> Option<&Session> {
+    let below = state.modals.get(state.modals.len().checked_sub(2)?)?;
+    let Modal::Attention(dialog) = below else { return None };
+    let (key, _) = dialog.marked.as_ref()?;
+    state.sessions.get(key)
 }
 
 /// A scroll bar, where there is more than fits.

@@ -176,6 +176,14 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The same frame, looked at from another session.
+    pub fn of<'b>(&self, session: &'b Session) -> Scene<'b>
+    where
+        'a: 'b,
+    {
+        Scene { session, look: Look { folder: &session.place.cwd, ..self.look }, ..*self }
+    }
+
     /// Hints in a row, as many as fit: `esc stops · F1 help`.
     pub fn hints(&self, hints: &[(String, String)], cols: usize) -> Line<'static> {
         let dot = format!(" {} ", self.look.glyphs.dot);
@@ -222,7 +230,7 @@ impl<'a> Scene<'a> {
         let short = self.home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| {
             if rest.as_os_str().is_empty() { "~".to_owned() } else { format!("~/{}", rest.display()) }
         });
-        text::one_line(&short.unwrap_or_else(|| path.display().to_string()))
+        text::reveal_line(&short.unwrap_or_else(|| path.display().to_string()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Screens: text and styles, at three sizes, in the dark and the light theme.
 
 pub(super) mod fixture;
+mod judged;
 mod reached;
 mod requests;
 

@@ -104,13 +104,25 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         Some("array") => shape_items(&mut property),
         _ => {}
     }
+    // The official decoder knows neither.
+    let is_password = property.get("format").and_then(Value::as_str) == Some("password");
+    let is_write_only = take(&mut property, &["writeOnly"]) == Some(Value::Bool(true)) || is_password;
+    if is_password {
+        property.remove("format");
+    }
     let promised = promised_choices(&property);
     let names = take(&mut property, &["enumNames"]).map(list).unwrap_or_default();
     let title = first_text(&property, &["title"]).unwrap_or_else(|| key.clone());
     let description = first_text(&property, &["description"]);
     let property: schema::ElicitationPropertySchema =
         typed(Value::Object(property)).map_err(|error| refuse(&format!("cannot be read ({error})")))?;
-    let kind = field_kind(property, &names).ok_or_else(|| refuse("has an unknown type"))?;
+    let mut kind = field_kind(property, &names).ok_or_else(|| refuse("has an unknown type"))?;
+    if let FieldKind::Text { format, .. } = &mut kind
+        && is_write_only
+    {
+        // What is only written is a secret, as with the format of that name.
+        *format = Some("password".to_owned());
+    }
     let found = match &kind {
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => choices.len(),
         _ => 0,

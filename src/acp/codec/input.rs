@@ -9,48 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{DiffChange, FileDiff, ToolInput, ToolKind};
 
 use super::patches;
 use super::value::{Object, first, first_text};
 
-const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
-const CWD: &[&str] = &[
-    "cwd",
-    "workdir",
-    "working_directory",
-    "workingDirectory",
-    "working_dir",
-    "workingDir",
-    "directory",
-    "dir_path",
-    "dir",
-];
-const PATH: &[&str] = &[
-    "file_path",
-    "filePath",
-    "path",
-    "filepath",
-    "absolute_path",
-    "absolutePath",
-    "target_file",
-    "targetFile",
-    "notebook_path",
-    "relative_workspace_path",
-    "filename",
-    "fileName",
-    "file",
-    "dir_path",
-    "directory",
-];
-const QUERY: &[&str] =
-    &["query", "pattern", "regex", "search", "search_term", "searchTerm", "glob_pattern", "glob", "q"];
-const URL: &[&str] = &["url", "uri", "href"];
-const DESCRIPTION: &[&str] = &["description", "explanation", "reason", "justification", "purpose"];
-const PATCH: &[&str] = &["patch", "input", "diff", "unified_diff", "unifiedDiff", "patchText", "patch_text"];
-const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldStr", "oldText", "old_text", "search"];
-const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText", "new_text", "replace"];
-const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];
 const EDITS: &[&str] = &["edits", "replacements", "changes"];
 
 const COMMANDS: &[&str] = &["commands", "cmds"];
@@ -58,9 +22,6 @@ const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
 
 /// Words that edit tools with one entry point put under `command`; they are no command lines.
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
-
-/// Shells that run the word behind `-c` or `-lc`.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish"];
 
 /// Reads the facts. `has_diff`: the content tells the change already.
 pub(super) fn read(raw: &Value, kind: Option<ToolKind>, has_diff: bool) -> ToolInput {

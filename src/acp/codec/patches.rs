@@ -9,53 +9,52 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::model::patch::{PatchLine, PatchLines, git_path};
 use crate::model::{DiffChange, FileDiff, ToolContent};
+
+pub(super) use crate::model::patch::is_patch;
 
 use super::value::{Object, first_text, list, raw, take};
 
-/// What begins a file in an `apply_patch` text.
-const SECTIONS: &[&str] = &["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-
-/// Whether a text is a patch.
-pub(super) fn is_patch(text: &str) -> bool {
-    let start = text.trim_start();
-    start.starts_with("*** Begin Patch")
-        || start.starts_with("diff --git ")
-        || (start.starts_with("--- ") && start.contains("\n+++ "))
-}
-
 /// The files of a patch, each with its part. `fallback` names the file of a text that names none.
 pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
-    let is_apply_patch = text.contains("*** Begin Patch");
-    let has_git_headers = text.starts_with("diff --git ") || text.contains("\ndiff --git ");
-    let mut parts: Vec<(Option<String>, String)> = Vec::new();
+    let mut parts: Vec<(Option<&str>, String)> = Vec::new();
     let mut head = String::new();
-    for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_end();
-        let begun = if is_apply_patch {
-            if trimmed == "*** Begin Patch" || trimmed == "*** End Patch" {
-                continue;
+    // A `diff --git` line begins a file, whose `---` then begins none.
+    let mut is_named = false;
+    let mut before = 0;
+    for (range, line) in PatchLines::new(text) {
+        let end = text
+            .get(range.end..)
+            .and_then(|rest| rest.find('\n'))
+            .map_or(text.len(), |at| range.end + at + 1);
+        let whole = text.get(before..end).unwrap_or_default();
+        before = end;
+        let begun = match line {
+            PatchLine::Envelope if !whole.starts_with("*** End of File") => continue,
+            PatchLine::Section(_, path) => Some(Some(path)),
+            PatchLine::Git(names) => {
+                is_named = true;
+                Some(git_path(names))
             }
-            SECTIONS
-                .iter()
-                .find_map(|section| trimmed.strip_prefix(section))
-                .map(|path| Some(path.to_owned()))
-        } else if has_git_headers {
-            trimmed.strip_prefix("diff --git ").map(git_path)
-        } else {
-            trimmed.strip_prefix("--- ").map(|_| None)
+            PatchLine::OldFile(path) if !is_named => Some(path),
+            PatchLine::Hunk(_) => {
+                is_named = false;
+                None
+            }
+            _ => None,
         };
         if let Some(path) = begun {
             parts.push((path, std::mem::take(&mut head)));
         }
         let Some((path, part)) = parts.last_mut() else {
-            head.push_str(line);
+            head.push_str(whole);
             continue;
         };
-        if path.is_none() {
-            *path = named_path(trimmed);
+        if let PatchLine::OldFile(Some(name)) | PatchLine::NewFile(Some(name)) = line {
+            path.get_or_insert(name);
         }
-        part.push_str(line);
+        part.push_str(whole);
     }
     if parts.is_empty() {
         parts.push((None, head));
@@ -64,7 +63,7 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
         .into_iter()
         .filter(|(_, part)| !part.trim().is_empty())
         .filter_map(|(path, part)| {
-            let path = path.or_else(|| fallback.map(str::to_owned))?;
+            let path = path.or(fallback)?;
             Some(FileDiff { path: PathBuf::from(path), change: DiffChange::Patch(Arc::from(part)) })
         })
         .collect()
@@ -117,23 +116,6 @@ fn head_of(change: &Object, path: &str) -> String {
     format!("diff --git a/{a} b/{b}\n{fate}")
 }
 
-/// The path behind `--- ` or `+++ `, unless it is the null device.
-fn named_path(line: &str) -> Option<String> {
-    let name = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ "))?;
-    // A time may follow behind a tab.
-    let name = name.split('\t').next().unwrap_or(name).trim();
-    if name == "/dev/null" || name.is_empty() {
-        return None;
-    }
-    let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    Some(bare.to_owned())
-}
-
-/// The path of `a/src/x b/src/x`.
-fn git_path(names: &str) -> Option<String> {
-    names.rfind(" b/").and_then(|at| names.get(at + 3..)).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +142,16 @@ mod tests {
         let text = "diff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-1\n+2\ndiff --git a/n b/n\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+3\n";
         assert_eq!(paths(text, None), ["x.c", "n"]);
         assert!(is_patch(text));
+    }
+
+    #[test]
+    fn lines_that_look_like_heads_stay_in_their_hunk() {
+        let text = "--- a/db.sql\n+++ b/db.sql\n@@ -1,3 +1,3 @@\n a\n--- old comment\n+-- new comment\n b\n";
+        let diffs = split(text, None);
+        assert_eq!(paths(text, None), ["db.sql"]);
+        assert_eq!(diffs.first().map(|diff| diff.change.clone()), Some(DiffChange::Patch(text.into())));
+        let text = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n--- y\n+++ z\n*** End Patch\n";
+        assert_eq!(paths(text, None), ["a.py"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Hides secrets in a raw line.
 //!
-//! Duty: values of secret keys, all values inside `env` and `headers`, bearer tokens and well-known key
+//! Duty: values of secret keys, all values inside `env` and `headers`, all answers to forms, bearer tokens and well-known key
 //! forms, in JSON and in plain text.
 //! Not its duty: to understand the line. It may be cut in the middle or be no JSON at all, so this reads
 //! tokens, not a tree.
@@ -12,7 +12,8 @@ use std::borrow::Cow;
 const HIDDEN: &str = "[hidden]";
 
 /// Words one of which any line with a secret holds, in lower case.
-const TRIGGERS: [&str; 14] = [
+const TRIGGERS: [&str; 15] = [
+    "accept",
     "env",
     "headers",
     "authorization",
@@ -53,10 +54,16 @@ fn redact_json(text: &str) -> String {
     let mut depth = 0_usize;
     // Depth of the outermost `env` or `headers` that is open.
     let mut secret_depth: Option<usize> = None;
+    // Depth of the object that is the answer to a form, if this line is one.
+    let is_answer = is_form_answer(text);
     let mut rest = text;
     while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
         let (before, from) = rest.split_at(at);
-        out.push_str(before);
+        if is_answer && secret_depth.is_some() {
+            out.push_str(&hide_literals(before));
+        } else {
+            out.push_str(before);
+        }
         if let Some(string) = from.strip_prefix('"') {
             let (content, behind, is_closed) = split_string(string);
             rest = behind;
@@ -64,7 +71,9 @@ fn redact_json(text: &str) -> String {
             if rest.trim_start().starts_with(':') {
                 key = content;
                 out.push_str(content);
-            } else if is_secret_key(key) || (secret_depth.is_some() && key != "name" && key != "type") {
+            } else if is_secret_key(key)
+                || (secret_depth.is_some() && (is_answer || key != "name" && key != "type"))
+            {
                 out.push_str(HIDDEN);
             } else {
                 out.push_str(&redact_plain(content));
@@ -79,7 +88,7 @@ fn redact_json(text: &str) -> String {
         rest = behind;
         if matches!(bracket, "{" | "[") {
             depth += 1;
-            if secret_depth.is_none() && is_secret_container(key) {
+            if secret_depth.is_none() && (is_secret_container(key) || is_answer && key == "content") {
                 secret_depth = Some(depth);
             }
             if bracket == "{" && secret_depth.is_none() {
@@ -95,6 +104,27 @@ fn redact_json(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Whether a line answers a form: which of its values are secrets only the question says. Source: ACP v1 elicitation.
+fn is_form_answer(text: &str) -> bool {
+    let bare: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+    bare.contains("\"action\":\"accept\"") && bare.contains("\"content\":{") && !bare.contains("\"method\":")
+}
+
+/// Numbers and truth values between strings, hidden.
+fn hide_literals(text: &str) -> String {
+    let is_of = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '+');
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_of) {
+        let (before, literal) = rest.split_at(at);
+        let end = literal.find(|letter| !is_of(letter)).unwrap_or(literal.len());
+        out.push_str(before);
+        out.push_str("\"[hidden]\"");
+        rest = literal.get(end..).unwrap_or_default();
+    }
+    out + rest
 }
 
 /// The content of a string up to its quote, what follows, and whether the quote was there.

@@ -83,6 +83,10 @@ fn secrets_are_hidden() {
         (r#"{"Authorization": "Bearer abc"}"#, r#"{"Authorization": "[hidden]"}"#),
         (r#"{"api_key":"k","maxTokens":5}"#, r#"{"api_key":"[hidden]","maxTokens":5}"#),
         (r#"{"accessToken":"cut in the mid"#, r#"{"accessToken":"[hidden]"#),
+        (
+            r#"{"id":3,"result":{"action":"accept","content":{"pin":"97","n":{"a":[12, true]},"x":-4.5}},"k":1}"#,
+            r#"{"id":3,"result":{"action":"accept","content":{"pin":"[hidden]","n":{"a":["[hidden]", "[hidden]"]},"x":"[hidden]"}},"k":1}"#,
+        ),
         ("Authorization: Bearer abc.def done", "Authorization: Bearer [hidden] done"),
         ("curl -H x-api-key: abc", "curl -H x-api-key: [hidden]"),
         ("OPENAI_API_KEY=abc run", "OPENAI_API_KEY=[hidden] run"),
@@ -99,6 +103,7 @@ fn text_without_secrets_stays_as_it_is() {
         r#"{"sessionUpdate":"agent_message_chunk","content":{"text":"basic ask-me a \"quote\" \\"}}"#,
         "a task-force of disk-shaped risk-takers",
         r#"["env","headers"]"#,
+        r#"{"method":"x","params":{"action":"accept","content":{"text":"plain"}}}"#,
     ] {
         assert_eq!(redact(text), text);
     }

@@ -29,6 +29,10 @@ pub struct FieldState {
     pub checked: Vec<bool>,
     /// Why it cannot be sent yet.
     pub problem: Option<String>,
+    /// Whether it holds a secret, which is shown only when the user wants to see it.
+    pub is_secret: bool,
+    /// Whether the user wants to see the secret.
+    pub is_revealed: bool,
 }
 
 /// A form's values, ready to send.
@@ -66,6 +70,8 @@ impl FieldState {
             choice: 0,
             checked: Vec::new(),
             problem: None,
+            is_secret: field.is_secret(),
+            is_revealed: false,
         };
         match &field.kind {
             FieldKind::Text { default, .. } => {
@@ -92,6 +98,11 @@ impl FieldState {
             }
         }
         state
+    }
+
+    /// Whether what was typed is not to be shown.
+    pub fn is_masked(&self) -> bool {
+        self.is_secret && !self.is_revealed
     }
 
     /// Whether letters are typed into it.

@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use crate::app::ViewCommand;
 use crate::app::flow::{self, ElicitationOutcome};
-use crate::app::{AskView, Effect, FormState, Modal, OpenAsk, OpenAskKind, State, URL_OPTIONS};
-use crate::model::{Action, ElicitationMode, PermissionKind};
+use crate::app::{
+    AskView, Effect, FormState, ItemBody, Modal, OpenAsk, OpenAskKind, SeenCall, State, URL_OPTIONS,
+};
+use crate::model::{Action, ElicitationMode};
 
 use super::{dialogs, first_ask, inspect_url, moved, say, shown_ask};
 
@@ -25,6 +27,31 @@ pub fn on_ask_shown(state: &mut State, now: Instant) {
     let fresh = shown_ask(state).map(|(_, open)| fresh_view(open, now)).unwrap_or_default();
     let left = std::mem::replace(&mut state.ask_view, AskView { is_in_list, ..fresh });
     keep_form(state, left);
+}
+
+/// Follows the call that is asked about: when what is judged changes, the mark, the quiet time and all that was
+/// answered to the former content begin anew.
+pub fn follow_call(state: &mut State, now: Instant) {
+    let Some((key, open)) = shown_ask(state) else { return };
+    let OpenAskKind::Permission { tool, .. } = open.kind else { return };
+    let Some(item) = state.sessions.get(&key).and_then(|session| session.transcript.get(tool)) else {
+        return;
+    };
+    let ItemBody::Tool(call) = &item.body else { return };
+    let seen = state.ask_view.seen.as_deref();
+    if seen.is_some_and(|seen| seen.rev == item.rev) {
+        return;
+    }
+    let has_changed = seen.is_some_and(|seen| !seen.call.asks_the_same(call));
+    let seen = SeenCall { rev: item.rev, call: call.as_ref().clone() };
+    let marked = fresh_view(open, now).selected;
+    state.ask_view.seen = Some(Box::new(seen));
+    if has_changed {
+        state.ask_view.has_changed = true;
+        state.ask_view.selected = marked;
+        state.ask_view.shown_at = Some(now);
+        state.user.unlocked = None;
+    }
 }
 
 /// A form that is left for another session keeps what was typed into it for when it is shown again.
@@ -62,7 +89,14 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         Action::Accept => Some(state.ask_view.selected),
         _ => return move_mark(state, action, count, fx),
     };
+    let is_ambiguous = |place: usize| match shown_ask(state).map(|(_, open)| &open.kind) {
+        Some(OpenAskKind::Permission { request, .. }) => request.is_ambiguous(place),
+        _ => false,
+    };
     match chosen.filter(|place| *place < count) {
+        Some(place) if is_ambiguous(place) => {
+            say(state, "This option cannot be sent: another one has the same id.", fx);
+        }
         Some(place) => flow::answer_ask(state, key, ask, Some(place), now, fx),
         None if count == 0 => say(state, "The agent offers no answers. Escape rejects the request.", fx),
         None if action == Action::Accept => say(state, "Mark an answer first, or type its number.", fx),
@@ -107,13 +141,9 @@ pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn fresh_view(open: &OpenAsk, now: Instant) -> AskView {
     let mut view = AskView { ask: Some(open.ask), shown_at: Some(now), ..AskView::default() };
     match &open.kind {
-        // Where all options allow for good, none is marked, and Enter alone chooses nothing.
+        // Where all options decide for good, none is marked, and Enter alone chooses nothing.
         OpenAskKind::Permission { request, .. } => {
-            let options = &request.options;
-            view.selected = options
-                .iter()
-                .position(|option| option.kind != PermissionKind::AllowAlways)
-                .unwrap_or(options.len());
+            view.selected = request.first_marked().unwrap_or(request.options.len());
         }
         // The refusal.
         OpenAskKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
@@ -137,6 +167,14 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
         Action::Mark(place) if usize::from(place) < count => usize::from(place),
         Action::FullScreen => {
             state.ask_view.is_full_screen = !state.ask_view.is_full_screen;
+            selected
+        }
+        Action::InspectItem => {
+            let tool = match shown_ask(state).map(|(_, open)| &open.kind) {
+                Some(OpenAskKind::Permission { tool, .. }) => Some(*tool),
+                _ => None,
+            };
+            state.modals.extend(tool.map(Modal::Inspect));
             selected
         }
         Action::PageUp | Action::PageDown => {

@@ -37,6 +37,13 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             state.ask_view.is_full_screen = !state.ask_view.is_full_screen;
             return true;
         }
+        Action::ToggleSecret => {
+            if let Some((form, _)) = open_form(state) {
+                let is_revealed = !form.fields.iter().any(|field| field.is_revealed);
+                form.fields.iter_mut().for_each(|field| field.is_revealed = is_revealed && field.is_secret);
+            }
+            return true;
+        }
         Action::PageUp | Action::PageDown | Action::Scroll(_) => return dialogs::scroll_body(action, fx),
         Action::Accept => {
             finish(state, now, fx);

@@ -3,18 +3,16 @@
 //! Duty: `now` arithmetic over when the dialog appeared and when the last key came.
 //! A key that arrives is first told by [`on_input`], then acted upon; so the time of the key before it would be
 //! lost. Therefore `on_input` decides, and what it decided is kept by the appearance time of the dialog:
-//! once open to keys, a dialog stays open to them, however fast they come.
+//! once open to keys, a dialog stays open to them, however fast they come, unless what it asks changes.
 
 use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{attention, first_ask, leave, on_ask_shown};
+use super::{asks, attention, first_ask, leave, on_ask_shown};
 
-/// Input must have been quiet for this long.
-const QUIET: Duration = Duration::from_millis(400);
-/// After this time a dialog takes keys however much is typed.
-const LONGEST: Duration = Duration::from_millis(1500);
+/// Input must have been quiet for this long, however long the dialog is there.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// Whether the top layer takes keys now. While it does not, keys belong to the prompt.
 /// The answer is the same before and after [`on_input`] was told of the key that is asked about.
@@ -33,7 +31,15 @@ pub fn takes_input_from(state: &State) -> Option<Instant> {
     match appeared(state) {
         Appeared::ByUser | Appeared::Unseen => None,
         Appeared::At(since) if state.user.unlocked == Some(since) => None,
-        Appeared::At(since) => Some((quiet_since(state, since) + QUIET).min(since + LONGEST)),
+        Appeared::At(since) => Some(quiet_since(state, since) + QUIET),
+    }
+}
+
+/// From when on what is shown may be answered if no key comes before; nothing if that is no matter of time.
+pub fn takes_answers_from(state: &State) -> Option<Instant> {
+    match may_be_answered_since(state) {
+        Appeared::At(since) if state.user.unlocked != Some(since) => Some(quiet_since(state, since) + QUIET),
+        _ => None,
     }
 }
 
@@ -55,7 +61,6 @@ fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
         Appeared::At(since) => {
             state.user.unlocked == Some(since)
                 || now.saturating_duration_since(quiet_since(state, since)) >= QUIET
-                || now.saturating_duration_since(since) >= LONGEST
         }
     }
 }
@@ -76,6 +81,7 @@ pub fn on_input(state: &mut State, now: Instant) {
 pub fn settle(state: &mut State, now: Instant) {
     attention::settle(state);
     on_ask_shown(state, now);
+    asks::follow_call(state, now);
     leave::settle_question(state);
     let is_covered = !matches!(state.modals.last(), None | Some(Modal::Attention(_)));
     if let Some(Modal::Picker(picker)) = state.modals.last_mut()

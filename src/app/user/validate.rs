@@ -97,6 +97,12 @@ fn readable(pattern: &str) -> Option<Regex> {
 /// What the field holds, for the review.
 pub fn shown_value(state: &FieldState) -> String {
     match &state.field.kind {
+        // How long a secret is stays one too.
+        FieldKind::Text { .. } | FieldKind::Number { .. }
+            if state.is_masked() && !state.input.text.is_empty() =>
+        {
+            "hidden".to_owned()
+        }
         FieldKind::Text { .. } | FieldKind::Number { .. } => state.input.text.clone(),
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
             let chosen = choices.iter().zip(&state.checked).filter(|(_, is_chosen)| **is_chosen);

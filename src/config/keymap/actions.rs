@@ -164,6 +164,7 @@ actions! {
     PreviousField, "previous-field", false, "The field before";
     Decline, "decline", false, "Decline to answer";
     FullScreen, "full-screen", false, "Use the whole screen";
+    ToggleSecret, "toggle-secret", false, "Show or hide secrets";
     Edit, "edit", false, "Edit the marked one";
     Remove, "remove", false, "Remove the marked one";
     MoveUp, "move-up", false, "Move the marked one up";

@@ -10,14 +10,16 @@ use ratatui::text::Line;
 
 use crate::app::repeats::repeats;
 use crate::app::{Session, ToolCall};
-use crate::model::{AccessRecord, ContentBlock, ToolContent, ToolKind, WriteChange};
+use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::desk::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, Fate, Layout as DiffColumns, Pages};
 use crate::ui::look::Look;
-use crate::ui::text::{reveal_line, show_path, wrap_line};
+use crate::ui::text::mark::Mark;
+use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
 
-use super::{block_lines, changes_of, fate, output, placed, plain_lines, raw_lines, tool};
+use super::told::{TEXT_BYTES, Untold, text_lines};
+use super::{block_lines, changes_of, fate, output, placed, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
@@ -32,7 +34,7 @@ fn variable_lines(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
         texts.push(format!("{size_bytes} bytes, too large to be shown"));
     }
-    texts.iter().flat_map(|text| plain_lines(text, Role::Text, look, cols)).collect()
+    texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
 }
 
 /// Lines, of which only some are drawn.
@@ -43,6 +45,53 @@ pub(crate) struct ToolBody {
     pub is_coming: bool,
     /// The line of the first changed row.
     pub first_change: Option<usize>,
+    /// The names of the values of the input that are listed; empty: there are none.
+    pub names: String,
+}
+
+/// Most lines of listed values that stand above a change.
+const LISTED_ABOVE: usize = 6;
+
+/// A command in whole, with what is hidden marked.
+fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    const LEAD: u16 = 2;
+    let dim = look.theme.style(Role::TextDim);
+    let mut lines = text_lines(command, Role::Strong, TEXT_BYTES, look, cols.saturating_sub(LEAD).max(4));
+    for (index, line) in lines.iter_mut().enumerate() {
+        line.spans.insert(0, Mark::APART.span(if index == 0 { "$ " } else { "  " }, dim));
+    }
+    lines
+}
+
+/// A content block that a user judges: text is plain, the address of a link stands beside its name.
+fn judged_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let text = |text: &str, role| text_lines(text, role, TEXT_BYTES, look, cols);
+    match block {
+        ContentBlock::Text(source) => text(source, Role::Text),
+        ContentBlock::ResourceLink(link) => {
+            let mut lines = text(link.title.as_deref().unwrap_or(&link.name), Role::TextStrong);
+            lines.extend(text(&link.uri, Role::Link));
+            lines.extend(link.description.iter().flat_map(|about| text(about, Role::TextDim)));
+            lines
+        }
+        ContentBlock::Resource { uri, body: ResourceBody::Text(source), .. } => {
+            let mut lines = text(uri, Role::Link);
+            lines.extend(text(source, Role::TextDim));
+            lines
+        }
+        ContentBlock::Unknown(raw) => text(&raw.0, Role::RawItem),
+        ContentBlock::Image { uri, .. } => {
+            let mut lines = uri.iter().flat_map(|uri| text(uri, Role::Link)).collect::<Vec<_>>();
+            lines.extend(block_lines(block, look, cols));
+            lines
+        }
+        ContentBlock::Resource { uri, body: ResourceBody::Blob(_), .. } => {
+            let mut lines = text(uri, Role::Link);
+            lines.extend(block_lines(block, look, cols));
+            lines
+        }
+        ContentBlock::Audio { .. } => block_lines(block, look, cols),
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -58,56 +107,63 @@ impl From<Vec<Line<'static>>> for ToolBody {
 }
 
 impl ToolBody {
-    /// All that a permission dialog should show of a tool call; the input as it came when there is nothing else. Every
-    /// line fits `cols`.
+    /// All that a permission dialog should show of a tool call: what was understood of its input, its changes and other
+    /// content, and by name whatever of the input that leaves out. Text of the agent is plain, and nothing in it is
+    /// hidden. Every line fits `cols`.
     pub fn of(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Self {
         let mut this = Self::default();
         let mut lines = Vec::new();
         if let Some(command) = &tool.input.command {
-            lines.extend(output::command_lines(command, look, cols));
+            lines.extend(command_lines(command, look, cols));
             if let Some(cwd) = &tool.input.cwd {
-                let text = format!("in {}", show_path(cwd, look.folder));
-                lines.extend(wrap_line(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
+                let text = format!("in {}", reveal_path(cwd, look.folder));
+                lines.extend(wrap_whole(&Line::styled(text, look.theme.style(Role::TextDim)), cols));
             }
         }
         if let Some(description) = &tool.input.description {
-            lines.extend(plain_lines(description, Role::TextDim, look, cols));
+            lines.extend(text_lines(description, Role::TextDim, TEXT_BYTES, look, cols));
         }
         for access in &tool.accesses {
             lines.extend(variable_lines(access, look, cols));
         }
         this.push(std::mem::take(&mut lines));
+        let untold = Untold::of(tool);
+        let listed = untold.lines(look, cols);
+        // Few values stand above a change, which may be long; many would push it away.
+        let is_short = listed.len() <= LISTED_ABOVE;
+        if is_short {
+            this.push(listed.clone());
+        }
         if let Some(diffs) = diffs_of(tool) {
             this.add_diffs(&diffs, tool.kind, look, cols);
         } else {
             this.is_coming = true;
             this.push(vec![tool::comparing(look)]);
         }
+        if !is_short {
+            this.push(listed);
+        }
         for content in &tool.content {
             match content {
                 // The command stands above already.
                 ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
                 ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
-                ToolContent::Block(block) => lines.extend(block_lines(block, look, cols)),
+                ToolContent::Block(block) => lines.extend(judged_lines(block, look, cols)),
                 ToolContent::Terminal(id) => {
                     if let Some(view) = session.terminals.get(id) {
                         let tail = crate::ui::terminal::tail_of(&view.output, view.is_ours, 200).0;
                         lines.extend(output::rows(tail, look, cols));
                     }
                 }
-                ToolContent::Unknown(raw) => lines.extend(raw_lines(&raw.0, look, cols)),
+                ToolContent::Unknown(raw) => {
+                    lines.extend(text_lines(&raw.0, Role::RawItem, TEXT_BYTES, look, cols));
+                }
                 ToolContent::Diff(_) => {}
             }
         }
         this.push(lines);
-        if this.parts.is_empty() {
-            let told = tool.input.url.iter().chain(&tool.input.query);
-            this.push(told.flat_map(|text| plain_lines(text, Role::Text, look, cols)).collect());
-        }
-        if this.parts.is_empty()
-            && let Some(raw) = &tool.raw_input
-        {
-            this.push(raw_lines(&raw.0, look, cols));
+        if !untold.is_empty() {
+            this.names = untold.names();
         }
         this
     }
@@ -127,7 +183,7 @@ impl ToolBody {
     fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &Look<'_>, cols: u16) {
         // The dialog of an edit says above it what happens to the only file.
         let is_told_above = |diff: &Diff| {
-            let is_plain = diff.fate != Fate::Binary && diff.moved_from.is_none();
+            let is_plain = diff.is_text && diff.fate != Fate::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
         let columns = DiffColumns::choose(look.diff_layout, cols);

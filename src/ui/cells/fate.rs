@@ -1,17 +1,17 @@
-//! Lines that say what becomes of a file: its name, and that it is new, gone, moved, binary or has another mode.
+//! Lines that say what becomes of a file: its name, and that it is new, gone, moved, no text or has another mode.
 //!
 //! Not their duty: counts and lines of the change (`tool`, `diff`).
 
 use ratatui::text::Line;
 
 use crate::ui::diff::{Diff, Fate};
-use crate::ui::look::Look;
+use crate::ui::look::{Look, size};
 use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 /// Whether a change needs a line that names the file although it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {
-    diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+    !diff.is_text || diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 /// A line that names the file of a change.
@@ -45,5 +45,6 @@ fn fate(diff: &Diff, look: &Look<'_>) -> Vec<String> {
         ("100755", "100644") => "no longer executable".to_owned(),
         _ => format!("mode {old} to {new}"),
     });
-    fate.map(str::to_owned).into_iter().chain(moved).chain(modes).collect()
+    let noise = (!diff.is_text).then(|| format!("not text, {}", size(diff.len_bytes())));
+    fate.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
 }

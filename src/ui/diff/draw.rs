@@ -10,7 +10,7 @@ use crate::app::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::look::Look;
 use crate::ui::text::mark::Mark;
-use crate::ui::text::{expand_tabs, hard_wrap, sanitize, width};
+use crate::ui::text::{expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
 
 use super::{Diff, Row, RowKind};
@@ -138,6 +138,12 @@ impl Pen<'_> {
             let mark = if row.pair.is_some() { Mark::GAP } else { Mark::NO_LINE };
             return vec![vec![mark.span(text, theme.style(Role::DiffMeta))]];
         }
+        if let RowKind::Note(note) = row.kind {
+            let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
+            let text = format!("{}{} {}", " ".repeat(indent), self.look.glyphs.fold, note.text());
+            let text = crate::ui::text::truncate(&text, usize::from(cols));
+            return vec![vec![Mark::NO_LINE.span(text, theme.style(Role::DiffMeta))]];
+        }
         let (role, word, mark) = match row.kind {
             RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.look.glyphs.minus),
             RowKind::Plus => (Role::DiffPlus, Role::DiffPlusWord, "+"),
@@ -195,12 +201,12 @@ impl Pen<'_> {
         let at = |index: Option<u32>| index.and_then(|index| self.diff.rows.get(index as usize)).copied();
         let (left, right) = (at(side.left), at(side.right));
         if let Some(row) = left
-            && matches!(row.kind, RowKind::Gap(_) | RowKind::Meta)
+            && matches!(row.kind, RowKind::Gap(_) | RowKind::Note(_))
         {
             out.extend(self.row(&row, false, cols).into_iter().map(Line::from));
             return;
         }
-        let old = Row { new_line: 0, ..left.unwrap_or(Row { kind: RowKind::Meta, ..EMPTY }) };
+        let old = Row { new_line: 0, ..left.unwrap_or(EMPTY) };
         let mut a = if left.is_some() { self.row(&old, false, left_cols) } else { Vec::new() };
         let is_same = side.left == side.right;
         let kept = (self.old.clone(), self.new.clone());
@@ -311,9 +317,9 @@ fn only_adds_or_removes(words: &TextDiff<'_, '_, str>) -> bool {
 
 const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };
 
-/// The text of a row as it is drawn.
+/// The text of a row as it is drawn: nothing in it is hidden.
 pub(super) fn clean(text: &str) -> String {
-    expand_tabs(&sanitize(text).replace('\n', " "), 0).into_owned()
+    expand_tabs(&reveal_bytes(text), 0).into_owned()
 }
 
 /// Cuts a text at the borders of both syntax and marks.

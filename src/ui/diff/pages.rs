@@ -105,7 +105,7 @@ impl Diff {
                 let Some(side) = self.sides.get(row) else { return 0 };
                 let at = |index: Option<u32>| index.and_then(|index| self.rows.get(index as usize));
                 let (left, right) = (at(side.left), at(side.right));
-                if let Some(row) = left.filter(|row| matches!(row.kind, RowKind::Gap(_) | RowKind::Meta)) {
+                if let Some(row) = left.filter(|row| matches!(row.kind, RowKind::Gap(_) | RowKind::Note(_))) {
                     return self.height(row, head, cols);
                 }
                 let (left_cols, right_cols) = columns(cols);
@@ -118,7 +118,7 @@ impl Diff {
     }
 
     fn height(&self, row: &Row, head_cols: usize, cols: u16) -> usize {
-        if matches!(row.kind, RowKind::Gap(_)) {
+        if matches!(row.kind, RowKind::Gap(_) | RowKind::Note(_)) {
             return 1;
         }
         let room = usize::from(cols).saturating_sub(head_cols).max(4);

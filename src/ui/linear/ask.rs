@@ -13,7 +13,7 @@ use crate::config::keymap::actions;
 use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::look::Look;
-use crate::ui::modals::question_of;
+use crate::ui::modals::{option_label, question_of};
 use crate::ui::text::{one_line, reveal_line, sanitize};
 
 use super::{COLS, agent_name};
@@ -163,7 +163,9 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
             if request.options.is_empty() {
                 out.push_str("It offers no answer; :cancel rejects it.");
             } else {
-                number(out, request.options.iter().map(|option| option.name.as_str()));
+                let labels: Vec<String> =
+                    (0..request.options.len()).map(|place| option_label(request, place)).collect();
+                number(out, labels.iter().map(String::as_str));
             }
         }
         OpenAskKind::Access(ask) => {
@@ -227,6 +229,9 @@ fn ask_field(state: &State, out: &mut String) {
         }
         FieldKind::Boolean { .. } => out.push_str("1. Yes\n2. No\n"),
         FieldKind::Text { .. } | FieldKind::Number { .. } => {}
+    }
+    if state.is_secret {
+        out.push_str("What you type will be seen.\n");
     }
     let now = shown_value(state);
     if !now.is_empty() {

@@ -7,15 +7,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::permission;
 use super::sheet::{Place, Row, Sheet, choice, spread, words};
+use super::{options, permission};
 use crate::app::attention::{Waiting, WaitingFor};
 use crate::app::tabs::{self, TabMark};
 use crate::app::{ItemBody, MessagePart, OpenAsk, OpenAskKind, Session, user};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
-use crate::ui::look::Look;
 use crate::ui::scene::Scene;
 use crate::ui::tabs as bar;
 use crate::ui::text;
@@ -43,7 +42,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
         && let Some((key, open)) = user::marked_ask(scene.state)
         && let Some(session) = scene.state.sessions.get(&key)
     {
-        draw_whole(&of_session(scene, session), open, view, area, buf);
+        draw_whole(&scene.of(session), open, view, area, buf);
         return None;
     }
     let place = Place::new(area, COLS, false);
@@ -64,11 +63,20 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     }
     let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
     if let Some((_, open)) = user::marked_ask(scene.state) {
-        let labels = answers(open);
-        for (index, label) in labels.iter().enumerate() {
-            sheet.foot.extend(choice(scene, index, label, false, cols));
-        }
-        let last = u8::try_from(labels.len().min(9)).ok().map(Action::Choose);
+        let count = match &open.kind {
+            OpenAskKind::Permission { request, .. } => {
+                (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
+                request.options.len()
+            }
+            _ => {
+                let labels = answers(open);
+                for (index, label) in labels.iter().enumerate() {
+                    sheet.foot.extend(choice(scene, index, label, false, cols));
+                }
+                labels.len()
+            }
+        };
+        let last = u8::try_from(count.min(9)).ok().map(Action::Choose);
         let first = scene.key(Context::Permission, Action::Choose(1));
         hints.push(first.zip(last.and_then(|last| scene.key(Context::Permission, last))).map(
             |(first, last)| {
@@ -84,6 +92,9 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     }
     hints.push(scene.hint(Context::Permission, Action::Escape, "closes"));
     sheet.hints = hints.into_iter().flatten().collect();
+    if user::marked_ask(scene.state).is_some() {
+        permission::note_quiet(scene, &mut sheet);
+    }
     sheet.draw(scene, place, view, buf)
 }
 
@@ -96,25 +107,10 @@ fn draw_whole(scene: &Scene, open: &OpenAsk, view: &mut ViewState, area: Rect, b
     }
 }
 
-/// The same frame, looked at from another session.
-fn of_session<'a>(scene: &Scene<'a>, session: &'a Session) -> Scene<'a> {
-    Scene {
-        state: scene.state,
-        session,
-        look: Look { folder: &session.place.cwd, ..scene.look },
-        keymap: scene.keymap,
-        home: scene.home,
-        marks: scene.marks,
-    }
-}
-
 fn answers(open: &OpenAsk) -> Vec<String> {
     match &open.kind {
-        OpenAskKind::Permission { request, .. } => {
-            request.options.iter().map(|option| option.name.clone()).collect()
-        }
         OpenAskKind::Access(ask) => ask.labels(),
-        OpenAskKind::Elicitation(_) => Vec::new(),
+        OpenAskKind::Permission { .. } | OpenAskKind::Elicitation(_) => Vec::new(),
     }
 }
 
@@ -186,7 +182,7 @@ fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
         }
         WaitingFor::Ask(..) => match ask_of(scene, row) {
             Some((session, open)) => {
-                let (rows, left_out) = about(&of_session(scene, session), open, most, cols);
+                let (rows, left_out) = about(&scene.of(session), open, most, cols);
                 all += left_out;
                 rows
             }

@@ -80,6 +80,10 @@ pub(super) fn draw(
             takes_marks && !form.is_review && !form.is_one_question()
         }),
         scene.hint(Context::Form, Action::Decline, "declines"),
+        form.fields.iter().find(|field| field.is_secret).and_then(|field| {
+            let does = if field.is_revealed { "hides secrets" } else { "shows secrets" };
+            scene.hint(Context::Form, Action::ToggleSecret, does)
+        }),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     // Otherwise the body follows the field.
@@ -103,7 +107,8 @@ fn rows(scene: &Scene, state: &FieldState, is_focused: bool, has_numbers: bool, 
     let mut inside = Vec::new();
     match &field.kind {
         FieldKind::Text { .. } | FieldKind::Number { .. } => {
-            let mut row = input(scene, &state.input, &field_hint(field).unwrap_or_default(), false, room);
+            let mut row =
+                input(scene, &state.input, &field_hint(field).unwrap_or_default(), state.is_masked(), room);
             row.cursor = row.cursor.filter(|_| is_focused);
             inside.push(row);
         }

@@ -1,22 +1,29 @@
 //! A tool call as it came over the wire: what parlor knows of it, then input, output and metadata as they are.
 //!
-//! Duty: shows what the folded and drawn call leaves out. Not its duty: the whole traffic (`log`).
-//! Long parts are cut, and say so; the lines are kept as long as the same text is shown at the same width.
+//! Duty: shows what the folded and drawn call leaves out, and what a request for permission lists by name only. Not its
+//! duty: the whole traffic (`log`).
+//! Where the rows of a text are is kept as long as it is shown at the same width; only rows on the screen are drawn.
 
 use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, words};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::sheet::{Place, Row, Sheet, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
 use crate::ui::cells::kind_word;
 use crate::ui::look::{duration, size};
 use crate::ui::scene::Scene;
-use crate::ui::text::{expand_tabs, hard_wrap, one_line, sanitize};
+use crate::ui::text::{
+    TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
+};
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 use crate::ui::{highlight, json};
@@ -26,7 +33,13 @@ const COLS: u16 = 100;
 /// Columns of the names of facts.
 const NAMES: usize = 12;
 /// Most bytes of one part that are shown.
-const PART_BYTES: usize = 64 << 10;
+const PART_BYTES: usize = 16 << 20;
+/// Of longer facts both ends are shown.
+const FACT_BYTES: usize = 16 << 10;
+/// Longer parts have no colours.
+const COLOURED_BYTES: usize = 64 << 10;
+/// A row has room for a tab.
+const TAB_COLS_MAX: u16 = 8;
 /// Parts that are kept drawn.
 const KEPT: usize = 4;
 
@@ -41,17 +54,18 @@ pub(super) fn draw(
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
     let mut sheet = Sheet { title: "As it came".to_owned(), ..Sheet::default() };
+    let mut parts = Vec::new();
     match scene.session.transcript.get(item).map(|item| &item.body) {
         Some(ItemBody::Tool(call)) => {
-            sheet.body = facts(scene, call, cols);
+            parts.push(Part::Rows(facts(scene, call, cols)));
             for (name, raw) in
                 [("Input", &call.raw_input), ("Output", &call.raw_output), ("Metadata", &call.extra)]
             {
-                sheet.body.extend(part(scene, name, raw.as_ref(), cols));
+                parts.extend(part(scene, name, raw.as_ref(), cols));
             }
         }
-        Some(ItemBody::Raw { name, raw }) => sheet.body.extend(part(scene, name, Some(raw), cols)),
-        _ => sheet.body = words(scene, Role::TextDim, "This item is gone.", cols),
+        Some(ItemBody::Raw { name, raw }) => parts.extend(part(scene, name, Some(raw), cols)),
+        _ => parts.push(Part::Rows(words(scene, Role::TextDim, "This item is gone.", cols))),
     }
     let hints = [
         Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
@@ -59,7 +73,44 @@ pub(super) fn draw(
         scene.hint(Context::Text, Action::Escape, "closes"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
+    let rows = parts.iter().map(Part::len).sum();
+    let make = move |range: Range<usize>| {
+        let mut out = Vec::new();
+        let mut begin = 0;
+        for part in &parts {
+            let end = begin + part.len();
+            let (from, to) = (range.start.max(begin), range.end.min(end));
+            if from < to {
+                out.extend(part.rows(scene, from - begin..to - begin));
+            }
+            begin = end;
+        }
+        out
+    };
+    sheet.window = Some(Window { rows, marked: None, first: None, make: Box::new(make) });
     sheet.draw(scene, place, view, buf)
+}
+
+/// Rows, of which only those on the screen are made.
+enum Part {
+    Rows(Vec<Row>),
+    Lines(Rc<Laid>),
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Lines(laid) => laid.len(),
+        }
+    }
+
+    fn rows(&self, scene: &Scene, range: Range<usize>) -> Vec<Row> {
+        match self {
+            Self::Rows(rows) => rows.get(range).unwrap_or_default().to_vec(),
+            Self::Lines(laid) => laid.lines(scene, range).into_iter().map(Row::from).collect(),
+        }
+    }
 }
 
 fn facts(scene: &Scene, call: &ToolCall, cols: u16) -> Vec<Row> {
@@ -90,7 +141,7 @@ fn facts(scene: &Scene, call: &ToolCall, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = Vec::new();
     for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut lines = words(scene, Role::Modal, &one_line(&value), room);
+        let mut lines = words(scene, Role::Modal, &fact(&value), room);
         for (index, row) in lines.iter_mut().enumerate() {
             let name = if index == 0 { name } else { "" };
             row.line.spans.insert(0, scene.span(Role::TextDim, format!("{name:<NAMES$}")));
@@ -100,43 +151,93 @@ fn facts(scene: &Scene, call: &ToolCall, cols: u16) -> Vec<Row> {
     rows
 }
 
-fn part(scene: &Scene, name: &str, raw: Option<&Raw>, cols: u16) -> Vec<Row> {
-    let mut rows = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
-    match raw {
-        Some(raw) => rows.extend(lines(scene, &raw.0, cols).into_iter().map(Row::from)),
-        None => rows.extend(words(scene, Role::TextDim, "The agent told none.", cols)),
-    }
-    rows
+/// A fact on one line, with what is hidden marked.
+fn fact(value: &str) -> String {
+    let (head, rest) = clip(value, FACT_BYTES);
+    rest.map_or_else(
+        || reveal_line(head),
+        |(_, tail)| format!("{} … {}", reveal_line(head), reveal_line(tail)),
+    )
 }
 
-/// What drawn lines are good for: the text by its place, the width, the theme, the grammars.
+fn part(scene: &Scene, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
+    let head = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
+    let body = match raw {
+        Some(raw) => Part::Lines(laid(scene, raw, cols)),
+        None => Part::Rows(words(scene, Role::TextDim, "The agent told none.", cols)),
+    };
+    [Part::Rows(head), body]
+}
+
+/// What laid out text is good for: the text by its place, the width, the theme, the grammars.
 type Key = (usize, usize, u16, String, u32);
 
-thread_local! {
-    static DRAWN: RefCell<Vec<(Key, Raw, Vec<Line<'static>>)>> = const { RefCell::new(Vec::new()) };
+/// A text of which all rows are known, and drawn when they are looked at.
+enum Laid {
+    /// With its colours.
+    Lines(Vec<Line<'static>>),
+    /// Too long for colours: the rows as places in the text.
+    Long { text: String, rows: Vec<Range<u32>>, note: Option<String> },
 }
 
-/// The text laid out and coloured. What is kept holds the text that its key points to, so no other can lie there.
-fn lines(scene: &Scene, raw: &std::sync::Arc<str>, cols: u16) -> Vec<Line<'static>> {
-    let place = raw.as_ptr() as usize;
-    let key = (place, raw.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
-    DRAWN.with_borrow_mut(|drawn| {
-        if let Some((_, _, lines)) = drawn.iter().find(|(known, _, _)| *known == key) {
-            return lines.clone();
+impl Laid {
+    fn len(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.len(),
+            Self::Long { rows, note, .. } => rows.len() + usize::from(note.is_some()),
         }
-        let lines = draw_lines(scene, raw, cols);
+    }
+
+    fn lines(&self, scene: &Scene, range: Range<usize>) -> Vec<Line<'static>> {
+        match self {
+            Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
+            Self::Long { text, rows, note } => {
+                let row = |at: usize| match (rows.get(at), note) {
+                    (Some(row), _) => {
+                        let row = text.get(row.start as usize..row.end as usize).unwrap_or_default();
+                        Line::from(scene.span(Role::Modal, expand_tabs(row, 0).into_owned()))
+                    }
+                    (None, note) => Line::from(scene.span(Role::TextDim, note.clone().unwrap_or_default())),
+                };
+                range.map(row).collect()
+            }
+        }
+    }
+}
+
+thread_local! {
+    static DRAWN: RefCell<Vec<(Key, Raw, Rc<Laid>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The text laid out. What is kept holds the text that its key points to, so no other can lie there.
+fn laid(scene: &Scene, raw: &Raw, cols: u16) -> Rc<Laid> {
+    let place = raw.0.as_ptr() as usize;
+    let key = (place, raw.0.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
+    DRAWN.with_borrow_mut(|drawn| {
+        if let Some((_, _, laid)) = drawn.iter().find(|(known, _, _)| *known == key) {
+            return Rc::clone(laid);
+        }
+        let laid = Rc::new(lay_out(scene, &raw.0, cols));
         if drawn.len() >= KEPT {
             drawn.remove(0);
         }
-        drawn.push((key, Raw(std::sync::Arc::clone(raw)), lines.clone()));
-        lines
+        drawn.push((key, raw.clone(), Rc::clone(&laid)));
+        laid
     })
 }
 
-fn draw_lines(scene: &Scene, raw: &str, cols: u16) -> Vec<Line<'static>> {
+fn lay_out(scene: &Scene, raw: &str, cols: u16) -> Laid {
     let end = (0..=PART_BYTES.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
     let text = json::lay_out(raw.get(..end).unwrap_or_default());
-    let text = sanitize(&text);
+    let text = reveal(&text);
+    if raw.len() > COLOURED_BYTES {
+        let rows = rows_of(&text, cols);
+        let note = (end < raw.len()).then(|| {
+            let all = size(raw.len() as u64);
+            format!("{} cut here; {all} in all, see the log", scene.look.glyphs.fold)
+        });
+        return Laid::Long { text: text.into_owned(), rows, note };
+    }
     let mut highlighter = highlight::start("json", &text);
     let mut out = Vec::new();
     for line in text.lines() {
@@ -149,10 +250,28 @@ fn draw_lines(scene: &Scene, raw: &str, cols: u16) -> Vec<Line<'static>> {
             .collect();
         out.extend(hard_wrap(&Line::from(spans), cols));
     }
-    if end < raw.len() {
-        let all = size(raw.len() as u64);
-        let note = format!("{} cut here; {all} in all, see the log", scene.look.glyphs.fold);
-        out.push(Line::from(scene.span(Role::TextDim, note)));
+    Laid::Lines(out)
+}
+
+/// The rows of a text, cut where they are full.
+fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
+    let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let room = usize::from(cols.max(TAB_COLS_MAX));
+    let mut out = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let (mut from, mut used) = (start, 0);
+        let body = line.strip_suffix('\n').unwrap_or(line);
+        for (at, grapheme) in body.grapheme_indices(true) {
+            let cols = if grapheme == "\t" { TAB_COLS } else { grapheme_width(grapheme) };
+            if used + cols > room {
+                out.push(place(from)..place(start + at));
+                (from, used) = (start + at, 0);
+            }
+            used += cols;
+        }
+        out.push(place(from)..place(start + body.len()));
+        start += line.len();
     }
     out
 }
@@ -198,18 +317,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_part_is_cut_and_says_so() {
-        let input = format!("{{\"text\":\"{}\"}}", "日本 ".repeat(20_000));
+    fn a_long_part_is_shown_to_its_end() {
+        let input = format!("{{\"text\":\"{}\",\"last\":\"\u{202e}x\"}}", "日本 ".repeat(200_000));
         let stage = stage(&input);
         for size in [(40, 12), (100, 30)] {
             let mut view = stage.view();
             stage.draw(&mut view, &theme("dark"), size);
-            view.apply(ViewCommand::ScrollDialog(100_000));
+            view.apply(ViewCommand::ScrollDialog(1_000_000));
             let end = text(&stage.draw(&mut view, &theme("dark"), size));
             assert!(end.contains("Metadata"), "{end}");
-            view.apply(ViewCommand::ScrollDialog(-8));
+            view.apply(ViewCommand::ScrollDialog(-6));
             let above = text(&stage.draw(&mut view, &theme("dark"), size));
-            assert!(above.contains("cut here; 140 kB in all"), "{above}");
+            assert!(above.contains("\"last\": \"⟨U+202E⟩x\""), "{above}");
         }
     }
 }

@@ -12,12 +12,13 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
-use super::{other_layout, place_in_queue};
-use crate::app::user::inspect_url;
+use super::{options, other_layout, place_in_queue};
+use crate::app::user::{self, inspect_url};
 use crate::app::{AccessAsk, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS};
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ItemId, PermissionAsk, ToolContent, ToolKind};
-use crate::ui::cells::{ToolBody, changes_of, diffs_of};
+use crate::ui::cells::told::{named_paths, named_text};
+use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, Fate};
 use crate::ui::scene::Scene;
 use crate::ui::text;
@@ -33,6 +34,10 @@ const WIDE_COLS: u16 = 140;
 
 /// So many files are named above a change; more than that are counted.
 const NAMED_FILES: usize = 4;
+
+/// Of longer titles and notes both ends are shown.
+const WORDS_BYTES: usize = 1024;
+const PATH_BYTES: usize = 600;
 
 /// A screen with fewer rows has room for little more than the answers.
 const LOW_ROWS: u16 = 16;
@@ -70,10 +75,15 @@ pub(super) fn draw(
         right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
         right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
     }
+    if scene.state.ask_view.has_changed {
+        let text = format!("{} This request has changed; review it again.", scene.look.glyphs.warn);
+        sheet.head.extend(words(scene, Role::Warning, &text, cols));
+    }
+    let is_low = area.height < LOW_ROWS && !is_full;
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
     // Nobody can agree to a name whose end is cut off. A low screen has no row to spare for all of it.
-    let is_apart = text::width(&what) > room && (area.height >= LOW_ROWS || is_full);
+    let is_apart = text::width(&what) > room && !is_low;
     if !is_apart {
         left.push(scene.span(Role::TextStrong, text::truncate_path(&what, room)));
     }
@@ -82,30 +92,34 @@ pub(super) fn draw(
         sheet.head.extend(words(scene, Role::TextStrong, &what, cols));
     }
     if let Some(tool) = tool {
-        // The agent's own words, unless they only say the same again.
-        let title = text::one_line(&tool.title);
-        if !title.is_empty() && !says_the_same(&title, &what) {
-            sheet.head.extend(words(scene, Role::TextDim, &title, cols));
-        }
         if let Some(key) = body_key(scene, Some((tool, item)), cols) {
             view.asked.follow(key, || ToolBody::of(tool, scene.session, &scene.look, cols));
+        }
+        // What is listed far below is named above.
+        let body = view.asked.body.borrow();
+        if !body.names.is_empty() && body.len() > usize::from(area.height / 3) {
+            let names = text::truncate(&format!("More input: {}", body.names), usize::from(cols));
+            sheet.head.push(Line::from(scene.span(Role::Warning, names)).into());
+        }
+        // The agent's own words, unless they only say the same again.
+        let title = short(&tool.title);
+        if !title.is_empty() && !says_the_same(&title, &what) {
+            sheet.head.extend(few(words(scene, Role::TextDim, &title, cols), is_low));
         }
     }
 
     if let Some(note) = &request.tool.note {
-        sheet.head.extend(words(scene, Role::TextDim, note, cols));
+        sheet.head.extend(few(words(scene, Role::TextDim, &short(note), cols), is_low));
     }
 
-    for (index, option) in request.options.iter().enumerate() {
-        let is_selected = index == scene.state.ask_view.selected;
-        sheet.foot.extend(choice(scene, index, &option.name, is_selected, cols));
-    }
+    let selected = scene.state.ask_view.selected;
+    (sheet.foot, sheet.pinned) = options::rows(scene, request, Some(selected), cols);
     if let Some(left) = time_left(scene) {
         sheet.foot.extend(words(scene, Role::TextDim, &left, cols));
     }
     if request.options.is_empty() {
-        sheet.foot =
-            words(scene, Role::TextDim, "The agent offers no answer; it can only be cancelled.", cols);
+        let text = "The agent offers no answer; it can only be cancelled.";
+        sheet.foot.extend(words(scene, Role::TextDim, text, cols));
     }
     let full = if is_full { "smaller" } else { "full screen" };
     let hints = [
@@ -115,9 +129,11 @@ pub(super) fn draw(
         scene
             .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))
             .filter(|_| has_diff),
+        scene.hint(Context::Permission, Action::InspectItem, "shows all input").filter(|_| tool.is_some()),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
+    note_quiet(scene, &mut sheet);
     draw_with_body(scene, sheet, place, view, buf);
 }
 
@@ -137,6 +153,34 @@ fn draw_with_body<'s>(
     };
     sheet.window = Some(Window { rows, marked: None, first, make: Box::new(make) });
     sheet.draw(scene, place, view, buf);
+}
+
+/// As long as keys are not counted yet, the hints say so.
+pub(super) fn note_quiet(scene: &Scene, sheet: &mut Sheet<'_>) {
+    if !user::takes_answers(scene.state, scene.look.now) {
+        let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
+        sheet.hints = vec![wait];
+        sheet.scroll_hint = None;
+    }
+}
+
+/// Words of the agent on one line, both ends of long ones.
+fn short(text: &str) -> String {
+    let (head, rest) = text::clip(text, WORDS_BYTES);
+    let head = text::reveal_words(head);
+    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_words(tail)))
+}
+
+/// The first of these rows; the rest is one key away.
+fn few(mut rows: Vec<Row>, is_low: bool) -> Vec<Row> {
+    let most = if is_low { 1 } else { 3 };
+    if rows.len() > most
+        && let Some(last) = rows.get_mut(most - 1)
+    {
+        last.line.push_span(" …");
+    }
+    rows.truncate(most);
+    rows
 }
 
 /// Lines added and removed.
@@ -236,7 +280,10 @@ pub(super) fn draw_access(
     }
     for (index, label) in ask.labels().iter().enumerate() {
         let is_selected = index == scene.state.ask_view.selected;
+        let begin = sheet.foot.len();
         sheet.foot.extend(choice(scene, index, label, is_selected, cols));
+        // The refusal comes last.
+        sheet.pinned = begin..sheet.foot.len();
     }
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answers"),
@@ -244,6 +291,7 @@ pub(super) fn draw_access(
     ];
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
+    note_quiet(scene, &mut sheet);
     draw_with_body(scene, sheet, place, view, buf);
 }
 
@@ -268,7 +316,7 @@ pub(super) fn draw_url(
     if !sheet.body.is_empty() {
         sheet.body.push(Row::default());
     }
-    let address = Line::from(scene.span(Role::Link, text::one_line(url)));
+    let address = Line::from(scene.span(Role::Link, text::reveal_line(url)));
     sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
     for warning in &facts.warnings {
         sheet.body.extend(words(
@@ -288,6 +336,7 @@ pub(super) fn draw_url(
     ];
     sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scrolls");
     sheet.hints = hints.into_iter().flatten().collect();
+    note_quiet(scene, &mut sheet);
     sheet.draw(scene, place, view, buf);
 }
 
@@ -316,14 +365,10 @@ fn says_the_same(title: &str, what: &str) -> bool {
     !object.is_empty() && (what == object || what.ends_with(&format!("/{object}")))
 }
 
-/// The files that a call changes, by name as far as that is one line: whoever agrees must know to what.
-fn changed_files(tool: &ToolCall, shown: impl Fn(&Path) -> String) -> Option<String> {
-    if tool.kind != ToolKind::Edit {
-        return None;
-    }
-    let mut paths: Vec<String> = changes_of(tool).into_iter().map(|change| shown(&change.path)).collect();
-    paths.dedup();
-    paths.retain(|path| !path.is_empty());
+/// The files that a call is about, by name as far as that is one line: whoever agrees must know to what.
+fn names(tool: &ToolCall, folder: &Path) -> Option<String> {
+    let mut paths: Vec<String> =
+        named_paths(tool).into_iter().map(|path| short_path(&text::reveal_path(path, folder))).collect();
     let more = paths.len().saturating_sub(NAMED_FILES);
     paths.truncate(NAMED_FILES);
     let names = paths.join(", ");
@@ -331,15 +376,19 @@ fn changed_files(tool: &ToolCall, shown: impl Fn(&Path) -> String) -> Option<Str
     (!names.is_empty()).then(|| names + &tail)
 }
 
+/// Both ends of a very long path.
+fn short_path(path: &str) -> String {
+    let (head, rest) = text::clip(path, PATH_BYTES);
+    rest.map_or_else(|| head.to_owned(), |(_, tail)| format!("{head}…{tail}"))
+}
+
 /// What the agent wants to do, and to what.
 pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
-    let shown = |path: &Path| text::show_path(path, scene.look.folder);
-    let told =
-        || tool.input.path.as_deref().or_else(|| tool.locations.first().map(|place| place.path.as_path()));
-    let path = changed_files(tool, shown).or_else(|| told().map(shown));
-    let title = text::one_line(&tool.title);
-    let name = || path.clone().unwrap_or_else(|| title.clone());
+    let title = short(&tool.title);
+    let name = || names(tool, scene.look.folder).unwrap_or_else(|| title.clone());
+    let named =
+        || named_text(tool).map_or_else(|| title.clone(), |text| short_path(&text::reveal_line(text)));
     match tool.kind {
         // Whether there was a file before is not said once more above the change.
         ToolKind::Edit => match diffs_of(tool).as_deref().map(Vec::as_slice) {
@@ -350,8 +399,8 @@ pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, Str
         ToolKind::Delete => ("delete", name()),
         ToolKind::Move => ("move", name()),
         ToolKind::Read => ("read", name()),
-        ToolKind::Search => ("search for", tool.input.query.as_deref().map_or(title, text::one_line)),
-        ToolKind::Fetch => ("fetch", tool.input.url.as_deref().map_or(title, text::one_line)),
+        ToolKind::Search => ("search for", named()),
+        ToolKind::Fetch => ("fetch", named()),
         ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
         ToolKind::Execute => ("run", title),
         ToolKind::SwitchMode => ("go on in another mode", String::new()),

@@ -68,6 +68,8 @@ pub(super) struct Sheet<'a> {
     /// Shown in place of the body.
     pub window: Option<Window<'a>>,
     pub foot: Vec<Row>,
+    /// Rows of the foot that stay on the screen when not all of it fits: the way to refuse.
+    pub pinned: Range<usize>,
     /// Keys and what they do, the most useful first.
     pub hints: Vec<(String, String)>,
     /// The hint for scrolling, shown behind the first two where the body does not fit.
@@ -133,7 +135,8 @@ impl Sheet<'_> {
         let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
 
         let least_body = LEAST_BODY.min(wanted_body);
-        let foot_rows = self.foot.len().min(room.saturating_sub(least_body).max(1)).min(room);
+        let least_foot = (self.pinned.len() + 1).min(self.foot.len());
+        let foot_rows = self.foot.len().min(room.saturating_sub(least_body).max(least_foot)).min(room);
         let head_rows = self.head.len().min(room.saturating_sub(foot_rows + least_body));
         let body_rows = wanted_body.min(room.saturating_sub(foot_rows + head_rows));
         let used = edge + head_rows + body_rows + foot_rows + hint_rows + gaps + pad * 2;
@@ -194,17 +197,8 @@ impl Sheet<'_> {
             y = end + gap;
         }
         if foot_rows > 0 {
-            let marked = self.foot.iter().position(|row| row.is_selected).unwrap_or(0);
-            let skip = (marked + 1).saturating_sub(foot_rows);
-            draw_rows(
-                scene,
-                self.foot.iter().skip(skip).take(foot_rows),
-                inner,
-                &mut y,
-                view,
-                buf,
-                &mut cursor,
-            );
+            let rows = self.foot_rows(foot_rows);
+            draw_rows(scene, rows.into_iter(), inner, &mut y, view, buf, &mut cursor);
         }
         if hint_rows > 0 {
             let last = outer
@@ -214,6 +208,26 @@ impl Sheet<'_> {
             buf.set_line(inner.x, last, &line, inner.width);
         }
         cursor
+    }
+
+    /// The rows of the foot that fit: those up to the marked one, and the pinned ones in any case.
+    fn foot_rows(&self, room: usize) -> Vec<&Row> {
+        let marked = self.foot.iter().position(|row| row.is_selected).unwrap_or(0);
+        let rows = |range: Range<usize>| self.foot.get(range).unwrap_or_default().iter();
+        let window = |room: usize| {
+            let skip = (marked + 1).saturating_sub(room);
+            skip..(skip + room).min(self.foot.len())
+        };
+        let all = window(room);
+        if self.pinned.is_empty() || all.start <= self.pinned.start && self.pinned.end <= all.end {
+            return rows(all).collect();
+        }
+        let pinned = self.pinned.start..self.pinned.end.min(self.pinned.start + room);
+        let shown = window(room - pinned.len());
+        let is_before = shown.end > pinned.start;
+        let shown = rows(shown.clone()).enumerate().filter(|(at, _)| !pinned.contains(&(shown.start + at)));
+        let (shown, pinned) = (shown.map(|(_, row)| row), rows(pinned.clone()));
+        if is_before { pinned.chain(shown).collect() } else { shown.chain(pinned).collect() }
     }
 
     /// Border and heading; on a small screen the heading alone, on a rule.

@@ -297,3 +297,34 @@ fn hints_say_what_is_wanted() {
     let wanted = "exactly 2 characters, must match ^[a-z]+$";
     assert_eq!(hint(kind).as_deref(), Some(wanted));
 }
+
+#[test]
+fn a_secret_is_masked_until_it_is_to_be_seen_and_kept_as_answered() {
+    let mut rig = rig(vec![field("password", true, text_kind(None)), field("user", true, text_kind(None))]);
+    rig.type_line("hunter2");
+    assert_eq!(shown_value(&form(&rig).fields[0]), "hidden");
+    rig.act(Action::ToggleSecret);
+    assert_eq!(shown_value(&form(&rig).fields[0]), "hunter2");
+    rig.act(Action::ToggleSecret);
+    assert!(form(&rig).fields[0].is_masked() && !form(&rig).fields[1].is_masked());
+    rig.act(Action::NextField);
+    rig.type_line("ada");
+    rig.act(Action::Accept);
+    assert_eq!(
+        answers(&rig.act(Action::Accept)),
+        sent(&[("password", text("hunter2")), ("user", text("ada"))])
+    );
+    let said = rig.session().transcript.items().last().map(|item| item.body.clone());
+    let Some(crate::app::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
+    assert_eq!(answer, "accepted: password: answered, user: ada");
+}
+
+#[test]
+fn an_only_secret_is_kept_as_answered_too() {
+    let mut rig = rig(vec![field("pin", true, number(true, None))]);
+    rig.type_line("7");
+    assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("pin", FieldValue::Integer(7))]));
+    let said = rig.session().transcript.items().last().map(|item| item.body.clone());
+    let Some(crate::app::ItemBody::Answered { answer, .. }) = said else { panic!("{said:?}") };
+    assert_eq!(answer, "accepted: answered");
+}

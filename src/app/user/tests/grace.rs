@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::app::user::testkit::{Rig, answers, selected, views};
 use crate::app::user::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Modal, PickerKind, ViewCommand};
-use crate::model::PermissionKind::{AllowOnce, RejectOnce};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ItemBody, Modal, PickerKind, ViewCommand};
+use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
 use crate::model::{Action, AuthKind, AuthMethod};
 
 fn rig() -> Rig {
@@ -34,7 +34,7 @@ fn a_key_within_the_quiet_time_does_nothing_at_all() {
 fn it_takes_keys_400_ms_after_it_appeared() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    assert!(!rig.wait(399).takes_input());
+    assert!(!rig.wait(499).takes_input());
     assert!(rig.wait(1).takes_input());
     assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
 }
@@ -47,9 +47,9 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
         rig.wait(300).type_draft(letters);
     }
     assert_eq!(rig.session().draft, "yes");
-    assert!(!rig.wait(399).takes_input());
+    assert!(!rig.wait(499).takes_input());
     assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
-    assert_eq!(answers(&rig.wait(400).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
 }
 
 #[test]
@@ -63,21 +63,127 @@ fn the_time_from_which_it_takes_keys_is_known_beforehand() {
         assert!(!takes_input(&rig.state, rig.now + left.saturating_sub(Duration::from_millis(1))));
         assert!(takes_input(&rig.state, rig.now + left));
     }
-    rig.wait(400).act_now(Action::Down);
+    rig.wait(500).act_now(Action::Down);
     assert!(rig.takes_input());
     assert_eq!(takes_input_from(&rig.state), None, "it stays open to keys");
 }
 
 #[test]
-fn after_a_second_and_a_half_it_takes_keys_however_much_is_typed() {
+fn no_time_opens_it_to_who_types_on() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    for _ in 0..14 {
-        rig.wait(100).type_draft("x");
+    for _ in 0..100 {
+        rig.wait(120).type_draft("x");
         assert!(!takes_input(&rig.state, rig.now));
+        assert!(answers(&rig.wait(120).act_now(Action::Accept)).is_empty());
     }
-    assert!(rig.wait(100).takes_input());
+    assert!(rig.wait(500).takes_input());
     assert_eq!(answers(&rig.act_now(Action::Choose(2))), [(1, selected("option-1"))]);
+}
+
+/// A call that is asked about, as it stands in the transcript.
+fn ask_about_a_call(rig: &mut Rig) -> crate::model::ItemId {
+    let now = rig.now;
+    let call = crate::app::ToolCall::new("call".into(), now);
+    let item = rig.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
+    rig.ask_permission(1, &[AllowOnce, AllowAlways, RejectOnce]);
+    item
+}
+
+fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut crate::app::ToolCall)) {
+    rig.session().transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            change(call);
+        }
+    });
+    let now = rig.now;
+    settle(&mut rig.state, now);
+}
+
+#[test]
+fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.wait(600).act_now(Action::Down);
+    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+    rig.wait(300);
+    edit_call(&mut rig, item, |call| call.input.command = Some("rm -rf ~".to_owned()));
+    assert!(rig.state.ask_view.has_changed);
+    assert_eq!(rig.state.ask_view.selected, 0, "the mark is where it was at first");
+    assert!(answers(&rig.wait(300).act_now(Action::Accept)).is_empty());
+    assert!(answers(&rig.wait(300).act_now(Action::Choose(1))).is_empty(), "each key begins it anew");
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(3))), [(1, selected("option-2"))]);
+    assert!(!rig.state.ask_view.has_changed, "the next request has a view of its own");
+}
+
+#[test]
+fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_not() {
+    let content = || vec![crate::model::ToolContent::Unknown(crate::model::Raw("{}".into()))];
+    let raw = || Some(crate::model::Raw("{}".into()));
+    let changes: [fn(&mut crate::app::ToolCall); 5] = [
+        |call| call.title = "Other".to_owned(),
+        |call| call.kind = crate::model::ToolKind::Execute,
+        |call| call.name = Some("other".to_owned()),
+        |call| call.input.path = Some("/etc/hosts".into()),
+        |call| call.input.description = Some("why".to_owned()),
+    ];
+    for change in changes {
+        let mut rig = rig();
+        let item = ask_about_a_call(&mut rig);
+        rig.wait(600);
+        edit_call(&mut rig, item, change);
+        assert!(!rig.takes_input());
+    }
+    for (is_content, number) in [(true, 1), (false, 2)] {
+        let mut rig = rig();
+        let item = ask_about_a_call(&mut rig);
+        rig.wait(600);
+        edit_call(
+            &mut rig,
+            item,
+            |call| if is_content { call.content = content() } else { call.raw_input = raw() },
+        );
+        assert!(!rig.takes_input(), "{number}");
+    }
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.wait(600);
+    edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
+    edit_call(&mut rig, item, |call| call.output_text = Some("half".to_owned()));
+    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+}
+
+#[test]
+fn an_option_whose_id_is_not_its_own_is_never_sent() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
+    let now = rig.now;
+    for open in &mut rig.session().asks {
+        if let crate::app::OpenAskKind::Permission { request, .. } = &mut open.kind {
+            request.options[2].id = request.options[1].id.clone();
+        }
+    }
+    rig.state.ask_view = crate::app::AskView::default();
+    settle(&mut rig.state, now);
+    assert_eq!(rig.state.ask_view.selected, 3, "nothing is marked");
+    for place in [2, 3] {
+        assert!(answers(&rig.act(Action::Choose(place))).is_empty());
+        assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("same id")));
+    }
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, crate::model::Answer::PermissionCancelled)]);
+}
+
+#[test]
+fn the_whole_input_opens_above_the_request_which_then_begins_anew() {
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.act(Action::InspectItem);
+    assert_eq!(rig.state.modals, [Modal::Inspect(item)]);
+    rig.act(Action::Escape);
+    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
 }
 
 #[test]
@@ -92,7 +198,7 @@ fn silence_before_it_appeared_does_not_count() {
 fn once_open_to_keys_it_stays_open_however_fast_they_come() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce, RejectOnce]);
-    rig.wait(400).act_now(Action::Down);
+    rig.wait(500).act_now(Action::Down);
     rig.wait(20).act_now(Action::Down);
     assert_eq!(rig.state.ask_view.selected, 2);
     assert!(takes_input(&rig.state, rig.now));
@@ -118,14 +224,14 @@ fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
     rig.act(Action::Escape);
     assert_eq!(focus(&rig.state), Focus::Permission);
     assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
-    assert_eq!(answers(&rig.wait(400).act_now(Action::Choose(1))).len(), 1);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
 }
 
 #[test]
 fn the_answer_is_the_same_before_and_after_the_key_was_told() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce]);
-    for ms in [100, 399, 400, 10] {
+    for ms in [100, 499, 500, 10] {
         rig.wait(ms);
         let before = takes_input(&rig.state, rig.now);
         crate::app::user::on_input(&mut rig.state, rig.now);
@@ -157,7 +263,7 @@ fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
     rig.state.modals.push(dialog(Some(rig.now)));
     rig.wait(100).act_now(Action::Escape);
     assert_eq!(rig.state.modals.len(), 1);
-    rig.wait(400).act_now(Action::Escape);
+    rig.wait(500).act_now(Action::Escape);
     assert_eq!(rig.state.modals.len(), 0);
     rig.state.modals.push(dialog(None));
     rig.act_now(Action::Escape);
@@ -179,7 +285,7 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
     settle(&mut rig.state, rig.now);
     rig.wait(50).act_now(Action::Accept);
     assert_eq!(rig.marked(), "Browser");
-    rig.wait(400).act_now(Action::Accept);
+    rig.wait(500).act_now(Action::Accept);
     assert!(rig.state.modals.is_empty());
 }
 

@@ -20,7 +20,7 @@ fn listed() -> Stage {
     session.title = Some("Upgrade".into());
     session.unseen = Some(Unseen { what: UnseenKind::Failed("out of tokens".into()), since: ago(now, 3) });
     stage.state.modals.push(Modal::Attention(AttentionDialog::default()));
-    update(&mut stage.state, Event::Input, now);
+    update(&mut stage.state, Event::Input, ago(now, 2));
     stage
 }
 
@@ -45,7 +45,7 @@ fn on_the_smallest_screen_the_answers_and_the_wish_are_in_view() {
 #[test]
 fn shown_whole_it_is_the_dialog_of_its_tab() {
     let mut stage = listed();
-    let now = stage.now;
+    let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for words in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc goes back"] {

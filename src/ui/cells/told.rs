@@ -1,0 +1,309 @@
+//! What a dialog about a tool call shows of its raw input, and what is left to be listed.
+//!
+//! Duty: of every value of the raw input, whether what is drawn beside it (command, folder, paths, changes, reason) tells
+//! it already, under a key of that meaning; all others are listed with their names. Not its duty: reading facts out of
+//! the input (`acp::codec`), drawing those.
+//! Invariant: a value is left out only where its own text, or its own change, stands in the dialog.
+
+use std::path::Path;
+
+use ratatui::text::{Line, Span};
+
+use super::changes_of;
+use crate::app::ToolCall;
+use crate::app::repeats::repeats;
+use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
+use crate::model::{DiffChange, FileDiff, ToolKind};
+use crate::ui::json::{self, Leaf, Step};
+use crate::ui::look::{Look, size};
+use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
+use crate::ui::theme::Role;
+
+/// Most values that are looked at.
+const LEAVES_MAX: usize = 1000;
+/// Most values that are listed.
+const LISTED_MAX: usize = 60;
+/// Of a longer value the beginning and the end are shown.
+const VALUE_BYTES: usize = 4096;
+/// Most lines of one value.
+const VALUE_LINES: usize = 12;
+/// Of a longer text the beginning and the end are shown; all of it is one key away.
+pub(super) const TEXT_BYTES: usize = 32 * 1024;
+/// Edits of whole files that are looked for in the changes.
+const EDITS_MAX: usize = 8;
+
+/// The paths that the line about the call names: those of its changes, else of its input, else where it works.
+pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
+    if !matches!(tool.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Read) {
+        return Vec::new();
+    }
+    let mut paths: Vec<&Path> = Vec::new();
+    if tool.kind == ToolKind::Edit {
+        paths.extend(changes_of(tool).iter().map(|change| change.path.as_path()));
+        paths.dedup();
+        paths.retain(|path| !path.as_os_str().is_empty());
+    }
+    if paths.is_empty() {
+        let first = tool.locations.first().map(|place| place.path.as_path());
+        paths.extend(tool.input.path.as_deref().or(first));
+    }
+    paths
+}
+
+/// What the line about the call says it is about, besides paths: the query of a search, the address of a request.
+pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
+    match tool.kind {
+        ToolKind::Search => tool.input.query.as_deref(),
+        ToolKind::Fetch => tool.input.url.as_deref(),
+        _ => None,
+    }
+}
+
+/// The values of the raw input that nothing else shows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Untold {
+    /// Names and values, in the order of the input.
+    values: Vec<(String, String)>,
+    /// How many more there are; `None`: too many to look at.
+    more: Option<usize>,
+}
+
+impl Untold {
+    /// Compares the raw input with what the dialog of the call shows.
+    pub fn of(tool: &ToolCall) -> Self {
+        let Some(raw) = &tool.raw_input else { return Self { more: Some(0), ..Self::default() } };
+        // Some agents write the input as JSON inside a string.
+        let inner = json::text_of(raw.0.trim());
+        let text = inner.as_deref().filter(|text| text.trim_start().starts_with('{'));
+        let (leaves, is_whole) = json::leaves(text.unwrap_or(&raw.0), LEAVES_MAX);
+        let teller = Teller { tool, changes: changes_of(tool), leaves: &leaves };
+        let mut untold = leaves.iter().filter(|leaf| !teller.tells(leaf));
+        let value = |leaf: &Leaf<'_>| json::text_of(leaf.raw).unwrap_or_else(|| leaf.raw.to_owned());
+        let listed = untold.by_ref().take(LISTED_MAX);
+        let values: Vec<(String, String)> = listed.map(|leaf| (name_of(&leaf.path), value(leaf))).collect();
+        let values = if values.iter().all(|(name, value)| name.is_empty() && value.trim() == "{}") {
+            Vec::new()
+        } else {
+            values
+        };
+        let more = untold.count();
+        Self { values, more: is_whole.then_some(more) }
+    }
+
+    /// Whether nothing is left to be listed.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The outermost names, in one line for where the values themselves are far below.
+    pub fn names(&self) -> String {
+        let mut names: Vec<&str> = self.values.iter().map(|(name, _)| name.as_str()).collect();
+        names.dedup();
+        let more = match self.more {
+            Some(0) => String::new(),
+            Some(more) => format!(" +{more}"),
+            None => " and more".to_owned(),
+        };
+        names.join(", ") + &more
+    }
+
+    /// `name: value`, a line or more for each.
+    pub fn lines(&self, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+        let style = |role: Role| look.theme.style(role);
+        let mut out = Vec::new();
+        for (name, value) in &self.values {
+            let label = if name.is_empty() { "input: ".to_owned() } else { format!("{name}: ") };
+            let mut lines = text_lines(value, Role::Text, VALUE_BYTES, look, cols.saturating_sub(2).max(8));
+            if let [line] = lines.as_mut_slice() {
+                line.spans.insert(0, Span::styled(label, style(Role::TextDim)));
+                out.extend(wrap_whole(line, cols));
+                continue;
+            }
+            out.extend(hard_wrap(&Line::styled(label, style(Role::TextDim)), cols));
+            let hidden = lines.len().saturating_sub(VALUE_LINES);
+            lines.truncate(VALUE_LINES);
+            for mut line in lines {
+                line.spans.insert(0, Span::raw("  "));
+                out.push(line);
+            }
+            if hidden > 0 {
+                let more = format!("  {} {hidden} more lines", look.glyphs.fold);
+                out.push(Line::styled(more, style(Role::TextDim)));
+            }
+        }
+        let more = match self.more {
+            Some(0) => return out,
+            Some(more) => format!("{} {more} more values", look.glyphs.fold),
+            None => format!("{} more values", look.glyphs.fold),
+        };
+        out.push(Line::styled(more, style(Role::TextDim)));
+        out
+    }
+}
+
+/// Text of an agent that a user judges, as lines: plain, with what is hidden marked, of a long one both ends.
+pub(super) fn text_lines(
+    text: &str,
+    role: Role,
+    most_bytes: usize,
+    look: &Look<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
+    let dim = look.theme.style(Role::TextDim);
+    let mut out = Vec::new();
+    let add = |part: &str, out: &mut Vec<Line<'static>>| {
+        for shown in reveal_lines(part) {
+            match shown {
+                Shown::Line(line) => {
+                    out.extend(wrap_whole(&Line::styled(line, look.theme.style(role)), cols));
+                }
+                Shown::BlankLines(count) => {
+                    out.push(Line::styled(format!("{} {count} blank lines", look.glyphs.fold), dim));
+                }
+            }
+        }
+    };
+    let (head, rest) = clip(text, most_bytes);
+    add(head, &mut out);
+    if let Some((left_out, tail)) = rest {
+        let note = format!("{} {} left out here", look.glyphs.fold, size(left_out as u64));
+        out.push(Line::styled(note, dim));
+        add(tail, &mut out);
+    }
+    out
+}
+
+/// `env.NODE_OPTIONS`, `edits[1].path`.
+fn name_of(path: &[Step]) -> String {
+    let mut out = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) => {
+                if !out.is_empty() {
+                    out.push('.');
+                }
+                let (head, rest) = clip(key, 200);
+                out.push_str(&reveal_line(head));
+                if let Some((_, tail)) = rest {
+                    out.push('…');
+                    out.push_str(&reveal_line(tail));
+                }
+            }
+            Step::Index(index) => out.push_str(&format!("[{index}]")),
+        }
+    }
+    out
+}
+
+/// What the dialog of a call shows besides its raw input.
+struct Teller<'t> {
+    tool: &'t ToolCall,
+    changes: Vec<&'t FileDiff>,
+    leaves: &'t [Leaf<'t>],
+}
+
+impl Teller<'_> {
+    fn tells(&self, leaf: &Leaf<'_>) -> bool {
+        let input = &self.tool.input;
+        let key = leaf.path.iter().rev().find_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        });
+        // A name on the way is one that holds changes, or a file that is named; any other is to be seen.
+        let known = |step: &Step| match step {
+            Step::Index(_) => true,
+            Step::Key(key) => {
+                ["edits", "replacements", "changes"].contains(&key.as_str())
+                    || named_paths(self.tool).contains(&Path::new(key))
+            }
+        };
+        if !leaf.path.split_last().is_none_or(|(_, parents)| parents.iter().all(known)) {
+            return false;
+        }
+        let Some(key) = key else {
+            return json::text_of(leaf.raw).is_some_and(|text| {
+                input.command.as_deref() == Some(text.as_str()) || self.tells_patch(&text)
+            });
+        };
+        let is_top = leaf.path.len() == 1;
+        if let Some(words) = json::texts_of(leaf.raw) {
+            return is_top && self.tells_command_list(key, &words);
+        }
+        let Some(text) = json::text_of(leaf.raw) else { return false };
+        let is = |keys: &[&str]| keys.contains(&key);
+        let has_command = input.command.is_some();
+        is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.tells_arguments().is_some())
+            || is_top && is(CWD) && has_command && input.cwd.as_deref() == Some(Path::new(&text))
+            || is_top && is(DESCRIPTION) && input.description.as_deref() == Some(&text)
+            || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
+            || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
+            || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.tells_patch(&text)
+            || is(OLD) && (self.has_text(&text, false) || self.tells_edit(leaf))
+            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.tells_edit(leaf))
+            || is(&["new_content", "content"]) && self.has_text(&text, true)
+            || is(&["old_content", "content"]) && self.has_text(&text, false)
+    }
+
+    /// `["bash", "-lc", "make"]` is `make` where the shell is one of the system's; other lists are shown as they are.
+    fn tells_command_list(&self, key: &str, words: &[String]) -> bool {
+        let Some(command) = self.tool.input.command.as_deref() else { return false };
+        if key == "args" && self.tells_arguments().is_some() {
+            return true;
+        }
+        if !COMMAND.contains(&key) {
+            return false;
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let [shell, "-c" | "-lc" | "-ic", line] = words.as_slice() {
+            let name = ["/bin/", "/usr/bin/"].iter().find_map(|folder| shell.strip_prefix(folder));
+            return SHELLS.contains(&name.unwrap_or(shell)) && *line == command;
+        }
+        shell_words::join(words) == command
+    }
+
+    /// Whether the command is one word and its arguments, all of them texts.
+    fn tells_arguments(&self) -> Option<()> {
+        let top = |keys: &[&str]| {
+            self.leaves
+                .iter()
+                .find(|leaf| matches!(leaf.path.as_slice(), [Step::Key(key)] if keys.contains(&key.as_str())))
+        };
+        let program = json::text_of(top(COMMAND)?.raw)?;
+        let args = json::texts_of(top(&["args"])?.raw)?;
+        let whole = shell_words::join(std::iter::once(&program).chain(&args));
+        (self.tool.input.command.as_ref() == Some(&whole)).then_some(())
+    }
+
+    fn has_text(&self, text: &str, is_new: bool) -> bool {
+        self.changes.iter().any(|change| match &change.change {
+            DiffChange::Texts { old, new } => {
+                (if is_new { Some(new) } else { old.as_ref() }).is_some_and(|known| **known == *text)
+            }
+            DiffChange::Patch(_) => false,
+        })
+    }
+
+    fn tells_patch(&self, text: &str) -> bool {
+        repeats(text, self.changes.iter().copied())
+    }
+
+    /// Whether a change of a whole file is what this edit makes of its old text.
+    fn tells_edit(&self, leaf: &Leaf<'_>) -> bool {
+        let Some((_, parent)) = leaf.path.split_last() else { return false };
+        let beside = |keys: &[&str]| {
+            let found = self.leaves.iter().find(|other| match other.path.split_last() {
+                Some((Step::Key(key), of)) => of == parent && keys.contains(&key.as_str()),
+                _ => false,
+            });
+            found.and_then(|leaf| json::text_of(leaf.raw))
+        };
+        let (Some(from), Some(to)) = (beside(OLD), beside(NEW)) else { return false };
+        !from.is_empty()
+            && self.changes.iter().take(EDITS_MAX).any(|change| match &change.change {
+                DiffChange::Texts { old: Some(old), new } => {
+                    *old.replacen(&from, &to, 1) == **new || *old.replace(&from, &to) == **new
+                }
+                _ => false,
+            })
+    }
+}

@@ -1,0 +1,187 @@
+//! The ways to answer a permission request: the agent's own words, with what they mean where those do not say it.
+//!
+//! Duty: the label of an option, the rows of all of them, the row that refuses. Not its duty: which one is marked (`app`).
+//! Invariant: the row that refuses is always among the pinned ones.
+
+use std::ops::Range;
+
+use ratatui::text::Line;
+
+use super::sheet::{Row, choice};
+use crate::config::keymap::Context;
+use crate::model::{Action, PermissionAsk, PermissionKind};
+use crate::ui::scene::Scene;
+use crate::ui::text;
+use crate::ui::theme::Role;
+
+/// Longer names are cut.
+const NAME_BYTES: usize = 120;
+/// Of more options only those around the marked one are drawn.
+const DRAWN_MAX: usize = 24;
+
+const ALLOWS: [&str; 18] = [
+    "allow", "allowed", "yes", "approve", "accept", "ok", "okay", "permit", "run", "proceed", "continue",
+    "grant", "apply", "confirm", "enable", "trust", "start", "approved",
+];
+const REJECTS: [&str; 15] = [
+    "reject", "no", "deny", "decline", "refuse", "cancel", "abort", "never", "stop", "disallow", "skip",
+    "not", "don", "dont", "disable",
+];
+const ALWAYS: [&str; 12] = [
+    "always",
+    "remember",
+    "session",
+    "forever",
+    "again",
+    "never",
+    "all",
+    "auto",
+    "automatically",
+    "future",
+    "every",
+    "any",
+];
+
+/// The name of the option at a place, with its kind where the name does not say it.
+pub(in crate::ui) fn label(request: &PermissionAsk, place: usize) -> String {
+    let Some(option) = request.options.get(place) else { return String::new() };
+    let name = name_of(&option.name);
+    let is_alone = request.options.iter().filter(|other| name_of(&other.name) == name).take(2).count() == 1;
+    let mut notes = Vec::new();
+    if !is_alone || !says(&name, option.kind) {
+        notes.push(match option.kind {
+            PermissionKind::AllowOnce => "allows once",
+            PermissionKind::AllowAlways => "allows always",
+            PermissionKind::RejectOnce => "rejects once",
+            PermissionKind::RejectAlways => "rejects always",
+        });
+    }
+    if request.is_ambiguous(place) {
+        notes.push("cannot be sent: same id as another option");
+    }
+    let name = if name.is_empty() { "unnamed".to_owned() } else { name };
+    if notes.is_empty() { name } else { format!("{name} ({})", notes.join("; ")) }
+}
+
+fn name_of(name: &str) -> String {
+    let (head, rest) = text::clip(name, NAME_BYTES);
+    let head = text::reveal_words(head);
+    match rest {
+        Some((_, tail)) => format!("{head} … {}", text::reveal_words(tail)),
+        None => head,
+    }
+}
+
+/// Whether the words of a name mean this kind and no other.
+fn says(name: &str, kind: PermissionKind) -> bool {
+    let lower = name.to_lowercase().replace("don't", "dont").replace("don’t", "dont");
+    let says_again = lower.contains("ask again") || lower.contains("stop asking");
+    let lower =
+        lower.replace("dont ask again", "").replace("do not ask again", "").replace("stop asking", "");
+    let has = |words: &[&str]| {
+        lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| words.contains(&word))
+    };
+    let (allows, rejects, always) = (has(&ALLOWS), has(&REJECTS), says_again || has(&ALWAYS));
+    match kind {
+        PermissionKind::AllowOnce => allows && !rejects && !always,
+        PermissionKind::AllowAlways => allows && !rejects && always,
+        PermissionKind::RejectOnce => rejects && !allows && !always,
+        PermissionKind::RejectAlways => rejects && !allows && always,
+    }
+}
+
+/// The options as rows of a foot, and which of these must stay on the screen.
+pub(super) fn rows(
+    scene: &Scene,
+    request: &PermissionAsk,
+    selected: Option<usize>,
+    cols: u16,
+) -> (Vec<Row>, Range<usize>) {
+    let count = request.options.len();
+    let marked = selected.unwrap_or(0).min(count.saturating_sub(1));
+    let first = marked.saturating_sub(DRAWN_MAX / 2).min(count.saturating_sub(DRAWN_MAX));
+    let drawn = first..(first + DRAWN_MAX).min(count);
+    let refusal = request.refusal();
+    let mut out = Vec::new();
+    let mut pinned = 0..0;
+    let mut add = |place: usize, out: &mut Vec<Row>| {
+        let begin = out.len();
+        out.extend(choice(scene, place, &label(request, place), selected == Some(place), cols));
+        if refusal == Some(place) {
+            pinned = begin..out.len();
+        }
+    };
+    let fold = |count: usize| -> Row {
+        Line::from(scene.span(Role::TextDim, format!("{} {count} more", scene.look.glyphs.fold))).into()
+    };
+    if let Some(place) = refusal.filter(|place| *place < drawn.start) {
+        add(place, &mut out);
+    }
+    let before = drawn.start - usize::from(refusal.is_some_and(|place| place < drawn.start));
+    if before > 0 {
+        out.push(fold(before));
+    }
+    for place in drawn.clone() {
+        add(place, &mut out);
+    }
+    let behind = count - drawn.end - usize::from(refusal.is_some_and(|place| place >= drawn.end));
+    if behind > 0 {
+        out.push(fold(behind));
+    }
+    if let Some(place) = refusal.filter(|place| *place >= drawn.end) {
+        add(place, &mut out);
+    }
+    if refusal.is_none() {
+        let begin = out.len();
+        let key = scene.key(Context::Permission, Action::Escape).unwrap_or_default();
+        let line = vec![scene.span(Role::Accent, format!("{key:<3}")), scene.span(Role::Modal, " Reject")];
+        out.push(Line::from(line).into());
+        pinned = begin..out.len();
+    }
+    (out, pinned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{PermissionOption, ToolCallPatch};
+
+    fn labels(options: &[(&str, &str, PermissionKind)]) -> Vec<String> {
+        let option = |(id, name, kind): &(&str, &str, PermissionKind)| PermissionOption {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            kind: *kind,
+        };
+        let options: Vec<PermissionOption> = options.iter().map(option).collect();
+        let ask = PermissionAsk { session: None, tool: ToolCallPatch::new("t".into()), options };
+        (0..ask.options.len()).map(|place| label(&ask, place)).collect()
+    }
+
+    #[test]
+    fn the_kind_is_told_where_the_name_does_not_say_it() {
+        use PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+        for (name, kind, shown) in [
+            ("Allow once", AllowOnce, "Allow once"),
+            ("Yes, and don't ask again for this file", AllowAlways, "Yes, and don't ask again for this file"),
+            ("No, and tell it what to do differently", RejectOnce, "No, and tell it what to do differently"),
+            ("Never", RejectAlways, "Never"),
+            ("No", AllowOnce, "No (allows once)"),
+            ("No, never", AllowAlways, "No, never (allows always)"),
+            ("Yes", AllowAlways, "Yes (allows always)"),
+            ("Go", AllowOnce, "Go (allows once)"),
+            ("Ja", AllowOnce, "Ja (allows once)"),
+            ("", RejectOnce, "unnamed (rejects once)"),
+            ("No\u{200b}\n", RejectOnce, "No⟨U+200B⟩"),
+        ] {
+            assert_eq!(labels(&[("a", name, kind)]), [shown]);
+        }
+        assert_eq!(
+            labels(&[("a", "Yes", AllowOnce), ("b", "Yes", AllowOnce)]),
+            ["Yes (allows once)", "Yes (allows once)"]
+        );
+        let shared = labels(&[("b", "Yes", AllowOnce), ("b", "No", RejectOnce)]);
+        assert!(shared.iter().all(|label| label.contains("cannot be sent")), "{shared:?}");
+        let long = labels(&[("a", &"Yes, echo harmless ".repeat(300), AllowAlways)]);
+        assert!(long.iter().all(|label| label.len() < 200 && label.ends_with("(allows always)")), "{long:?}");
+    }
+}
