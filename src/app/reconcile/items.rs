@@ -280,7 +280,16 @@ impl Stream {
         if is_long && let Some(found) = self.find_within(text, budget) {
             return vec![found];
         }
-        self.find_joined(text, budget)
+        let found = self.find_joined(text, budget);
+        // What was added of such a text before stands beside it as a message of its own.
+        let known = |part: Found| match part {
+            Found::New(range) => {
+                let part = text.get(range.clone()).unwrap_or_default();
+                self.take_equal(part).map_or(Found::New(range), |index| Found::Same(index, part.len()))
+            }
+            same @ Found::Same(..) => same,
+        };
+        found.into_iter().map(known).collect()
     }
 
     fn forget(&mut self, place: usize) {

@@ -491,3 +491,19 @@ fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
     let kept = shown(&kept_session(&mut desk));
     assert!(kept.contains(&own), "{kept:#?}");
 }
+
+#[test]
+fn text_in_the_midst_of_a_recorded_message_is_added_once() {
+    let thoughts =
+        vec![text(Role::Thought, "The first thought of it."), text(Role::Thought, "The last thought of it.")];
+    let kept = recorded(&[("one", [thoughts, vec![says("done")]].concat(), End::Good)]);
+    let replay = [
+        text(Role::User, "one"),
+        text(Role::Thought, "The first thought of it."),
+        says("Said in between, and not recorded."),
+        text(Role::Thought, "A thought that was not recorded."),
+        text(Role::Thought, "The last thought of it."),
+        says("done"),
+    ];
+    assert_eq!(added(&kept, &replay).len(), 3);
+}
