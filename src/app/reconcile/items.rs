@@ -367,7 +367,7 @@ fn message_of(item: &Item) -> Option<&Message> {
 
 fn calls<'a>(items: &[(usize, &'a Item)]) -> Vec<(usize, &'a ToolCall)> {
     let call = |(index, item): &(usize, &'a Item)| match &item.body {
-        ItemBody::Tool(call) => Some((*index, &**call)),
+        ItemBody::Tool(call) if !call.is_own => Some((*index, &**call)),
         _ => None,
     };
     items.iter().filter_map(call).collect()

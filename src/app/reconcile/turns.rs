@@ -78,6 +78,8 @@ pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
             }
             ItemBody::TurnEnd(_) => turn.has_bad_end = true,
             ItemBody::Notice { .. } | ItemBody::Answered { .. } => {}
+            // No agent tells what went through parlor, or which call it asked about under another id.
+            ItemBody::Tool(call) if call.is_own || call.from_ask_only => {}
             ItemBody::Tool(call) => turn.deeds.push(call.title.clone()),
             ItemBody::Compaction { summary, .. } => turn.deeds.push(summary.clone()),
             ItemBody::Subagent { title, .. } => turn.deeds.push(title.clone()),
