@@ -7,7 +7,8 @@
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
 //! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
 //! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is
-//! what the one may ask of the other. `keep` says what is worth keeping, `restore` makes a session of it.
+//! what the one may ask of the other. `keep` says what is worth keeping, `restore` makes a session of it. `aside` holds
+//! a history that an agent replays beside the record, `reconcile` compares the two, `insert` adds what only the agent has.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 mod access;
@@ -31,6 +32,7 @@ pub mod flow;
 pub mod fold;
 pub mod handover;
 mod host;
+mod insert;
 mod keep;
 pub mod kept;
 mod left_out;
@@ -42,6 +44,7 @@ pub mod outline;
 pub mod places;
 mod policy;
 mod providers;
+mod reconcile;
 pub mod repeats;
 mod replies;
 mod restore;

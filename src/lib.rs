@@ -47,6 +47,7 @@
 //!     a long text is laid out where it is looked at, nesting has a limit. Signals end parlor also when the loop is busy.
 //! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
+//! 14. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
 
 pub mod acp;
 pub mod app;

@@ -329,7 +329,10 @@ fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decisio
     };
     if let Some(session) = state.sessions.get_mut(&key) {
         tools::decide(session, *tool, decision, now);
-        keep::note(session, decided(&request.tool.id, decision));
+        // A copy of a subagent's call is not kept; a call of this session may have the same id.
+        if tools::by_id(session, &request.tool.id) == Some(*tool) {
+            keep::note(session, decided(&request.tool.id, decision));
+        }
     }
     // The subagent's own call, of which `tool` is a copy.
     let conn = state.sessions.get(&key).and_then(|session| session.conn);

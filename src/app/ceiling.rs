@@ -279,6 +279,19 @@ pub(super) fn keep_with(session: &mut Session, item: ItemId, record: Record) {
     }
 }
 
+/// Something is kept behind the last event of a turn, whose items end before this place: its page stays in memory until
+/// that is on the disk.
+pub(super) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
+    let serial = session.pages.next_serial();
+    let book = &mut session.pages.book;
+    let pages = book.closed.iter_mut().chain([&mut book.open]);
+    if let Some(page) = pages.take_while(|page| page.first < end).last() {
+        page.late = serial;
+        page.weight += weight::of_record(record);
+    }
+    serial
+}
+
 /// An item came at this place, and what tells of it is not kept yet: if the page is full, the next one begins here.
 pub(super) fn on_pushed(session: &mut Session, at: usize) {
     if session.pages.limit_bytes == 0 {

@@ -1,7 +1,8 @@
 //! Messages: chunks and blocks become items.
 //!
 //! Duty: which item a chunk belongs to. A change of speaker or of message id, or a tool call in between,
-//! begins a new one. Source: ACP v1 prompt-turn and the message-id rule.
+//! begins a new one; so does any other item, for a chunk that names no message. Source: ACP v1 prompt-turn and the
+//! message-id rule.
 //! Invariant: a chunk costs the same however long its message is.
 
 use std::time::Instant;
@@ -126,7 +127,9 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
     let Some(ItemBody::Message(open)) = session.transcript.get(id).map(|item| &item.body) else {
         return false;
     };
-    open.role == role && (message.is_none() || message == open.message.as_ref())
+    // Without an id, what comes behind another item is not a part of the message above that.
+    let is_last = || session.transcript.items().last().is_some_and(|last| last.id == id);
+    open.role == role && message.map_or_else(is_last, |message| open.message.as_ref() == Some(message))
 }
 
 /// Closes the open message: nothing more is appended to it.

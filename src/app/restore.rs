@@ -13,7 +13,7 @@ use crate::model::{
 
 use super::{
     Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
-    TurnEnd, access, ceiling, diffs, messages, tools, turn, updates,
+    TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -248,6 +248,7 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
+        Record::Inserted { back, updates } => insert::play(session, back, updates, now),
         Record::HandedOver { agent, text } => {
             session.ledger.handover = Some(Handover { text, agent, is_sent: false });
         }

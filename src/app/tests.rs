@@ -20,6 +20,8 @@ mod messages;
 mod offer;
 mod once;
 mod policy;
+mod reconcile;
+mod resume;
 mod servers;
 mod sessions;
 mod support;

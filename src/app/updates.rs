@@ -118,13 +118,13 @@ pub(super) fn apply(
         return;
     };
     let makes_items = makes_items(&update);
-    let update = if makes_items && !session.turn.is_running() {
+    let update = if session.turn.is_running() {
+        update
+    } else {
         match aside::take(session, update, now, fx) {
             Some(update) => update,
             None => return,
         }
-    } else {
-        update
     };
     if makes_items && matches!(session.turn, Turn::Idle) {
         note_outside_turn(session, &update);
@@ -255,7 +255,7 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
 }
 
 /// An agent replaces its plan each time; an empty one is none.
-fn on_plan(session: &mut Session, plan: Plan) {
+pub(super) fn on_plan(session: &mut Session, plan: Plan) {
     if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
         remove_plan(session, plan.id.as_ref());
     } else if let Some(known) = session.plans.iter_mut().find(|known| known.id == plan.id) {

@@ -86,8 +86,17 @@ pub enum Record {
     },
     /// The turn ended.
     TurnEnded(TurnOutcome),
-    /// What was kept before is replaced by what follows: the agent's own history of the session.
+    /// What was kept before is replaced by what follows: the agent's own history of a session in which nothing was
+    /// said here. Older files have it behind turns too; these are shown as they were then.
     Replaced,
+    /// The agent's own history has an item that was not recorded when it came. It begins no turn.
+    Inserted {
+        /// It stands before the last so many items of what comes before this record.
+        #[serde(default, skip_serializing_if = "is_at_end")]
+        back: u32,
+        /// What makes the item.
+        updates: Vec<SessionUpdate>,
+    },
     /// The next prompt tells the agent a conversation that it does not know.
     HandedOver {
         /// Whose conversation it was.
@@ -168,6 +177,15 @@ pub enum Note {
         /// Behind the events before this place.
         before: EventPlace,
         /// In which turn.
+        turn: u32,
+        /// What.
+        record: Box<Record>,
+    },
+    /// Something is kept behind the last event of a turn: see [`Record::Inserted`].
+    Inserted {
+        /// Counted with the marks.
+        serial: u64,
+        /// The turn.
         turn: u32,
         /// What.
         record: Box<Record>,
@@ -284,6 +302,11 @@ pub struct KeptEvent {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_at_end(back: &u32) -> bool {
+    *back == 0
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]

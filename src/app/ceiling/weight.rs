@@ -132,6 +132,7 @@ pub(super) fn of_record(record: &Record) -> usize {
         | Record::Located { .. }
         | Record::Replaced
         | Record::Archived { .. } => EVENT,
+        Record::Inserted { updates, .. } => ITEM + updates.iter().map(of_update).sum::<usize>(),
         Record::HandedOver { text, .. } => EVENT + text.len(),
     }
 }

@@ -45,6 +45,12 @@ impl Disk {
                     self.late.push((seq - 1, event));
                     upto = Some(serial);
                 }
+                Note::Inserted { serial, turn, record } => {
+                    let of_turn = self.events.iter().rev().find(|(_, event)| event.turn <= turn);
+                    let seq = of_turn.map_or(0, |(seq, _)| *seq);
+                    self.late.push((seq, kept(turn, record)));
+                    upto = Some(serial);
+                }
                 Note::Mark(mark) => {
                     self.marks.insert(mark, self.next);
                     marks.push(MarkPlace { mark, seq: self.next, is_whole: true });

@@ -5,14 +5,14 @@ use crate::app::*;
 use crate::model::*;
 
 /// What was to be kept since the last look, for the first session.
-fn kept_notes(desk: &mut Desk) -> Vec<Note> {
+pub fn kept_notes(desk: &mut Desk) -> Vec<Note> {
     // What flows did is handed out with the next event.
     desk.play(Event::Input);
     std::mem::take(&mut desk.kept)
 }
 
 /// What a store would give back.
-fn kept_session(desk: &mut Desk) -> KeptSession {
+pub fn kept_session(desk: &mut Desk) -> KeptSession {
     let mut kept = KeptSession::default();
     let mut held_from = 0;
     for note in kept_notes(desk) {
@@ -21,6 +21,7 @@ fn kept_session(desk: &mut Desk) -> KeptSession {
             Note::Release { is_whole: false } => kept.events.truncate(held_from),
             Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
             Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
+            Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             Note::Draft(draft) => kept.draft = draft,
             Note::Queue(queue) => kept.queue = queue,
             Note::Release { is_whole: true }
@@ -33,7 +34,13 @@ fn kept_session(desk: &mut Desk) -> KeptSession {
     kept
 }
 
-fn items(session: &Session) -> Vec<String> {
+/// Keeps a record behind the last event of a turn, and what was kept there before.
+pub fn insert_behind(events: &mut Vec<KeptEvent>, turn: u32, record: Record) {
+    let at = events.iter().rposition(|event| event.turn <= turn).map_or(0, |last| last + 1);
+    events.insert(at, KeptEvent { at_ms: 0, turn, record });
+}
+
+pub fn items(session: &Session) -> Vec<String> {
     let text = digest(session);
     text.lines().skip(1).map(str::to_owned).collect()
 }
@@ -144,7 +151,7 @@ fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
 }
 
 /// A desk whose first session was kept before, with this agent.
-fn reopened(kept: KeptSession, name: &str) -> Desk {
+pub fn reopened(kept: KeptSession, name: &str) -> Desk {
     let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
     let now = std::time::Instant::now();
     let setup = Setup {
@@ -246,19 +253,19 @@ fn third() -> Vec<SessionUpdate> {
     vec![text(Role::User, "go"), says("third"), call("b", ToolStatus::Completed)]
 }
 
-fn opened(desk: &mut Desk) -> &mut Desk {
+pub fn opened(desk: &mut Desk) -> &mut Desk {
     quiet(answered(desk))
 }
 
 /// Nothing comes for as long as anything is waited for.
-fn quiet(desk: &mut Desk) -> &mut Desk {
+pub fn quiet(desk: &mut Desk) -> &mut Desk {
     for _ in 0..8 {
         desk.play(Event::Timer(TimerId::History(KEY)));
     }
     desk
 }
 
-fn answered(desk: &mut Desk) -> &mut Desk {
+pub fn answered(desk: &mut Desk) -> &mut Desk {
     desk.reply(Ok(Reply::Session(SessionReply::default())))
 }
 
@@ -277,7 +284,10 @@ fn turns_that_were_had_elsewhere_are_added() {
     let mut desk = loading();
     desk.updates([first(), second(), third()].concat());
     opened(&mut desk);
-    desk.expect(&format!("ready · idle{BOTH}\nuser \"go\"\nagent \"third\"\ntool b Completed \"do b\""));
+    desk.expect(&format!(
+        "ready · idle{BOTH}\nnotice Info: Only in the agent's history: the next 3 items\nuser \"go\"\nagent \"third\"\n\
+         tool b Completed \"do b\""
+    ));
     let turns: Vec<u32> = kept_notes(&mut desk)
         .iter()
         .filter_map(|note| match note {
@@ -285,7 +295,7 @@ fn turns_that_were_had_elsewhere_are_added() {
             _ => None,
         })
         .collect();
-    assert_eq!(turns, [3, 3, 3]);
+    assert_eq!(turns, [2, 3, 3, 3]);
     // Late news of such a call finds it.
     desk.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
     assert_eq!(items(desk.session()).last().unwrap(), "tool b Completed \"late\"");
@@ -423,9 +433,7 @@ fn an_agent_that_lost_the_end_is_said_to() {
     let mut desk = loading();
     desk.updates(first());
     opened(&mut desk);
-    desk.expect(&format!(
-        "ready · idle{BOTH}\nnotice Warning: The agent's own record of this session ends earlier."
-    ));
+    desk.expect(&format!("ready · idle{BOTH}\nnotice Warning: Not in the agent's history: the turn above"));
 }
 
 #[test]
@@ -440,7 +448,7 @@ fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
     say(&mut desk, "write the third thing", StopReason::EndTurn);
     let shown = items(desk.session());
     let can_load = AgentCapabilities { can_load: true, ..AgentCapabilities::default() };
-    let title = "The agent's own record leaves out turns that you cancelled.";
+    let title = "Not in the agent's history: the turn above";
     let mut kept = kept_session(&mut desk);
     // The second time it was said before.
     for round in 0..2 {
@@ -455,30 +463,48 @@ fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
         desk.updates(vec![text(Role::User, "write the third thing"), says("to write the third thing")]);
         opened(&mut desk);
         let now = items(desk.session());
-        let told = now.iter().filter(|item| item.contains(title)).count();
-        assert_eq!((told, now.len()), (1, shown.len() + 1), "round {round}: {now:#?}");
-        assert!(now.iter().any(|item| item.contains("write the second thing")));
-        let Some(ItemBody::Notice { severity, title, detail }) =
-            desk.session().transcript.items().last().map(|item| item.body.clone())
-        else {
-            panic!("{now:?}")
-        };
-        let record = Record::Notice { severity, title, detail };
-        kept.events.push(KeptEvent { at_ms: 0, turn: 3, record });
+        let told: Vec<usize> = (0..now.len()).filter(|at| now[*at].contains(title)).collect();
+        assert_eq!(
+            (told.as_slice(), now.len()),
+            ([5].as_slice(), shown.len() + 1),
+            "round {round}: {now:#?}"
+        );
+        assert!(now[4].starts_with("end Cancelled"), "{now:#?}");
+        kept = again(kept, &mut desk);
     }
 }
 
+/// What is kept once more was kept.
+pub fn again(kept: KeptSession, desk: &mut Desk) -> KeptSession {
+    let mut kept = kept;
+    for note in kept_notes(desk) {
+        match note {
+            Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
+            Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
+            _ => {}
+        }
+    }
+    kept
+}
+
 #[test]
-fn another_history_replaces_what_is_shown_and_kept() {
-    let mut desk = loading();
-    desk.updates(vec![text(Role::User, "something else"), says("other")]);
-    desk.expect(&format!("loading · idle{BOTH}"));
-    opened(&mut desk).expect("ready · idle\nuser \"something else\"\nagent \"other\"");
+fn another_history_is_added_to_the_record() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     let kept = kept_session(&mut desk);
-    assert_eq!(kept.events.first().map(|event| &event.record), Some(&Record::Replaced));
-    let mut again = Session::new(KEY, SessionPlace::default());
-    restore(&mut again, kept, desk.now);
-    assert_eq!(items(&again), items(desk.session()));
+    let mut desk = reopened(kept.clone(), "fake");
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    desk.updates(vec![text(Role::User, "something else"), says("other")]);
+    let shown = "user* \"write the first thing\"\nagent \"first\"";
+    desk.expect(&format!("loading · idle\n{shown}"));
+    opened(&mut desk).expect(&format!(
+        "ready · idle\n{shown}\nnotice Warning: Not in the agent's history: the turn above\n\
+         notice Info: Only in the agent's history: the next 2 items\nuser \"something else\"\nagent \"other\""
+    ));
+    let mut from_disk = Session::new(KEY, SessionPlace::default());
+    restore(&mut from_disk, again(kept, &mut desk), desk.now);
+    assert_eq!(items(&from_disk), items(desk.session()));
 }
 
 #[test]
@@ -489,7 +515,11 @@ fn what_the_agent_knows_of_a_cut_turn_is_shown() {
     let mut desk = reopened(kept, "fake");
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.updates(vec![text(Role::User, "one"), says("1, and all the rest of it")]);
-    opened(&mut desk).expect("ready · idle\nuser \"one\"\nagent \"1, and all the rest of it\"");
+    opened(&mut desk).expect(
+        "ready · idle\nuser* \"one\"\nagent \"1\"\n\
+         notice Warning: This turn was cut: parlor ended in the middle of it.\n\
+         notice Info: Only in the agent's history: the next item\nagent \", and all the rest of it\"",
+    );
 }
 
 #[test]
@@ -539,5 +569,8 @@ fn ids_of_messages_tell_a_turn_again_where_its_prompt_was_reworded() {
     opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
     let mut desk = short_one(Some("m1"));
     desk.updates(vec![text(Role::User, "The user greets."), says_in("m2", "hello")]);
-    opened(&mut desk).expect("ready · idle\nuser \"The user greets.\"\nagent \"hello\"");
+    opened(&mut desk).expect(
+        "ready · idle\nuser* \"hi\"\nagent \"hello\"\nnotice Warning: Not in the agent's history: the turn above\n\
+         notice Info: Only in the agent's history: the next 2 items\nuser \"The user greets.\"\nagent \"hello\"",
+    );
 }

@@ -44,7 +44,7 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
 }
 
 #[test]
-fn without_resume_the_history_is_loaded_and_replaces_a_view_that_was_cut() {
+fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
     let mut desk = Desk::running();
     desk.update(says("old")).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
@@ -61,14 +61,14 @@ fn without_resume_the_history_is_loaded_and_replaces_a_view_that_was_cut() {
     ]);
     desk.reply(Ok(Reply::Done)).play(Event::Timer(TimerId::History(KEY)));
     desk.expect(
-        r#"
-        ready · idle
-        user "go"
+        r#"ready · idle
+        user* "go"
         agent "old"
+        end died: The agent ended with exit code 3. ["out of luck"]
+        notice Info: Only in the agent's history: the next 3 items
         tool call_1 Completed? "do call_1"
         user "again"
-        tool call_1 Completed "do call_1"
-        "#,
+        tool call_1 Completed "do call_1""#,
     );
     assert!(!desk.session().has_background_news);
 }

@@ -52,6 +52,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Notice { .. } => "notice",
         Record::TurnEnded(_) => "turn_ended",
         Record::Replaced => "replaced",
+        Record::Inserted { .. } => "inserted",
         Record::HandedOver { .. } => "handed_over",
         Record::Archived { .. } => "archived",
     }

@@ -165,6 +165,12 @@ impl Docs {
                 let text = format!("{title}\n{}", detail.as_deref().unwrap_or_default());
                 put(seq, row("notice", *severity == Severity::Error, text));
             }
+            Record::Inserted { updates, .. } => {
+                self.message = None;
+                if let Some(row) = inserted(updates, turn, at_ms) {
+                    put(seq, row);
+                }
+            }
             Record::Replaced => {
                 self.message = None;
                 self.calls.clear();
@@ -183,6 +189,22 @@ impl Docs {
             _ => {}
         }
     }
+}
+
+/// The row of an item of the agent's history: the texts of what makes it.
+pub(super) fn inserted(updates: &[SessionUpdate], turn: u32, at_ms: i64) -> Option<DocRow> {
+    let (mut docs, mut rows) = (Docs::default(), BTreeMap::new());
+    for (seq, update) in (0..).zip(updates) {
+        docs.take("", seq, turn, at_ms, &Record::Update(update.clone()), &mut rows);
+    }
+    let mut rows = rows.into_values();
+    let mut all = rows.next()?;
+    for row in rows {
+        all.text.push('\n');
+        all.text.push_str(&row.text);
+    }
+    all.text = cut(all.text, MAX_TEXT_BYTES);
+    Some(all)
 }
 
 impl Call {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::model::{EventPlace, MarkPlace, Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
 
 use super::rows::{SessionRow, SessionState};
-use super::search::Docs;
+use super::search::{self, Docs};
 use super::write::{Batch, CopyRow, EventRow, LateRow};
 use super::{format, random};
 
@@ -23,6 +23,8 @@ pub(super) struct Track {
     pub row: SessionRow,
     /// Whether it has a row, or is about to get one.
     is_kept: bool,
+    /// Whether the row is one that the session had before it was opened here.
+    is_adopted: bool,
     /// Whether the row changed since it was last handed out.
     is_dirty: bool,
     /// What happened before there was a reason to keep it.
@@ -62,6 +64,7 @@ impl Track {
         Self {
             row,
             is_kept,
+            is_adopted: false,
             is_dirty: false,
             waiting: Vec::new(),
             copy: None,
@@ -78,13 +81,25 @@ impl Track {
     pub fn take(&mut self, note: Note, at_ms: i64, batch: &mut Batch) {
         match note {
             Note::Head(head) => self.set_head(*head),
-            Note::Event { turn, record } => self.add(turn, &record, at_ms, batch),
+            Note::Event { turn, record } => {
+                if *record == Record::Replaced {
+                    self.part_from_record(at_ms, batch);
+                }
+                self.add(turn, &record, at_ms, batch);
+            }
             Note::Late { serial, before, turn, record } => {
                 self.add_late(before, turn, &record, at_ms, batch);
                 self.passed.upto = Some(serial);
             }
+            Note::Inserted { serial, turn, record } => {
+                self.insert(turn, &record, at_ms);
+                self.passed.upto = Some(serial);
+            }
             Note::Mark(mark) => self.pass(mark),
-            Note::Hold => self.held = Some(Box::new(self.row.clone())),
+            Note::Hold => {
+                self.part_from_record(at_ms, batch);
+                self.held = Some(Box::new(self.row.clone()));
+            }
             Note::Release { is_whole } => self.end_history(is_whole, batch),
             Note::Draft(draft) => {
                 self.is_kept |= !draft.trim().is_empty();
@@ -167,6 +182,7 @@ impl Track {
         let came = std::mem::replace(&mut self.row, known);
         self.row.owner = came.owner;
         self.is_kept = true;
+        self.is_adopted = self.row.next_seq > 0;
         for event in &mut self.waiting {
             event.uid.clone_from(&self.row.uid);
             event.seq += self.row.next_seq;
@@ -175,12 +191,42 @@ impl Track {
         self.move_marks(self.row.next_seq - came.next_seq);
     }
 
+    /// The agent's own history of the session comes, of which a record is kept already: that stays as it is, and the
+    /// history gets a row of its own.
+    fn part_from_record(&mut self, at_ms: i64, batch: &mut Batch) {
+        if !std::mem::take(&mut self.is_adopted) {
+            return;
+        }
+        let row = SessionRow {
+            uid: new_uid(),
+            created_ms: at_ms,
+            updated_ms: at_ms,
+            first_prompt: None,
+            turn_count: 0,
+            next_seq: 0,
+            draft: String::new(),
+            queue: Vec::new(),
+            usage: None,
+            state: SessionState::Idle,
+            ..self.row.clone()
+        };
+        let mut left = std::mem::replace(&mut self.row, row);
+        left.owner = None;
+        left.agent_pid = None;
+        left.agent_born = None;
+        batch.save(&left);
+        self.is_kept = false;
+        self.docs = Docs::default();
+        self.marks.clear();
+        self.passed = Passed::default();
+    }
+
     fn move_marks(&mut self, by: i64) {
         self.marks.values_mut().for_each(|seq| *seq += by);
         self.passed.marks.iter_mut().for_each(|mark| mark.seq += by);
         for late in &mut self.waiting_late {
             late.uid.clone_from(&self.row.uid);
-            late.seq += by;
+            late.seq = late.seq.map(|seq| seq + by);
         }
     }
 
@@ -202,7 +248,19 @@ impl Track {
         if self.docs.knows(record) {
             self.docs.take(&self.row.uid, before - 1, turn, at_ms, record, &mut batch.docs);
         }
-        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq: before - 1, turn, at_ms, body });
+        let seq = Some(before - 1);
+        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq, turn, at_ms, body, doc: None });
+    }
+
+    /// Keeps what the agent's history has behind the last event of a turn.
+    fn insert(&mut self, turn: u32, record: &Record, at_ms: i64) {
+        let (body, is_whole) = format::encode(record);
+        self.is_whole &= is_whole;
+        let doc = match record {
+            Record::Inserted { updates, .. } => search::inserted(updates, turn, at_ms),
+            _ => None,
+        };
+        self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq: None, turn, at_ms, body, doc });
     }
 
     fn end_history(&mut self, is_whole: bool, batch: &mut Batch) {
@@ -213,7 +271,7 @@ impl Track {
         }
         if !is_whole {
             self.waiting.retain(|event| event.seq < from);
-            self.waiting_late.retain(|late| late.seq < from);
+            self.waiting_late.retain(|late| late.seq.is_none_or(|seq| seq < from));
             self.row = SessionRow {
                 next_seq: from,
                 first_prompt: before.first_prompt,

@@ -54,10 +54,13 @@ pub(super) struct EventRow {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LateRow {
     pub uid: String,
-    pub seq: i64,
+    /// `None`: the last event of the turn.
+    pub seq: Option<i64>,
     pub turn: u32,
     pub at_ms: i64,
     pub body: String,
+    /// What can be searched of it.
+    pub doc: Option<DocRow>,
 }
 
 /// A history that was staged.
@@ -90,7 +93,7 @@ impl Batch {
             self.replaced.insert(uid.to_owned(), from);
         } else {
             self.events.retain(|event| event.uid != uid || !event.is_staged);
-            self.late.retain(|late| late.uid != uid || late.seq < from);
+            self.late.retain(|late| late.uid != uid || late.seq.is_none_or(|seq| seq < from));
             self.docs.retain(|(of, seq), _| of != uid || *seq < from);
         }
         self.ended.push(EndedHistory { uid: uid.to_owned(), from, is_whole });
@@ -139,9 +142,15 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
             "INSERT INTO late (session, seq, nth, turn, at, body) VALUES (?1, ?2,
                 (SELECT coalesce(max(nth), 0) + 1 FROM late WHERE session = ?1 AND seq = ?2), ?3, ?4, ?5)",
         )?;
+        let mut late_docs = Vec::new();
         for row in &batch.late {
             let Some(id) = id_of(&change, &mut ids, &row.uid)? else { continue };
-            late.execute(params![id, row.seq, row.turn, row.at_ms, row.body])?;
+            let seq = match row.seq {
+                Some(seq) => seq,
+                None => last_of_turn(&change, id, row.turn)?,
+            };
+            late.execute(params![id, seq, row.turn, row.at_ms, row.body])?;
+            late_docs.extend(row.doc.as_ref().map(|doc| (id, seq, doc)));
         }
         let mut doc = change.prepare_cached(
             "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -151,6 +160,14 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
         for ((uid, seq), row) in &batch.docs {
             let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
             doc.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
+        }
+        // It shares the place with the event that it is played behind.
+        let mut more = change.prepare_cached(
+            "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                ON CONFLICT (session, seq) DO UPDATE SET text = text || char(10) || excluded.text",
+        )?;
+        for (id, seq, row) in late_docs {
+            more.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
         }
         // Behind the events, for those of the source may have waited too.
         for CopyRow { from, to, turns, below } in &batch.copies {
@@ -185,6 +202,17 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
     }
     change.commit()?;
     Ok(gone)
+}
+
+/// The number of the last event of a turn, or of one before it.
+fn last_of_turn(conn: &Connection, id: i64, turn: u32) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "SELECT coalesce(
+            (SELECT max(seq) FROM events WHERE session = ?1 AND turn <= ?2 AND seq > coalesce(
+                (SELECT max(seq) FROM events WHERE session = ?1 AND kind = 'replaced'), -1)),
+            (SELECT min(seq) FROM events WHERE session = ?1), 0)",
+    )?
+    .query_row(params![id, turn], |row| row.get(0))
 }
 
 fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rusqlite::Result<()> {

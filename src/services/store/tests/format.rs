@@ -41,6 +41,11 @@ fn records_are_kept_in_this_form() {
     );
     check(&Record::TurnEnded(TurnOutcome::Cut), r#"{"turn_ended":"cut"}"#);
     check(&Record::Replaced, r#""replaced""#);
+    let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
+    check(
+        &Record::Inserted { back: 2, updates: vec![update] },
+        r#"{"inserted":{"back":2,"updates":[{"chunk":{"role":"agent","text":"hi"}}]}}"#,
+    );
     check(
         &Record::HandedOver { agent: "one".into(), text: "# So far".into() },
         r##"{"handed_over":{"agent":"one","text":"# So far"}}"##,

@@ -23,20 +23,16 @@ fn prompts_of(store: &Store, uid: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_the_agent_had_before_goes_on_as_the_one_that_is_kept() {
+fn a_session_that_the_agent_had_before_is_recorded_in_its_former_record() {
     let (dir, store) = store();
     let (mut recorder, _told) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let first = store.list(&ListFilter::default()).unwrap();
-    // Opened from the agent's list by another parlor: its history comes anew.
+    // Opened from the agent's list by another parlor, without its history.
     let again = another(&dir);
     let (mut recorder, mut told) = super::recorder(&again);
-    let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
-    recorder.keep(
-        SessionKey(9),
-        vec![head_of("theirs", true), replaced, prompt(1, "first"), prompt(2, "second")],
-    );
+    recorder.keep(SessionKey(9), vec![head_of("theirs", true), prompt(2, "second")]);
     assert_eq!(recorder.finish(), None);
     let rows = again.list(&ListFilter::default()).unwrap();
     assert_eq!(rows.len(), 1, "no second one is kept");
@@ -44,11 +40,81 @@ fn a_session_that_the_agent_had_before_goes_on_as_the_one_that_is_kept() {
     let told = std::iter::from_fn(|| told.try_recv().ok()).collect::<Vec<_>>();
     assert!(told.iter().any(|event| matches!(event, ServiceEvent::Store(news)
         if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
-    assert_eq!(
-        prompts_of(&again, &rows[0].uid),
-        ["first", "second"],
-        "what was kept before is not shown twice"
-    );
+    assert_eq!(prompts_of(&again, &rows[0].uid), ["first", "second"]);
+}
+
+#[test]
+fn a_replayed_history_never_replaces_a_record() {
+    for holds in [false, true] {
+        let (dir, store) = store();
+        let (mut recorder, _told) = recorder(&store);
+        recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "walnut"), ended(1)]);
+        assert_eq!(recorder.finish(), None);
+        let first = store.list(&ListFilter::default()).unwrap().remove(0).uid;
+        // Opened from the agent's list by another parlor: its history comes anew.
+        let again = another(&dir);
+        let (mut recorder, mut told) = super::recorder(&again);
+        let mut notes = vec![head_of("theirs", true)];
+        notes.extend(holds.then_some(Note::Hold));
+        notes.extend([event(0, Record::Replaced), prompt(1, "summary"), ended(1)]);
+        notes.extend(holds.then_some(Note::Release { is_whole: true }));
+        recorder.keep(SessionKey(9), notes);
+        assert_eq!(recorder.finish(), None);
+        assert_eq!(prompts_of(&again, &first), ["walnut"], "holds: {holds}");
+        let rows = again.list(&ListFilter::default()).unwrap();
+        assert_eq!(rows.len(), 2);
+        let second = rows.iter().find(|row| row.uid != first).unwrap().uid.clone();
+        assert_eq!(prompts_of(&again, &second), ["summary"]);
+        let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
+        assert_eq!(again.search(&search).unwrap().len(), 1);
+        let last = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+            ServiceEvent::Store(news) => Some(*news),
+            _ => None,
+        });
+        let kept_as = last.filter_map(|news| match news {
+            StoreNews::KeptAs { uid, .. } => Some(uid),
+            _ => None,
+        });
+        assert_eq!(kept_as.last(), Some(second));
+        again.reopen(&first).unwrap();
+    }
+}
+
+#[test]
+fn what_only_the_agents_history_has_stands_in_its_turn_and_is_found() {
+    let (_dir, store) = store();
+    let (mut writer, _told) = recorder::tests::writer(&store);
+    let inserted = |words: &str| {
+        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: words.to_owned() };
+        Box::new(Record::Inserted { back: 0, updates: vec![update] })
+    };
+    writer.keep_now(vec![head_of("a", false), prompt(1, "one"), ended(1), prompt(2, "two"), ended(2)]);
+    writer.keep_now(vec![
+        Note::Inserted { serial: 7, turn: 1, record: inserted("walnut") },
+        Note::Inserted { serial: 8, turn: 1, record: inserted("pie") },
+        Note::Event { turn: 2, record: inserted("cake") },
+        prompt(3, "three"),
+    ]);
+    let row = store.find("a").unwrap();
+    let words = |record: Record| match record {
+        Record::Prompt { text, .. } => Some(text),
+        Record::Inserted { updates, .. } => match updates.into_iter().next() {
+            Some(SessionUpdate::Chunk { text, .. }) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    };
+    let read = |events: Vec<KeptEvent>| -> Vec<String> {
+        events.into_iter().filter_map(|event| words(event.record)).collect()
+    };
+    let expected = ["one", "walnut", "pie", "two", "cake", "three"];
+    assert_eq!(read(store.peek(&row.uid, None).unwrap().1.events), expected);
+    assert_eq!(read(store.events(&row.uid).unwrap().0), expected, "as an export has it");
+    for (word, turn) in [("walnut", 1), ("pie", 1), ("cake", 2)] {
+        let search = Search { words: word.to_owned(), limit: 9, ..Search::default() };
+        let hits = store.search(&search).unwrap();
+        assert_eq!(hits.iter().map(|hit| hit.turn).collect::<Vec<_>>(), [turn], "{word}");
+    }
 }
 
 #[test]

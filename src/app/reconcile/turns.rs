@@ -1,0 +1,447 @@
+//! Aligns turns.
+//!
+//! Turns with the same prompt and answer are anchors: equal beginnings and ends first, then those that are there once
+//! on both sides, in the longest order that both have. What lies between them is small in all real cases, and is
+//! aligned by weights: equal prompts, prompts within longer ones, several prompts joined to one.
+//! Invariant: the work is bounded: lists between anchors that are too long to be weighed are aligned by equal prompts
+//! alone.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::app::{Item, ItemBody, Message, MessagePart};
+use crate::model::{MessageId, Role};
+
+use super::{MIN_PART_BYTES, text};
+
+/// So many pairs of turns between two anchors are weighed against each other.
+const MAX_WEIGHED: usize = 1 << 14;
+
+/// So many prompts may be joined to one.
+const MAX_JOINED: usize = 8;
+
+/// So many messages of an answer are looked for in another one.
+const MAX_MESSAGES: usize = 3;
+
+/// So deep anchors are looked for between anchors.
+const MAX_DEPTH: u8 = 24;
+
+/// The items from one prompt to the next.
+#[derive(Debug, Default)]
+pub(super) struct Turn<'a> {
+    pub items: Range<usize>,
+    /// What was typed; `None`: the items before the first prompt.
+    pub prompt: Option<String>,
+    /// What the agent answered, all messages joined.
+    pub reply: String,
+    /// Its messages one by one.
+    messages: Vec<String>,
+    /// Ids of the agent's messages.
+    ids: Vec<&'a MessageId>,
+    /// What it thought and did besides.
+    deeds: Vec<String>,
+    /// Whether it was cancelled or has failed.
+    pub has_bad_end: bool,
+}
+
+/// Turns that belong together; one side may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub ours: Range<usize>,
+    pub theirs: Range<usize>,
+}
+
+/// The turns of a list of items.
+pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let begins = match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => text::prompt(&text_of(message)),
+            _ => None,
+        };
+        if begins.is_some() || turns.is_empty() {
+            turns.push(Turn { items: index..index, prompt: begins, ..Turn::default() });
+        }
+        let Some(turn) = turns.last_mut() else { continue };
+        turn.items.end = index + 1;
+        match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => {}
+            ItemBody::Message(message) => {
+                let text = text::squeezed(&text_of(message));
+                turn.ids.extend(&message.message);
+                if message.role == Role::Thought {
+                    turn.deeds.push(text);
+                } else {
+                    turn.reply.push_str(&text);
+                    turn.messages.push(text);
+                }
+            }
+            ItemBody::TurnEnd(_) => turn.has_bad_end = true,
+            ItemBody::Notice { .. } | ItemBody::Answered { .. } => {}
+            // No agent tells what went through parlor, or which call it asked about under another id.
+            ItemBody::Tool(call) if call.is_own || call.from_ask_only => {}
+            ItemBody::Tool(call) => turn.deeds.push(call.title.clone()),
+            ItemBody::Compaction { summary, .. } => turn.deeds.push(summary.clone()),
+            ItemBody::Subagent { title, .. } => turn.deeds.push(title.clone()),
+            ItemBody::Raw { name, raw } => turn.deeds.push(format!("{name} {}", raw.0)),
+        }
+    }
+    turns
+}
+
+/// All text of a message.
+pub(super) fn text_of(message: &Message) -> String {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        MessagePart::Text(text) => Some(text.as_str()),
+        MessagePart::Block(_) => None,
+    });
+    texts.collect()
+}
+
+/// The items of adjacent turns.
+pub(super) fn items_of(turns: &[Turn<'_>], range: &Range<usize>) -> Range<usize> {
+    let behind = turns.last().map_or(0, |last| last.items.end);
+    let start = turns.get(range.start).map_or(behind, |first| first.items.start);
+    let end = turns.get(range.end).map_or(behind, |next| next.items.start);
+    start..end.max(start)
+}
+
+/// Aligns turns. The groups hold all of ours, and those of theirs that are to be looked at, both in order.
+pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> Vec<Group> {
+    let theirs_end = theirs.len() - repeated(ours, theirs);
+    let has_lead = |turns: &[Turn<'_>]| usize::from(turns.first().is_some_and(|turn| turn.prompt.is_none()));
+    let lead = Group { ours: 0..has_lead(ours), theirs: 0..has_lead(theirs) };
+    let (our_start, their_start) = (lead.ours.end, lead.theirs.end);
+    let rest = Group { ours: our_start..ours.len(), theirs: their_start..theirs_end };
+
+    // All of a turn, its prompt and answer, its prompt: each way leaves gaps for the next one.
+    let mut matched = Vec::new();
+    let mut gaps = vec![rest];
+    for way in [Key::All, Key::Reply, Key::Prompt] {
+        let mut ids = HashMap::new();
+        let keys = (number(ours, &mut ids, way), number(theirs, &mut ids, way));
+        let mut search = Search { keys: [&keys.0, &keys.1], pairs: Vec::new(), rest: Vec::new() };
+        for gap in gaps {
+            if way != Key::All && is_small(&gap) {
+                weigh(ours, theirs, &gap, &mut matched);
+            } else {
+                search.anchor(gap, MAX_DEPTH, is_whole);
+            }
+        }
+        matched.append(&mut search.pairs);
+        gaps = search.rest;
+    }
+    for gap in gaps.iter().filter(|gap| is_small(gap)) {
+        weigh(ours, theirs, gap, &mut matched);
+    }
+    matched.sort_by_key(|group| group.ours.start);
+
+    let mut groups = vec![lead];
+    let (mut our_next, mut their_next) = (our_start, their_start);
+    let end = Group { ours: ours.len()..ours.len(), theirs: theirs_end..theirs_end };
+    // What stands before the first common turn may be recorded, but is not in memory.
+    let mut is_known = is_whole;
+    for group in matched.into_iter().chain([end]) {
+        groups.push(Group { ours: our_next..group.ours.start, theirs: their_next..their_next });
+        if is_known {
+            let only = (their_next..group.theirs.start).filter(|place| !is_repetition(theirs, *place));
+            groups.extend(
+                only.map(|place| Group {
+                    ours: group.ours.start..group.ours.start,
+                    theirs: place..place + 1,
+                }),
+            );
+        }
+        is_known = true;
+        (our_next, their_next) = (group.ours.end, group.theirs.end);
+        groups.push(group);
+    }
+    groups.retain(|group| !group.ours.is_empty() || !group.theirs.is_empty());
+    groups
+}
+
+fn is_small(gap: &Group) -> bool {
+    gap.ours.len().saturating_mul(gap.theirs.len()) <= MAX_WEIGHED
+}
+
+/// What of turns is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    All,
+    Reply,
+    Prompt,
+}
+
+/// How many turns at the end of a replay only tell all of it again: some agents replay twice.
+fn repeated(ours: &[Turn<'_>], theirs: &[Turn<'_>]) -> usize {
+    let half = theirs.len() / 2;
+    let is_same = |(one, other): (&Turn<'_>, &Turn<'_>)| {
+        one.prompt == other.prompt && one.reply == other.reply && one.deeds == other.deeds
+    };
+    let is_twice = half >= 2
+        && theirs.len().is_multiple_of(2)
+        && ours.len() <= half
+        && theirs.iter().zip(theirs.iter().skip(half)).all(is_same);
+    if is_twice { half } else { 0 }
+}
+
+/// A prompt that was sent twice, of which one turn is recorded: nothing of the agent stands behind the other.
+fn is_repetition(theirs: &[Turn<'_>], place: usize) -> bool {
+    let is_empty = |turn: &&Turn<'_>| turn.messages.is_empty() && turn.deeds.is_empty();
+    let Some(turn) = theirs.get(place).filter(|turn| turn.prompt.is_some()).filter(is_empty) else {
+        return false;
+    };
+    let is_same = |other: Option<&Turn<'_>>| other.is_some_and(|other| other.prompt == turn.prompt);
+    is_same(theirs.get(place + 1)) || is_same(place.checked_sub(1).and_then(|before| theirs.get(before)))
+}
+
+/// Gives equal turns equal numbers.
+fn number<'a>(turns: &'a [Turn<'a>], ids: &mut HashMap<TurnKey<'a>, usize>, way: Key) -> Vec<usize> {
+    let key = |turn: &'a Turn<'a>| -> TurnKey<'a> {
+        let reply = if way == Key::Prompt { "" } else { turn.reply.as_str() };
+        (turn.prompt.as_deref(), reply, if way == Key::All { &turn.deeds } else { &[] })
+    };
+    turns
+        .iter()
+        .map(|turn| {
+            let next = ids.len();
+            *ids.entry(key(turn)).or_insert(next)
+        })
+        .collect()
+}
+
+/// Prompt, answer and deeds.
+type TurnKey<'a> = (Option<&'a str>, &'a str, &'a [String]);
+
+/// Looks for anchors by numbers.
+struct Search<'a> {
+    keys: [&'a [usize]; 2],
+    pairs: Vec<Group>,
+    rest: Vec<Group>,
+}
+
+impl Search<'_> {
+    fn is_same(&self, ours: usize, theirs: usize) -> bool {
+        let [our_keys, their_keys] = self.keys;
+        matches!((our_keys.get(ours), their_keys.get(theirs)), (Some(one), Some(other)) if one == other)
+    }
+
+    fn pair(&mut self, ours: usize, theirs: usize) {
+        self.pairs.push(Group { ours: ours..ours + 1, theirs: theirs..theirs + 1 });
+    }
+
+    /// Aligns equal turns of a gap. An agent loses turns from the end or the beginning; where only the end of the
+    /// record is given, the ends are compared first.
+    fn anchor(&mut self, gap: Group, depth: u8, from_start: bool) {
+        let Group { mut ours, mut theirs } = gap;
+        for is_start in [from_start, !from_start] {
+            while !ours.is_empty() && !theirs.is_empty() {
+                let (one, other) =
+                    if is_start { (ours.start, theirs.start) } else { (ours.end - 1, theirs.end - 1) };
+                if !self.is_same(one, other) {
+                    break;
+                }
+                self.pair(one, other);
+                if is_start {
+                    (ours.start, theirs.start) = (one + 1, other + 1);
+                } else {
+                    (ours.end, theirs.end) = (one, other);
+                }
+            }
+        }
+        if ours.is_empty() || theirs.is_empty() {
+            return;
+        }
+        let unique = if depth == 0 { Vec::new() } else { self.unique(&ours, &theirs) };
+        if unique.is_empty() {
+            self.rest.push(Group { ours, theirs });
+            return;
+        }
+        let (mut our_next, mut their_next) = (ours.start, theirs.start);
+        for (one, other) in unique {
+            self.anchor(Group { ours: our_next..one, theirs: their_next..other }, depth - 1, from_start);
+            self.pair(one, other);
+            (our_next, their_next) = (one + 1, other + 1);
+        }
+        self.anchor(
+            Group { ours: our_next..ours.end, theirs: their_next..theirs.end },
+            depth - 1,
+            from_start,
+        );
+    }
+
+    /// Turns that are there once on both sides: the longest order that both have.
+    fn unique(&self, ours: &Range<usize>, theirs: &Range<usize>) -> Vec<(usize, usize)> {
+        let [our_keys, their_keys] = self.keys;
+        // Per key: how often and where, on both sides.
+        let mut seen: HashMap<usize, [(u32, usize); 2]> = HashMap::new();
+        for (side, (keys, range)) in [(our_keys, ours), (their_keys, theirs)].into_iter().enumerate() {
+            for place in range.clone() {
+                if let Some(seen) =
+                    keys.get(place).and_then(|key| seen.entry(*key).or_default().get_mut(side))
+                {
+                    *seen = (seen.0 + 1, place);
+                }
+            }
+        }
+        let mut pairs: Vec<(usize, usize)> = seen
+            .into_values()
+            .filter(|[one, other]| one.0 == 1 && other.0 == 1)
+            .map(|[one, other]| (one.1, other.1))
+            .collect();
+        pairs.sort_unstable();
+        longest_order(&pairs)
+    }
+}
+
+/// The longest part of the pairs, which are ordered by their first place, that is ordered by the second one too.
+fn longest_order(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // The last pair of the best order of each length, and the pair before each pair.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = vec![None; pairs.len()];
+    let second = |index: &usize| pairs.get(*index).map_or(0, |pair| pair.1);
+    for (index, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| second(end) < pair.1);
+        if let Some(before) = before.get_mut(index) {
+            *before = length.checked_sub(1).and_then(|last| ends.get(last)).copied();
+        }
+        match ends.get_mut(length) {
+            Some(end) => *end = index,
+            None => ends.push(index),
+        }
+    }
+    let mut order = Vec::with_capacity(ends.len());
+    let mut next = ends.last().copied();
+    while let Some(index) = next {
+        order.extend(pairs.get(index));
+        next = before.get(index).copied().flatten();
+    }
+    order.reverse();
+    order
+}
+
+/// A step of an alignment: how many turns of both sides it takes.
+type Step = (usize, usize);
+
+/// Aligns the turns of a small gap so that the sum of weights is highest.
+fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<Group>) {
+    let (height, width) = (gap.ours.len(), gap.theirs.len());
+    if height == 0 || width == 0 {
+        return;
+    }
+    // For each place the best sum from there on, and the first step to it.
+    let mut best: Vec<(usize, Step)> = vec![(0, (0, 0)); (height + 1) * (width + 1)];
+    let at = |one: usize, other: usize| one * (width + 1) + other;
+    for one in (0..=height).rev() {
+        for other in (0..=width).rev() {
+            if one == height || other == width {
+                continue;
+            }
+            let rest = |step: Step| best.get(at(one + step.0, other + step.1)).map_or(0, |(sum, _)| *sum);
+            let (our, their) = (gap.ours.start + one, gap.theirs.start + other);
+            let mut found = (0, (1, 0));
+            let mut offer = |weight: usize, step: Step| {
+                let sum = weight + rest(step);
+                if sum > found.0 {
+                    found = (sum, step);
+                }
+            };
+            if let (Some(our), Some(their)) = (ours.get(our), theirs.get(their)) {
+                let weight = weight(our, their);
+                if weight > 0 {
+                    offer(weight, (1, 1));
+                }
+                let joined =
+                    joined_in(their, ours.get(gap.ours.start + one..gap.ours.end).unwrap_or_default());
+                if joined > 1 {
+                    offer(8 * joined, (joined, 1));
+                }
+                let joined =
+                    joined_in(our, theirs.get(gap.theirs.start + other..gap.theirs.end).unwrap_or_default());
+                if joined > 1 {
+                    offer(8 * joined, (1, joined));
+                }
+            }
+            offer(0, (1, 0));
+            offer(0, (0, 1));
+            if let Some(place) = best.get_mut(at(one, other)) {
+                *place = found;
+            }
+        }
+    }
+    let (mut one, mut other) = (0, 0);
+    while one < height && other < width {
+        let (_, step) = best.get(at(one, other)).copied().unwrap_or_default();
+        if step.0 > 0 && step.1 > 0 {
+            let (our, their) = (gap.ours.start + one, gap.theirs.start + other);
+            matched.push(Group { ours: our..our + step.0, theirs: their..their + step.1 });
+        }
+        (one, other) = (one + step.0.max(usize::from(step.1 == 0)), other + step.1);
+    }
+}
+
+/// How likely two turns are the same; 0: they are not.
+fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
+    let (Some(one), Some(other)) = (&our.prompt, &their.prompt) else { return 0 };
+    if our.ids.iter().any(|id| their.ids.contains(id)) {
+        return 12;
+    }
+    let has_both = !our.reply.is_empty() && !their.reply.is_empty();
+    let is_related = has_both && is_related(our, their);
+    if one == other {
+        let does_same = our.deeds.iter().any(|deed| !deed.is_empty() && their.deeds.contains(deed));
+        let weight = match (is_related, has_both) {
+            (true, _) => 10,
+            (false, true) => 6,
+            (false, false) => 8,
+        };
+        return weight + if does_same { 3 } else { 0 };
+    }
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let is_part = short.len() >= MIN_PART_BYTES && long.contains(short.as_str());
+    match is_part {
+        true if is_related => 9,
+        // Nothing of the answer is recorded that could tell it again.
+        true if our.reply.is_empty() => 5,
+        _ if our.reply.len() >= MIN_PART_BYTES && our.reply == their.reply => 7,
+        _ => 0,
+    }
+}
+
+/// Whether two answers have something in common: one begins or ends with the other, or has a message of it.
+fn is_related(our: &Turn<'_>, their: &Turn<'_>) -> bool {
+    let has_message_of = |reply: &str, turn: &Turn<'_>| {
+        let is_within =
+            |message: &&String| message.len() >= MIN_PART_BYTES && reply.contains(message.as_str());
+        turn.messages.iter().take(MAX_MESSAGES).chain(turn.messages.last()).any(|message| is_within(&message))
+    };
+    is_end_of(&our.reply, &their.reply)
+        || is_end_of(&their.reply, &our.reply)
+        || has_message_of(&our.reply, their)
+        || has_message_of(&their.reply, our)
+}
+
+/// Whether a text begins or ends with another one.
+fn is_end_of(long: &str, short: &str) -> bool {
+    long.starts_with(short) || long.ends_with(short)
+}
+
+/// How many of these turns' prompts, from the first on, make the whole prompt of one turn; 0: they do not.
+fn joined_in(turn: &Turn<'_>, parts: &[Turn<'_>]) -> usize {
+    let Some(mut rest) = turn.prompt.as_deref().filter(|prompt| !prompt.is_empty()) else { return 0 };
+    for (count, part) in parts.iter().take(MAX_JOINED).enumerate() {
+        let Some(behind) = part
+            .prompt
+            .as_deref()
+            .filter(|prompt| !prompt.is_empty())
+            .and_then(|prompt| rest.strip_prefix(prompt))
+        else {
+            return 0;
+        };
+        if behind.is_empty() {
+            return count + 1;
+        }
+        rest = behind;
+    }
+    0
+}

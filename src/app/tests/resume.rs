@@ -1,0 +1,509 @@
+//! A record stays what it was when an agent replays another history than it.
+
+use super::keep::{again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened};
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+/// How a turn of the record ended.
+#[derive(Clone, Copy)]
+pub enum End {
+    Good,
+    Refused,
+    Failed,
+    Cancelled,
+}
+
+/// A session with these turns, as it is kept.
+pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> KeptSession {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    for (prompt, updates, end) in turns {
+        desk.submit(prompt).updates(updates.clone());
+        match end {
+            End::Good => desk.end_turn(StopReason::EndTurn),
+            End::Refused => desk.end_turn(StopReason::Refusal),
+            End::Failed => desk.fail(-32603, "overloaded"),
+            End::Cancelled => desk.cancel().end_turn(StopReason::Cancelled),
+        };
+    }
+    kept_session(&mut desk)
+}
+
+fn good(prompt: &str) -> (&str, Vec<SessionUpdate>, End) {
+    (prompt, vec![says(&format!("Reply to {prompt}"))], End::Good)
+}
+
+fn told(prompt: &str) -> Vec<SessionUpdate> {
+    vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))]
+}
+
+/// Resumes a session whose agent can only load, with this replay, of which so much comes before the answer.
+pub fn resumed(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Desk {
+    let mut desk = reopened(kept.clone(), "fake");
+    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    kept_notes(&mut desk);
+    desk.updates(replay[..before].to_vec());
+    answered(&mut desk).updates(replay[before..].to_vec());
+    quiet(&mut desk);
+    desk
+}
+
+fn shown(kept: &KeptSession) -> Vec<String> {
+    let mut session = Session::new(KEY, SessionPlace::default());
+    restore(&mut session, kept.clone(), std::time::Instant::now());
+    items(&session)
+}
+
+/// Resumes twice with a replay: nothing that was recorded goes or moves, what is kept makes what is shown, and the
+/// second time changes nothing. Gives what is shown then.
+pub fn check(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
+    let first = shown(kept);
+    let mut desk = resumed(kept, replay, before);
+    let second = items(desk.session());
+    let mut left = second.iter();
+    for item in &first {
+        assert!(left.any(|other| other == item), "{item} is gone or moved:\n{first:#?}\n{second:#?}");
+    }
+    let kept = again(kept.clone(), &mut desk);
+    assert_eq!(shown(&kept), second, "what is kept is what is shown");
+    let mut desk = resumed(&kept, replay, before);
+    assert_eq!(items(desk.session()), second, "the second time changes nothing");
+    let notes = kept_notes(&mut desk);
+    let is_event = |note: &&Note| matches!(note, Note::Event { .. } | Note::Inserted { .. });
+    assert_eq!(notes.iter().find(is_event), None, "nor is anything kept once more");
+    second
+}
+
+/// What is shown, without the recorded items: what was added, each behind the recorded item that it follows.
+fn added(kept: &KeptSession, replay: &[SessionUpdate]) -> Vec<String> {
+    let first = shown(kept);
+    let all = check(kept, replay, replay.len());
+    let mut known = first.iter().peekable();
+    let mut last = String::new();
+    let mut added = Vec::new();
+    for item in all {
+        if known.next_if(|next| **next == item).is_some() {
+            last = item;
+        } else {
+            added.push(format!("{last} → {item}"));
+        }
+    }
+    added
+}
+
+const UNTOLD: &str = "notice Info: Not in the agent's history: the turn above";
+
+#[test]
+fn a_refused_turn_that_the_agent_leaves_out_stays() {
+    let refused = ("refuse this", vec![says("I will not do that.")], End::Refused);
+    let kept = recorded(&[good("first prompt"), refused, good("third prompt")]);
+    let replay = [told("first prompt"), told("third prompt")].concat();
+    assert_eq!(added(&kept, &replay), [format!("end Refusal → {UNTOLD}")]);
+}
+
+#[test]
+fn a_failed_turn_that_the_agent_leaves_out_stays() {
+    let kept = recorded(&[good("first prompt"), ("fail this", vec![], End::Failed), good("third prompt")]);
+    let replay = [told("first prompt"), told("third prompt")].concat();
+    assert_eq!(added(&kept, &replay), [format!("end failed: overloaded → {UNTOLD}")]);
+}
+
+#[test]
+fn turns_from_before_a_compaction_stay_and_its_summary_is_added() {
+    let turns = ["one", "two", "three", "four"].map(good);
+    let kept = recorded(&turns);
+    let summary = "This session is being continued. Summary: things were done.";
+    let replay = [vec![text(Role::User, summary), says("Understood.")], told("four")].concat();
+    assert_eq!(
+        added(&kept, &replay),
+        [
+            "agent \"Reply to three\" → notice Info: Not in the agent's history: the 3 turns above"
+                .to_owned(),
+            "agent \"Reply to three\" → notice Info: Only in the agent's history: the next 2 items"
+                .to_owned(),
+            format!("agent \"Reply to three\" → user {summary:?}"),
+            "agent \"Reply to three\" → agent \"Understood.\"".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_command_that_is_replayed_with_its_wrapper_is_the_same() {
+    let kept = recorded(&[good("look at the code"), good("/init all"), good("thanks")]);
+    let init = "<command-message>init is running</command-message>\n<command-name>/init</command-name>\n\
+                <command-args>all</command-args>";
+    let replay =
+        [told("look at the code"), vec![text(Role::User, init), says("Reply to /init all")], told("thanks")];
+    assert_eq!(added(&kept, &replay.concat()), Vec::<String>::new());
+}
+
+#[test]
+fn a_cancelled_prompt_that_is_joined_with_the_next_is_the_same() {
+    let kept = recorded(&[good("do one"), ("wait no", vec![], End::Cancelled), good("do two")]);
+    let two = vec![text(Role::User, "wait nodo two"), says("Reply to do two")];
+    assert_eq!(added(&kept, &[told("do one"), two].concat()), Vec::<String>::new());
+    // One agent notes the interruption as a message of the user.
+    let two = vec![
+        text(Role::User, "wait no"),
+        SessionUpdate::Chunk {
+            role: Role::User,
+            message: Some("u2".into()),
+            text: "[Request interrupted by user]".into(),
+        },
+        SessionUpdate::Chunk { role: Role::User, message: Some("u3".into()), text: "do two".into() },
+        says("Reply to do two"),
+    ];
+    assert_eq!(added(&kept, &[told("do one"), two].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_agent_said_behind_the_cut_of_a_turn_is_added() {
+    let mut kept = recorded(&[
+        good("first prompt"),
+        ("go on", vec![says("first part "), call("a", ToolStatus::InProgress)], End::Good),
+    ]);
+    kept.events.pop();
+    kept.events.push(KeptEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
+    let replay = [
+        told("first prompt"),
+        vec![
+            text(Role::User, "go on"),
+            says("first part "),
+            call("a", ToolStatus::Completed),
+            says("and the second part"),
+        ],
+    ];
+    let mut desk = resumed(&kept, &replay.concat(), 6);
+    assert_eq!(
+        items(desk.session())[2..],
+        [
+            "user* \"go on\"",
+            "agent \"first part \"",
+            "tool a Completed \"do a\"",
+            "notice Warning: This turn was cut: parlor ended in the middle of it.",
+            "notice Info: Only in the agent's history: the next item",
+            "agent \"and the second part\"",
+        ]
+    );
+    let kept = again(kept, &mut desk);
+    assert_eq!(shown(&kept), items(desk.session()));
+    let desk = resumed(&kept, &replay.concat(), 6);
+    assert_eq!(items(desk.session()), shown(&kept));
+}
+
+#[test]
+fn another_prompt_in_the_middle_is_shown_beside_the_recorded_one() {
+    let kept = recorded(&[good("alpha prompt"), good("beta prompt"), good("gamma prompt")]);
+    let other = vec![text(Role::User, "DIFFERENT middle"), says("other")];
+    let replay = [told("alpha prompt"), other, told("gamma prompt")].concat();
+    let after = "agent \"Reply to beta prompt\"";
+    assert_eq!(
+        added(&kept, &replay),
+        [
+            format!("{after} → {UNTOLD}"),
+            format!("{after} → notice Info: Only in the agent's history: the next 2 items"),
+            format!("{after} → user \"DIFFERENT middle\""),
+            format!("{after} → agent \"other\""),
+        ]
+    );
+}
+
+#[test]
+fn a_turn_that_only_the_agent_has_is_added_in_its_place() {
+    let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
+    let replay = [told("alpha prompt"), told("beta prompt"), told("gamma prompt")].concat();
+    let after = "agent \"Reply to alpha prompt\"";
+    assert_eq!(
+        added(&kept, &replay),
+        [
+            format!("{after} → notice Info: Only in the agent's history: the next 2 items"),
+            format!("{after} → user \"beta prompt\""),
+            format!("{after} → agent \"Reply to beta prompt\""),
+        ]
+    );
+}
+
+#[test]
+fn another_answer_is_shown_beside_the_recorded_one() {
+    let kept = recorded(&[good("one"), good("two")]);
+    let other = vec![text(Role::User, "two"), says("A regenerated answer.")];
+    let after = "agent \"Reply to two\"";
+    assert_eq!(
+        added(&kept, &[told("one"), other].concat()),
+        [
+            format!("{after} → notice Info: The agent's history differs: the next item"),
+            format!("{after} → agent \"A regenerated answer.\""),
+        ]
+    );
+}
+
+#[test]
+fn a_prompt_that_was_reworded_and_answered_otherwise_is_another_turn() {
+    let kept = recorded(&[good("fix the tests please")]);
+    let replay = vec![text(Role::User, "fix the tests please and lint as well"), says("edited")];
+    assert_eq!(added(&kept, &replay).len(), 4);
+}
+
+#[test]
+fn a_lost_last_turn_is_reported_also_if_all_prompts_are_alike() {
+    let say = |words: &str| ("go on", vec![says(words)], End::Good);
+    let told = |words: &str| vec![text(Role::User, "go on"), says(words)];
+    let kept = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
+    let lost = "notice Warning: Not in the agent's history: the turn above";
+    let replay = [told("Reply 1"), told("Reply 2")].concat();
+    assert_eq!(added(&kept, &replay), [format!("agent \"Reply 3\" → {lost}")]);
+    let kept = recorded(&[say("Done."), say("Done."), say("Done.")]);
+    let replay = [told("Done."), told("Done.")].concat();
+    assert_eq!(added(&kept, &replay), [format!("agent \"Done.\" → {lost}")]);
+}
+
+#[test]
+fn a_prompt_that_was_sent_again_is_one_turn() {
+    let mut desk = Desk::started();
+    desk.handshake(all_capabilities()).open(ID);
+    desk.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
+    desk.submit("flaky two").fail(-32603, "API overloaded (529), try again");
+    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx));
+    desk.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
+    let kept = kept_session(&mut desk);
+    let twice = [
+        SessionUpdate::Chunk { role: Role::User, message: Some("a".into()), text: "flaky two".into() },
+        SessionUpdate::Chunk { role: Role::User, message: Some("b".into()), text: "flaky two".into() },
+        says("Reply to flaky two"),
+    ];
+    assert_eq!(added(&kept, &[told("one"), twice.to_vec()].concat()), Vec::<String>::new());
+    assert_eq!(added(&kept, &[told("one"), told("flaky two")].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn a_history_that_is_replayed_twice_is_taken_once() {
+    let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
+    let once = [told("alpha prompt"), told("gamma prompt")].concat();
+    assert_eq!(added(&kept, &[once.clone(), once].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn every_kind_of_item_is_replayed_without_a_change() {
+    let raw = |words: &str| SessionUpdate::Unknown { name: "odd".into(), raw: Raw(words.into()) };
+    let terminal = || {
+        let id: TerminalId = "t".into();
+        SessionUpdate::Terminal(AgentTerminal::Bytes { id, bytes: b"output".to_vec(), is_whole: false })
+    };
+    let all = || {
+        vec![
+            text(Role::Thought, "I think."),
+            SessionUpdate::Notice {
+                severity: Severity::Error,
+                title: "Rate limit hit".into(),
+                description: None,
+            },
+            patch("a", |patch| patch.content = Patch::Set(vec![ToolContent::Terminal("t".into())])),
+            terminal(),
+            news("a", ToolStatus::Completed),
+            raw("1"),
+            raw("1"),
+            raw("2"),
+            SessionUpdate::Compaction {
+                id: "c".into(),
+                status: "completed".into(),
+                summary: Patch::Set("short".into()),
+                error: Patch::Keep,
+            },
+            SessionUpdate::Subagent(SubagentPatch {
+                session: "child".into(),
+                title: Patch::Set("Helper".into()),
+                description: Patch::Keep,
+                state: Patch::Keep,
+                can_cancel: Patch::Keep,
+            }),
+            SessionUpdate::Block {
+                role: Role::Agent,
+                message: None,
+                block: ContentBlock::ResourceLink(ResourceLink {
+                    uri: "file:///a".into(),
+                    ..ResourceLink::default()
+                }),
+            },
+            says("done"),
+        ]
+    };
+    let kept = recorded(&[("one", all(), End::Good), ("two", all(), End::Good)]);
+    let replay = [vec![text(Role::User, "one")], all(), vec![text(Role::User, "two")], all()].concat();
+    assert_eq!(added(&kept, &replay), Vec::<String>::new());
+    let desk = resumed(&kept, &replay, replay.len());
+    let output = desk.session().terminals.get(&TerminalId::from("t")).map(|view| view.output.clone());
+    let live = {
+        let mut session = Session::new(KEY, SessionPlace::default());
+        restore(&mut session, kept, desk.now);
+        session.terminals.remove(&TerminalId::from("t")).unwrap().output
+    };
+    assert_eq!(output, Some(live), "nothing is appended again");
+}
+
+#[test]
+fn a_message_just_behind_the_answer_of_a_load_is_shown_and_kept() {
+    let kept = recorded(&[good("first question")]);
+    let mut desk = resumed(&kept, &told("first question"), 2);
+    assert_eq!(items(desk.session()), shown(&kept));
+    desk.update(says("WARNING: servers could not be started."));
+    assert_eq!(items(desk.session()).last().unwrap(), "agent \"WARNING: servers could not be started.\" …");
+    let warning = text(Role::Agent, "WARNING: servers could not be started.");
+    assert!(
+        kept_notes(&mut desk).contains(&Note::Event { turn: 1, record: Box::new(Record::Update(warning)) })
+    );
+}
+
+#[test]
+fn a_message_behind_the_answer_is_shown_also_if_the_replay_is_not_over() {
+    let kept = recorded(&[good("first question"), good("second question")]);
+    let replay = [told("first question"), vec![says("WARNING: servers could not be started.")]].concat();
+    let all = check(&kept, &replay, 2);
+    assert_eq!(all.iter().filter(|item| item.contains("WARNING")).count(), 1, "{all:#?}");
+}
+
+#[test]
+fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
+    let names: Vec<String> = (0..9).map(|n| format!("prompt number {n}")).collect();
+    let turns: Vec<_> = names.iter().map(|name| good(name)).collect();
+    let mut kept = recorded(&turns);
+    // The first turns are on the disk only.
+    let first = kept.events.iter().position(|event| event.turn == 6).unwrap();
+    kept.events.drain(..first);
+    (kept.left_out_count, kept.first_seq) = (first as u64, first as i64);
+    let replay: Vec<SessionUpdate> = names.iter().flat_map(|name| told(name)).collect();
+    assert_eq!(added(&kept, &replay), Vec::<String>::new());
+    let without_last = &replay[..replay.len() - 4];
+    let lost = "notice Warning: Not in the agent's history: the 2 turns above";
+    assert_eq!(added(&kept, without_last), [format!("agent \"Reply to prompt number 8\" → {lost}")]);
+    // None of what is in memory: what was told may be on the disk.
+    let lost = "notice Warning: Not in the agent's history: the 4 turns above";
+    assert_eq!(added(&kept, &replay[..6]), [format!("agent \"Reply to prompt number 8\" → {lost}")]);
+}
+
+#[test]
+fn a_replay_of_nothing_says_nothing() {
+    let kept = recorded(&[good("one")]);
+    assert_eq!(added(&kept, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn an_agent_that_replays_no_prompts_adds_nothing() {
+    let kept = recorded(&[good("one"), good("two")]);
+    let replay = [says("Reply to one"), call("x", ToolStatus::Completed), says("Reply to two")];
+    let added = added(&kept, &replay);
+    assert_eq!(added.len(), 2, "only the call: {added:?}");
+}
+
+#[test]
+fn a_record_that_was_replaced_by_an_older_parlor_is_read_as_it_was() {
+    let mut kept = recorded(&[good("one"), good("two")]);
+    let at = kept.events.iter().position(|event| event.turn == 2).unwrap();
+    kept.events.insert(at, KeptEvent { at_ms: 0, turn: 1, record: Record::Replaced });
+    for event in &mut kept.events[at..] {
+        event.turn = 1;
+    }
+    assert_eq!(shown(&kept), ["user* \"two\"", "agent \"Reply to two\""]);
+    assert_eq!(added(&kept, &told("two")), Vec::<String>::new());
+    let mut events = kept.events;
+    insert_behind(&mut events, 1, Record::Replaced);
+    assert_eq!(events.last().map(|event| &event.record), Some(&Record::Replaced));
+}
+
+#[test]
+fn text_without_an_id_stands_where_it_came() {
+    let compaction = SessionUpdate::Compaction {
+        id: "k".into(),
+        status: "completed".into(),
+        summary: Patch::Keep,
+        error: Patch::Keep,
+    };
+    let notice = SessionUpdate::Notice {
+        severity: Severity::Error,
+        title: "Rate limit hit".into(),
+        description: None,
+    };
+    let mut desk = Desk::running();
+    desk.update(says("before")).ask(1, question());
+    desk.flow(|state, now, fx| {
+        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx)
+    });
+    desk.updates(vec![
+        says("after the answer"),
+        compaction,
+        says("after the compaction"),
+        notice,
+        says("after the "),
+        says("notice"),
+    ]);
+    let expected = [
+        "user* \"go\"",
+        "agent \"before\"",
+        "answered \"Which one?\" \"declined\"",
+        "agent \"after the answer\"",
+        "compaction k completed \"\"",
+        "agent \"after the compaction\"",
+        "notice Error: Rate limit hit",
+        "agent \"after the notice\"",
+    ];
+    desk.end_turn(StopReason::EndTurn);
+    assert_eq!(items(desk.session()), expected);
+    assert_eq!(shown(&kept_session(&mut desk)), expected, "also when it is read again");
+    // Text that names its message belongs to that.
+    let mut desk = Desk::running();
+    let notice =
+        SessionUpdate::Notice { severity: Severity::Info, title: "meanwhile".into(), description: None };
+    desk.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
+    assert_eq!(items(desk.session())[1], "agent \"one two\" …");
+}
+
+#[test]
+fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
+    let kept = recorded(&[good("one")]);
+    let more = vec![text(Role::User, "two"), call("b", ToolStatus::Completed), says("Reply")];
+    let replay = [told("one"), more].concat();
+    assert_eq!(added(&kept, &replay).len(), 4);
+    let mut desk = resumed(&kept, &replay, replay.len());
+    desk.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
+    assert!(items(desk.session()).contains(&"tool b Completed \"late\"".to_owned()));
+    opened(desk.submit("three"));
+}
+
+#[test]
+fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
+    let mut desk = Desk::running();
+    desk.updates(vec![
+        call("a", ToolStatus::InProgress),
+        SessionUpdate::Subagent(SubagentPatch {
+            session: "child".into(),
+            title: Patch::Set("Helper".into()),
+            description: Patch::Keep,
+            state: Patch::Keep,
+            can_cancel: Patch::Keep,
+        }),
+    ]);
+    desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
+    let Ask::Permission(ask) = permission("a") else { panic!() };
+    desk.ask(1, Ask::Permission(PermissionAsk { session: Some("child".into()), ..ask })).choose(Some(1));
+    desk.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
+    let own = "tool a Completed \"do a\"".to_owned();
+    assert!(items(desk.session()).contains(&own), "{:#?}", items(desk.session()));
+    let kept = shown(&kept_session(&mut desk));
+    assert!(kept.contains(&own), "{kept:#?}");
+}
+
+#[test]
+fn text_in_the_midst_of_a_recorded_message_is_added_once() {
+    let thoughts =
+        vec![text(Role::Thought, "The first thought of it."), text(Role::Thought, "The last thought of it.")];
+    let kept = recorded(&[("one", [thoughts, vec![says("done")]].concat(), End::Good)]);
+    let replay = [
+        text(Role::User, "one"),
+        text(Role::Thought, "The first thought of it."),
+        says("Said in between, and not recorded."),
+        text(Role::Thought, "A thought that was not recorded."),
+        text(Role::Thought, "The last thought of it."),
+        says("done"),
+    ];
+    assert_eq!(added(&kept, &replay).len(), 3);
+}
