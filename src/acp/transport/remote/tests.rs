@@ -98,6 +98,19 @@ impl Peer {
         }
     }
 
+    /// So many messages, in whatever reads they come.
+    async fn hear_all(&mut self, count: usize) -> Vec<String> {
+        let mut heard = Vec::new();
+        while heard.len() < count {
+            let In::Pieces(pieces) = self.next().await else { continue };
+            heard.extend(pieces.into_iter().map(|piece| match piece {
+                Piece::Frame(frame) => frame.text().to_owned(),
+                other => panic!("no message: {other:?}"),
+            }));
+        }
+        heard
+    }
+
     /// The length of a message that was left out.
     async fn oversize(&mut self) -> u64 {
         match self.next().await {

@@ -138,6 +138,73 @@ async fn a_stream_that_is_cut_is_opened_again_and_told() {
 }
 
 #[tokio::test]
+async fn an_event_that_is_cut_behind_its_id_is_asked_for_again() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = in_session(&mut server).await;
+    session.raw(&format!("id: 41\ndata: {}\n\nid: 42\ndata: {{\"half", update("s1", 1))).await;
+    assert_eq!(peer.hear().await, update("s1", 1));
+    drop(session);
+    let get = server.expect("GET", "/acp").await;
+    assert_eq!(get.header("last-event-id"), Some("41"));
+    let mut session = get.events().await;
+    session.raw(&format!("id: 42\ndata: {}\n\n", update("s1", 2))).await;
+    assert_eq!(peer.hear().await, update("s1", 2));
+}
+
+#[tokio::test]
+async fn events_that_come_again_after_a_reconnect_are_taken_once() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = in_session(&mut server).await;
+    let event = |id: u64, number: u64| format!("id: {id}\ndata: {}\n\n", update("s1", number));
+    session.raw(&(event(1, 1) + &event(2, 2))).await;
+    assert_eq!((peer.hear_all(2).await), [update("s1", 1), update("s1", 2)]);
+    drop(session);
+    let mut session = server.expect("GET", "/acp").await.events().await;
+    // The same id with other words is another event, and so is what comes after it.
+    session.raw(&(event(1, 1) + &event(2, 2) + &event(2, 3) + &event(1, 1))).await;
+    assert_eq!((peer.hear_all(2).await), [update("s1", 3), update("s1", 1)]);
+}
+
+#[tokio::test]
+async fn nothing_waits_behind_a_post_that_stays_open() {
+    let mut server = Server::start().await;
+    let (mut peer, _connection, mut session) = in_session(&mut server).await;
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    let turn = server.expect("POST", "/acp").await;
+    let ask = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
+    session.say(&ask).await;
+    assert_eq!(peer.hear().await, ask);
+    peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
+    let cancel = server.expect("POST", "/acp").await;
+    assert!(cancel.says("session/cancel"));
+    // Not even the cancel's own POST holds up the answer that follows it.
+    peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
+    assert!(server.expect("POST", "/acp").await.says("\"id\":77"));
+    turn.json(&answer(3, r#"{"stopReason":"cancelled"}"#)).await;
+    assert_eq!(peer.hear().await, answer(3, r#"{"stopReason":"cancelled"}"#));
+    drop(cancel);
+}
+
+#[tokio::test]
+async fn a_second_answer_to_a_request_is_skipped() {
+    let mut server = Server::start().await;
+    let (mut peer, mut connection, _session) = in_session(&mut server).await;
+    peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    let turn = server.expect("POST", "/acp").await;
+    connection.say(&answer(3, "{}")).await;
+    assert_eq!(peer.hear().await, answer(3, "{}"));
+    // Neither a second answer nor a break is another outcome.
+    turn.json(&answer(3, "{}")).await;
+    peer.say(&request(4, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
+    let turn = server.expect("POST", "/acp").await;
+    connection.say(&answer(4, "{}")).await;
+    assert_eq!(peer.hear().await, answer(4, "{}"));
+    drop(turn);
+    connection.say(&update("s1", 9)).await;
+    assert_eq!(peer.hear().await, update("s1", 9));
+}
+
+#[tokio::test]
 async fn events_may_come_in_any_pieces() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
