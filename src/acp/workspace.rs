@@ -3,14 +3,17 @@
 //!
 //! Duty: lets only one such agent run in a folder, reads and writes that id. Not its duty: which agents do so
 //! (`codec`'s quirks), or what is done with the id (`app`).
-//! Invariants: other agents leave no trace in the folder; nothing here waits for long, and all trouble with the
-//! id is no trouble for the session, because parlor keeps it itself.
+//! Invariants: other agents leave no trace in the folder; no link of the folder is followed, and no file is changed
+//! that holds anything else than parlor's own line; nothing here waits for long, and all trouble with the id is no
+//! trouble for the session, because parlor keeps it itself.
 
-use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::codec::profile_of;
@@ -18,8 +21,9 @@ use crate::model::{AgentSpec, CloseReason, Profile, SessionId};
 
 /// Where the system keeps its sessions, within the folder.
 const STORAGE: &str = ".openoxide";
-/// The file with the last session's id, within the storage.
-const CURRENT: &str = "sessions/.current";
+/// The folder with the last session's id, within the storage, and the file.
+const SESSIONS: &str = "sessions";
+const CURRENT: &str = ".current";
 /// The file whose lock says that an agent of parlor's runs, within the storage.
 const LOCK: &str = "parlor.lock";
 /// How long a former agent may take to end: as long as its stop takes at most.
@@ -29,11 +33,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 const READ_TIME: Duration = Duration::from_millis(500);
 /// Longest id that is read, in bytes.
 const MAX_ID_BYTES: u64 = 512;
+/// Longest process id, in digits.
+const MAX_PID_CHARS: usize = 20;
 
 /// The folder of one agent, for as long as the agent runs in it.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    storage: Option<PathBuf>,
+    /// The folder itself.
+    folder: Option<PathBuf>,
     /// Held, never read.
     _lock: Option<File>,
 }
@@ -52,34 +59,30 @@ impl Workspace {
         if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
         }
-        let storage = cwd.join(STORAGE);
-        let file = open_lock(&storage).map_err(|error| CloseReason::NotStarted {
+        let unusable = |error: &io::Error| CloseReason::NotStarted {
             error: format!(
                 "{} cannot be written, and this agent keeps its sessions there: {error}. Choose another folder, \
                  or give parlor the right to write there.",
-                storage.display()
+                cwd.join(STORAGE).display()
             ),
             is_missing: false,
-        })?;
+        };
+        let mut file = open_lock(cwd).map_err(|error| unusable(&error))?;
         let end = Instant::now() + patience;
-        while rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             if Instant::now() >= end {
-                return Err(is_taken(&storage));
+                return Err(is_taken(&mut file));
             }
             sleep(PAUSE).await;
         }
-        write_pid(&file);
-        Ok(Self { storage: Some(storage), _lock: Some(file) })
+        write_pid(&mut file).map_err(|error| unusable(&error))?;
+        Ok(Self { folder: Some(cwd.to_owned()), _lock: Some(file) })
     }
 
     /// The session that the system had last here.
     pub async fn last_session(&self) -> Option<SessionId> {
-        let file = self.storage.as_ref()?.join(CURRENT);
-        let read = tokio::task::spawn_blocking(move || {
-            let mut text = String::new();
-            File::open(file).ok()?.take(MAX_ID_BYTES).read_to_string(&mut text).ok()?;
-            Some(text)
-        });
+        let folder = self.folder.clone()?;
+        let read = tokio::task::spawn_blocking(move || read_current(&folder).ok());
         let text = timeout(READ_TIME, read).await.ok()?.ok()??;
         let id = text.trim();
         (!id.is_empty() && !id.contains(char::is_control)).then(|| SessionId::from(id))
@@ -87,34 +90,76 @@ impl Workspace {
 
     /// Keeps the id of the session that was opened last.
     pub fn keep(&self, id: &SessionId) {
-        let Some(storage) = self.storage.clone() else { return };
+        let Some(folder) = self.folder.clone() else { return };
         let id = id.as_str().to_owned();
         tokio::task::spawn_blocking(move || {
-            let file = storage.join(CURRENT);
-            let folder = file.parent().unwrap_or(&storage);
-            // Whole or not at all: a torn id would be somebody else's session.
-            let _ = fs::create_dir_all(folder)
-                .and_then(|()| tempfile::NamedTempFile::new_in(folder))
-                .and_then(|mut new| new.write_all(id.as_bytes()).map(|()| new))
-                .map(|new| new.persist(&file));
+            let _ = write_current(&folder, &id);
         });
     }
 }
 
-fn open_lock(storage: &Path) -> std::io::Result<File> {
-    fs::create_dir_all(storage)?;
-    fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(storage.join(LOCK))
+/// Opens a folder within another one, made if it is missing. A link is not followed.
+fn open_folder(parent: &File, name: &str) -> io::Result<File> {
+    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?))
 }
 
-fn write_pid(mut file: &File) {
-    let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+/// Opens a file in a folder. Neither a link nor anything that is no file is opened.
+fn open_file(folder: &File, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o600))?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
 }
 
-fn is_taken(storage: &Path) -> CloseReason {
-    let pid = fs::read_to_string(storage.join(LOCK)).unwrap_or_default();
-    let pid = pid.trim();
-    let who =
-        if pid.is_empty() { "Another parlor".to_owned() } else { format!("Another parlor (process {pid})") };
+fn open_lock(cwd: &Path) -> io::Result<File> {
+    let storage = open_folder(&File::open(cwd)?, STORAGE)?;
+    open_file(&storage, LOCK, OFlags::RDWR | OFlags::CREATE)
+}
+
+fn read_current(folder: &Path) -> io::Result<String> {
+    let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
+    let mut text = String::new();
+    open_file(&sessions, CURRENT, OFlags::RDONLY)?.take(MAX_ID_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Whole or not at all: a torn id would be somebody else's session. What has the name, a link too, is replaced.
+fn write_current(folder: &Path, id: &str) -> io::Result<()> {
+    let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
+    let new = format!("{CURRENT}.{}", std::process::id());
+    let _ = rustix::fs::unlinkat(&sessions, &new, AtFlags::empty());
+    let mut file = open_file(&sessions, &new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+    file.write_all(id.as_bytes())?;
+    Ok(rustix::fs::renameat(&sessions, &new, &sessions, CURRENT)?)
+}
+
+/// The process id in a lock, or that there is none; a file that holds anything else is somebody's.
+fn read_pid(file: &mut File) -> io::Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    let is_text = (&*file).take(MAX_PID_CHARS as u64 + 1).read_to_string(&mut text).is_ok();
+    if is_text && text.len() <= MAX_PID_CHARS && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(text);
+    }
+    Err(io::Error::other(format!("{LOCK} is not a lock of parlor")))
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    read_pid(file)?;
+    file.set_len(0)?;
+    file.rewind()?;
+    write!(file, "{}", std::process::id())
+}
+
+fn is_taken(file: &mut File) -> CloseReason {
+    let who = match read_pid(file) {
+        Ok(pid) if !pid.is_empty() => format!("Another parlor (process {pid})"),
+        _ => "Another parlor".to_owned(),
+    };
     CloseReason::NotStarted {
         error: format!(
             "{who} runs this agent in this folder, and two of it would ruin its sessions. Go on there, or end it \
@@ -126,6 +171,9 @@ fn is_taken(storage: &Path) -> CloseReason {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn spec(command: &str) -> AgentSpec {
@@ -155,7 +203,7 @@ mod tests {
         let workspace = Workspace::enter(&spec("openoxide"), folder.path()).await.unwrap();
         assert_eq!(workspace.last_session().await, None);
         workspace.keep(&SessionId::from("sess_1"));
-        let file = folder.path().join(STORAGE).join(CURRENT);
+        let file = folder.path().join(STORAGE).join(SESSIONS).join(CURRENT);
         let end = std::time::Instant::now() + Duration::from_secs(10);
         while !file.exists() {
             assert!(std::time::Instant::now() < end, "nothing was kept");
@@ -163,5 +211,48 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "sess_1");
         assert_eq!(workspace.last_session().await, Some(SessionId::from("sess_1")));
+    }
+
+    #[tokio::test]
+    async fn no_link_of_the_folder_is_followed() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let precious = elsewhere.path().join("bashrc");
+        fs::write(&precious, "sess_9").unwrap();
+        let storage = folder.path().join(STORAGE);
+        let spec = spec("openoxide");
+        let enter = || Workspace::enter_within(&spec, folder.path(), Duration::ZERO);
+        // The storage, the lock, the folder of the id, the id.
+        symlink(elsewhere.path(), &storage).unwrap();
+        assert!(enter().await.is_err());
+        fs::remove_file(&storage).unwrap();
+        fs::create_dir(&storage).unwrap();
+        symlink(&precious, storage.join(LOCK)).unwrap();
+        assert!(enter().await.is_err());
+        fs::remove_file(storage.join(LOCK)).unwrap();
+        let workspace = enter().await.unwrap();
+        symlink(elsewhere.path(), storage.join(SESSIONS)).unwrap();
+        assert!(write_current(folder.path(), "s").is_err());
+        fs::remove_file(storage.join(SESSIONS)).unwrap();
+        fs::create_dir(storage.join(SESSIONS)).unwrap();
+        symlink(&precious, storage.join(SESSIONS).join(CURRENT)).unwrap();
+        assert_eq!(workspace.last_session().await, None);
+        write_current(folder.path(), "sess_1").unwrap();
+        assert_eq!(workspace.last_session().await, Some(SessionId::from("sess_1")));
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "sess_9");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1, "nothing was written there");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_lock_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = folder.path().join(STORAGE);
+        fs::create_dir(&storage).unwrap();
+        for text in ["years of work", "123456789012345678901", "12\n"] {
+            fs::write(storage.join(LOCK), text).unwrap();
+            assert!(Workspace::enter(&spec("openoxide"), folder.path()).await.is_err());
+            assert_eq!(fs::read_to_string(storage.join(LOCK)).unwrap(), text);
+        }
+        fs::write(storage.join(LOCK), "123").unwrap();
+        assert!(Workspace::enter(&spec("openoxide"), folder.path()).await.is_ok());
     }
 }
