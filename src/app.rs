@@ -30,6 +30,7 @@ mod extras;
 mod files;
 pub mod flow;
 pub mod fold;
+mod from_list;
 pub mod handover;
 mod host;
 mod insert;

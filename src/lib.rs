@@ -16,6 +16,7 @@
 //! | folder | what it is |
 //! |---|---|
 //! | `model` | plain data that all share, shaped like ACP v2 |
+//! | `program` | starts programs, the only place that does |
 //! | `config` | what the user wrote: agents, keys, callbacks; the catalogue of known agents |
 //! | `app` | the reducer: `flow` and its modules for agents, `user` for the user's wishes |
 //! | `acp` | the wire: transports (pipe, ssh, HTTP, web socket), frames, peer, codec with its dialects and version 2, tap |
@@ -33,7 +34,8 @@
 //! 2. `ratatui` and `crossterm` appear in `ui` and `runtime` only, and for key names in `config::keymap`.
 //! 3. Tasks and threads appear in `runtime`, `acp`, `services`, `cli` and `main` only; the highlighter loads its
 //!    grammars on a thread of its own.
-//! 4. `model` uses nothing of ours, `app` and `ui` only what lies below them, `acp` and `services` only `model`.
+//! 4. `model` uses nothing of ours, `program` only `model`, `app` and `ui` only what lies below them, `acp` and `services`
+//!    only `model` and `program`.
 //! 5. `update` is total and pure: no clock, no IO, no channel in `State`.
 //! 6. What one agent says reaches `update` in wire order: one channel for all of it.
 //! 7. Every request of an agent gets exactly one answer, also on cancel, crash and quit.
@@ -48,6 +50,10 @@
 //! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
 //! 14. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
+//! 15. Programs are started by `program` only, which knows who asked. Roots of a session are `UserRoot`s, made only where
+//!     the user's own words are read. No message of an agent changes a root, or the program that a sign-in starts.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 
 pub mod acp;
 pub mod app;
@@ -57,6 +63,7 @@ pub mod demo;
 pub mod escape;
 pub mod model;
 pub mod private;
+pub mod program;
 pub mod runtime;
 pub mod services;
 pub mod ui;

@@ -512,9 +512,9 @@ impl Loop {
                     self.theme = (self.doer.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());
                 }
-                Effect::RunLogin { conn, spec } => {
+                Effect::RunLogin { conn, spec, env } => {
                     self.step_aside();
-                    self.doer.login(conn, spec);
+                    self.doer.login(conn, spec, env);
                 }
                 Effect::OpenFile { place, folder, editor } => {
                     if let Some(launch) = self.doer.editor_for(&place, editor.as_deref()) {

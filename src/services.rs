@@ -3,11 +3,11 @@
 //! Duty: does the work that an agent asks of its client, off the UI thread, and tells the outcome as
 //! [`crate::model::ServiceEvent`].
 //! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
-//! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started
-//! only by `process` (to read their output, or to feed them), `terminals` (for the agent), `login` and `editor`
-//! (for the user).
+//! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started by
+//! `crate::program`, which is told who asked.
 
 pub mod answers;
+pub mod browser;
 pub mod clipboard;
 pub mod editor;
 pub mod folder;

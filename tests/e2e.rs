@@ -1,6 +1,7 @@
 //! The real program in a pseudo terminal, from the first frame to a clean shell.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
 
 mod e2e {
     #[path = "../support/bridge.rs"]

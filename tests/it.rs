@@ -1,6 +1,7 @@
 //! The client without its screen: real processes, the real wire, the real services, the real reducer.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
 
 mod it {
     mod again;

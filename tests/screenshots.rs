@@ -4,6 +4,7 @@
 //! compared, so that no picture shows a program of the past.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -123,16 +123,20 @@ fn the_terminal_stays_in_ui_and_runtime() {
 fn tasks_stay_in_their_layers() {
     assert_only_in(
         &["tokio::", ".await", "thread::spawn"],
-        &["runtime", "acp", "services", "cli", "main", "demo", "ui/highlight"],
+        &["runtime", "acp", "services", "program", "cli", "main", "demo", "ui/highlight"],
     );
 }
 
 #[test]
 fn layers_use_only_what_lies_below_them() {
-    assert_does_not_use("model", &["config", "app", "acp", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use(
+        "model",
+        &["program", "config", "app", "acp", "services", "ui", "runtime", "cli", "demo"],
+    );
+    assert_does_not_use("program", &["config", "app", "acp", "services", "ui", "runtime", "cli", "demo"]);
     assert_does_not_use("config", &["app", "acp", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("app", &["acp", "services", "ui", "runtime", "cli", "demo"]);
-    assert_does_not_use("ui", &["acp", "services", "runtime", "cli", "demo"]);
+    assert_does_not_use("app", &["program", "acp", "services", "ui", "runtime", "cli", "demo"]);
+    assert_does_not_use("ui", &["program", "acp", "services", "runtime", "cli", "demo"]);
     assert_does_not_use("acp", &["config", "app", "services", "ui", "runtime", "cli", "demo"]);
     assert_does_not_use("services", &["config", "app", "acp", "ui", "runtime", "cli", "demo"]);
     assert_does_not_use("demo", &["config", "app", "acp", "services", "ui", "runtime", "cli"]);
@@ -155,6 +159,7 @@ fn the_environment_is_read_in_few_places() {
     // What a child inherits is asked where it is started; the demo agent is a program of its own.
     let homes = [
         "config",
+        "program",
         "services/terminals/start",
         "services/login",
         "acp/transport/stdio",
@@ -166,15 +171,19 @@ fn the_environment_is_read_in_few_places() {
 }
 
 #[test]
-fn programs_are_started_in_few_places() {
-    let homes = [
-        "services/process",
-        "services/login",
-        "services/editor",
-        "acp/transport/stdio",
-        "acp/transport/remote/token",
-    ];
-    assert_only_in(&["Command::new("], &homes);
+fn programs_are_found_and_started_in_one_place() {
+    // The URL opener of the system is looked up there too; the library only says which ones there are.
+    let words = ["Command::new(", "CommandBuilder::new(", "which::", "open::that", "open::with"];
+    assert_only_in(&words, &["program"]);
+}
+
+#[test]
+fn roots_are_made_where_the_users_words_are_read() {
+    // The store holds what was recorded here; a session of an agent's list has been shown and agreed to.
+    assert_only_in(
+        &["UserRoot::given"],
+        &["cli/start", "services/store/rows", "app/from_list", "model/root"],
+    );
 }
 
 #[test]

@@ -3,14 +3,21 @@
 //! Duty: the ways to sign in, and the failed call again afterwards.
 //! A method of kind `terminal` is the agent's own command, run in the foreground; it is never passed to
 //! `authenticate`. Variables are set by a new start. Source: ACP v1 authentication.
+//! Invariant: no command of a method runs that the user has not seen whole and said yes to; its program is the one of
+//! the agent's own specification.
 
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, AgentSpec, AuthKind, Call, CallError, ConnId, Purpose, Reply, SessionKey, Severity,
+    Access, AccessOutcome, AccessRecord, AgentCommand, AgentSpec, AllowedBy, AuthKind, AuthMethod, Call,
+    CallError, ConnId, Facts, Purpose, Reply, SessionKey, Severity, SignInCommand, SignInRefusal, Verdict,
+    check_variables, decide, escaped,
 };
 
-use super::{ConnPhase, Effect, SessionPhase, State, call, conn, open, tabs, turn, user, words};
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State, access, call, conn,
+    open, policy, tabs, turn, user, words,
+};
 
 /// The agent wants a sign-in before it goes on with this session.
 pub(super) fn need_sign_in(
@@ -82,19 +89,145 @@ pub fn sign_in(
             call::call(state, conn, Purpose::Authenticate, request, fx);
             call::flash(state, "Signing in. A page may open in your browser.", fx);
         }
-        AuthKind::Terminal { command: None, .. } if spec.remote.is_some() => {
-            let text = "This agent is not on this machine. Sign in where it runs, then restart it here.";
-            call::flash(state, text, fx);
-        }
-        AuthKind::Terminal { command, args, env } => {
-            let cwd = spec.cwd.clone().or_else(|| folder_of(state, conn));
-            let spec = login_spec(spec, command, args, env);
-            fx.push(Effect::RunLogin { conn, spec: AgentSpec { cwd, ..spec } });
-        }
+        AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
         AuthKind::EnvVar { .. } => {
+            if let Err(refusal) = refuse_variables(&spec, vars.iter().map(|(name, _)| name.as_str())) {
+                tell_refusal(state, conn, &refusal, None, fx);
+                return;
+            }
             let spec = with_env(spec, vars);
             conn::reconnect(state, conn, spec, now, fx);
         }
+    }
+}
+
+/// Why the variables of a method are not asked for; `None`: they may be set.
+pub fn variables_refused(state: &State, conn: ConnId, method: &AuthMethod) -> Option<SignInRefusal> {
+    let AuthKind::EnvVar { vars, .. } = &method.kind else { return None };
+    let spec = &state.conns.get(&conn)?.spec;
+    refuse_variables(spec, vars.iter().map(|var| var.name.as_str())).err()
+}
+
+fn refuse_variables<'a>(
+    spec: &AgentSpec,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), SignInRefusal> {
+    // Whoever does not start the agent sets nothing for it.
+    if spec.remote.is_some() {
+        return Err(SignInRefusal::Remote);
+    }
+    check_variables(names)
+}
+
+/// Says why a sign-in is not carried out, and what the user could run by hand.
+pub(super) fn tell_refusal(
+    state: &mut State,
+    conn: ConnId,
+    refusal: &SignInRefusal,
+    by_hand: Option<String>,
+    fx: &mut Vec<Effect>,
+) {
+    let reason = refusal.reason();
+    let detail = by_hand.map(|line| {
+        format!("{reason}\nThe agent names this command:\n{line}\nRun it yourself only if you trust it.")
+    });
+    for key in call::sessions_of(state, conn, false) {
+        call::notice(
+            state,
+            key,
+            Severity::Warning,
+            "This sign-in was not run.",
+            Some(detail.clone().unwrap_or_else(|| reason.clone())),
+        );
+    }
+    call::flash(state, reason, fx);
+}
+
+/// Shows the whole command of a sign-in, and asks whether it may run.
+fn confirm(
+    state: &mut State,
+    conn: ConnId,
+    spec: &AgentSpec,
+    command: &SignInCommand,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let runs = match command.spec_for(spec) {
+        Ok(runs) => runs,
+        Err(refusal) => {
+            let by_hand = (refusal != SignInRefusal::Remote).then(|| command.as_text(spec));
+            tell_refusal(state, conn, &refusal, by_hand, fx);
+            return;
+        }
+    };
+    let cwd = runs.cwd.clone().or_else(|| folder_of(state, conn));
+    let runs = AgentSpec { cwd, ..runs };
+    let first = call::sessions_of(state, conn, false).first().copied();
+    // What runs on the host of an agent by ssh is that host's; there the user is always asked.
+    if let Some(key) = first.filter(|_| runs.ssh.is_none())
+        && let Verdict::Refuse(by) =
+            decide(&policy::of(state, conn, key), &access_of(&runs), &Facts::default())
+    {
+        call::flash(state, by.words(), fx);
+        return;
+    }
+    let mut body = vec![
+        "The agent signs you in by this command, which runs with your rights in this terminal:".to_owned(),
+    ];
+    let words = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
+    body.push(escaped(&shell_words::join(words)).into_owned());
+    if let Some(ssh) = &runs.ssh {
+        body.push(format!("Host: {} (by ssh)", escaped(&ssh.host)));
+    }
+    if let Some(folder) = &runs.cwd {
+        body.push(format!("Folder: {}", escaped(&folder.to_string_lossy())));
+    }
+    match command.env.as_slice() {
+        [] => body.push("The agent adds no variables.".to_owned()),
+        env => {
+            body.push("Variables that the agent adds:".to_owned());
+            body.extend(env.iter().map(|(name, value)| escaped(&format!("{name}={value}")).into_owned()));
+        }
+    }
+    let run = ChoiceOutcome::RunLogin(conn, Box::new(runs), command.env.clone());
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: "Run this command to sign in?".to_owned(),
+        body,
+        choices: vec![
+            Choice { label: "Do not run it".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Run it".to_owned(), outcome: run },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    });
+    match first {
+        Some(key) => tabs::open_dialog(state, key, dialog),
+        None => state.modals.push(dialog),
+    }
+}
+
+fn access_of(runs: &AgentSpec) -> Access {
+    Access::SignIn { line: runs.command_line() }
+}
+
+/// Runs a sign-in command that the user has seen and allowed, if its agent is still there.
+pub fn run_login(
+    state: &mut State,
+    conn: ConnId,
+    spec: &AgentSpec,
+    env: &[(String, String)],
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        let first = call::sessions_of(state, conn, false).first().copied();
+        if let Some(session) = first.and_then(|key| state.sessions.get_mut(&key)) {
+            let outcome = AccessOutcome::Allowed(AllowedBy::You);
+            access::add(session, AccessRecord::new(access_of(spec), outcome), now);
+        }
+        fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
+    } else {
+        call::flash(state, "The agent is not ready. Try again when it is.", fx);
     }
 }
 
@@ -117,22 +250,6 @@ pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
 fn folder_of(state: &State, conn: ConnId) -> Option<std::path::PathBuf> {
     let key = call::sessions_of(state, conn, false).first().copied()?;
     state.sessions.get(&key).map(|session| session.place.folder().to_owned())
-}
-
-/// The agent's own command with more arguments, or another program.
-fn login_spec(
-    spec: AgentSpec,
-    command: Option<String>,
-    args: Vec<String>,
-    env: Vec<(String, String)>,
-) -> AgentSpec {
-    let spec = if let Some(command) = command {
-        AgentSpec { command, args, ..spec }
-    } else {
-        let all = spec.args.iter().cloned().chain(args).collect();
-        AgentSpec { args: all, ..spec }
-    };
-    with_env(spec, env)
 }
 
 fn with_env(mut spec: AgentSpec, vars: Vec<(String, String)>) -> AgentSpec {

@@ -38,8 +38,7 @@ pub(super) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
     if asks.is_empty() {
         return;
     }
-    let mut roots = vec![session.place.cwd.clone()];
-    roots.extend(session.place.additional_directories.iter().cloned());
+    let roots = session.place.roots();
     fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, asks }));
 }
 

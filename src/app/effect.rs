@@ -128,8 +128,10 @@ pub enum Effect {
     RunLogin {
         /// For this connection.
         conn: ConnId,
-        /// Program, arguments, variables, folder.
+        /// Program, arguments, the agent's own variables, folder.
         spec: AgentSpec,
+        /// Variables that the sign-in method adds.
+        env: Vec<(String, String)>,
     },
     /// Put something on the clipboard; comes back as [`ServiceEvent::Copied`].
     Copy(CopyJob),

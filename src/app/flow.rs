@@ -7,19 +7,21 @@
 use crate::model::FieldValue;
 
 pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
-pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out};
+pub(super) use super::auth::tell_refusal;
+pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::ceiling::ask_for_all;
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::extras::{archive_session, has_stoppable, stop_part};
+pub use super::from_list::{open_listed, open_session};
 pub use super::handover::{hand_over, tell_agent};
 pub use super::host::sign_in_to_host;
 pub use super::kept::{
     continue_last, go_on_in, last_session, list_kept, load_earlier, load_later, open_kept, start_reading,
 };
 pub use super::listing::{ask_status, list_sessions};
-pub use super::open::{fork_session, new_session, open_session};
+pub use super::open::{fork_session, new_session};
 pub use super::policy::revoke;
 pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;

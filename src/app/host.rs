@@ -45,6 +45,7 @@ pub(super) fn offer_sign_in(
 pub fn sign_in_to_host(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     let ssh = state.conns.get(&conn).filter(|conn| !conn.is_alive()).and_then(|conn| conn.spec.ssh.clone());
     if ssh.is_some() {
-        fx.push(Effect::RunLogin { conn, spec: AgentSpec { ssh, ..AgentSpec::default() } });
+        let spec = AgentSpec { ssh, ..AgentSpec::default() };
+        fx.push(Effect::RunLogin { conn, spec, env: Vec::new() });
     }
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::model::{
     AgentSpec, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey, Severity,
-    StoreJob, StoreNews,
+    StoreJob, StoreNews, escaped,
 };
 
 use super::{
@@ -396,7 +396,7 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
     user::open_agents(state);
 }
 
-/// The agent of a kept session: the one of that name here, else what was started then.
+/// The agent of a kept session: the one of that name here, else what was started here then.
 fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
     let (name, command, args) = state.sessions.get(&key)?.ledger.keeping.agent.as_ref()?;
     let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
@@ -477,7 +477,7 @@ fn on_taken(
     go_on(state, key, now, fx);
 }
 
-/// Says that the folder is gone, and asks where the session is to go on.
+/// Says that the folder is gone, or that only a file names it, and asks where the session is to go on.
 pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[FolderOffer], now: Instant) {
     let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let label = |offer: &FolderOffer| {
@@ -487,8 +487,9 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
             FolderReason::SameRemote => "a repository with the same remote",
             FolderReason::SameName => "a folder of the same name, perhaps another one",
             FolderReason::Current => "where you are now",
+            FolderReason::Imported => "the folder that the imported file names",
         };
-        format!("Go on in {} ({why})", offer.folder.display())
+        format!("Go on in {} ({why})", escaped(&offer.folder.to_string_lossy()))
     };
     let mut choices: Vec<Choice> = offers
         .iter()
@@ -499,12 +500,23 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
         .collect();
     choices.push(Choice { label: "Only read it".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
-    let dialog = Modal::Choice(ChoiceDialog {
-        title: "The folder of this session is gone".to_owned(),
-        body: vec![
-            format!("It worked in {}, and there is no such folder now.", gone.display()),
+    let named = escaped(&gone.to_string_lossy()).into_owned();
+    let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
+        let body = vec![
+            format!("The file says that it worked in {named}."),
+            "The agent may read and write files without asking in the folder that you choose.".to_owned(),
+        ];
+        ("This session was imported from a file", body)
+    } else {
+        let body = vec![
+            format!("It worked in {named}, and there is no such folder now."),
             "The agent may know files of the old folder by their old names.".to_owned(),
-        ],
+        ];
+        ("The folder of this session is gone", body)
+    };
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body,
         choices,
         selected,
         opened_by_itself: Some(now),

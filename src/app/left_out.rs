@@ -33,7 +33,10 @@ pub(super) fn tell_folders(state: &mut State, key: SessionKey) {
 /// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
 pub(super) fn tell_servers(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let agent = state.conn_of(key).map(|conn| conn.spec.command_line()).unwrap_or_default();
+    let spec = state.conn_of(key).map(|conn| conn.spec.clone()).unwrap_or_default();
+    let agent = spec.command_line();
+    let configured: Vec<&str> = state.setup.mcp_servers.iter().map(McpServer::name).collect();
+    let not_passed = (!spec.gets_servers() && !configured.is_empty()).then(|| configured.join(", "));
     let all_told: Vec<(String, String)> =
         state.sessions.values().filter_map(|session| session.ledger.left_out.clone()).collect();
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
@@ -49,11 +52,18 @@ pub(super) fn tell_servers(state: &mut State, key: SessionKey) {
             McpServer::Stdio { name, .. } => can.mcp_stdio_off.then(|| format!("{name} (stdio)")),
         })
         .collect();
-    let title = format!("MCP servers left out: {}", left_out.join(", "));
-    let told = (agent, title.clone());
-    if !left_out.is_empty() && !all_told.contains(&told) {
-        session.ledger.left_out = Some(told);
+    let (names, detail) = if let Some(names) = not_passed {
+        let detail = "This agent is behind a URL. Write mcp = true in its table of the configuration to tell it your \
+                      servers, with their headers and variables.";
+        (names, detail)
+    } else {
         let detail = "This agent does not take servers of that type. It goes on without their tools.";
+        (left_out.join(", "), detail)
+    };
+    let title = format!("MCP servers left out: {names}");
+    let told = (agent, title.clone());
+    if !names.is_empty() && !all_told.contains(&told) {
+        session.ledger.left_out = Some(told);
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }

@@ -15,8 +15,8 @@ use super::attention::WaitingFor;
 use super::outline::Only;
 use super::{AccessAsk, ToolCall};
 use crate::model::{
-    Action, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish, SessionId,
-    SessionKey, Target,
+    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish,
+    SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -247,6 +247,15 @@ pub enum ChoiceOutcome {
     AnswerServers(std::path::PathBuf, super::ServersAnswer),
     /// Signs in to the host of an agent that was not let in.
     SignInToHost(ConnId),
+    /// Runs this sign-in command, with these variables added.
+    RunLogin(ConnId, Box<AgentSpec>, Vec<(String, String)>),
+    /// Opens a session that the agent listed, as it was shown: with the further folders that it names, or without.
+    OpenListed {
+        /// What the agent told of it.
+        info: Box<SessionInfo>,
+        /// Whether its further folders become roots.
+        with_folders: bool,
+    },
     /// Opens a page in the browser.
     OpenUrl(String),
     /// Takes a session off the agent's list.

@@ -1,16 +1,14 @@
 //! Opening sessions: new, load, resume, fork.
 //!
 //! Duty: which call opens a session, what its answer brings, and what to try next when it fails.
-//! Not its duty: processes (`conn`), sign-ins (`auth`), the agent's list (`listing`).
+//! Not its duty: processes (`conn`), sign-ins (`auth`), the agent's list (`listing`, `from_list`).
 //! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
 //! has begun; that an agent has forgotten a conversation is always said.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::model::{
-    Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo, SessionKey, SessionReply, Severity,
-};
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity};
 
 use super::chosen::Told;
 use super::{
@@ -36,62 +34,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     open_if_ready(state, conn, key, now, fx);
 }
 
-/// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
-pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
-    let Some((conn, caps)) =
-        state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
-    else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
-        return;
-    };
-    // An agent refuses to load what is open already, so the open one is shown.
-    if let Some(open) = call::session_by_id(state, conn, &id) {
-        tabs::activate(state, open, now, fx);
-        return;
-    }
-    if !caps.can_load && !caps.can_resume {
-        call::flash(state, "This agent cannot open old sessions.", fx);
-        return;
-    }
-    let listed = state.listed().iter().find(|info| info.id == id).cloned();
-    let former = tabs::front(state);
-    let folder = folder_of(state, root);
-    let listed = listed.unwrap_or(SessionInfo {
-        id,
-        cwd: folder.clone(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    });
-    let key = add_beside(state, conn, folder, now, fx);
-    if let Some(session) = state.sessions.get_mut(&key) {
-        take_listed(session, listed);
-    }
-    take_history(state, key, fx);
-    open(state, key, now, fx);
-    kept::drop_unused(state, former, now, fx);
-}
-
-/// Makes a new session one that the agent listed; its history is still to come.
-pub(super) fn take_listed(session: &mut super::Session, info: SessionInfo) {
-    session.id = Some(info.id);
-    session.title = info.title;
-    session.is_archived = info.is_archived;
-    session.ledger.wants_history = true;
-    session.ledger.goes_on = true;
-    // ACP v1 session-setup: a session that is loaded is to have all its folders again.
-    session.place.additional_directories.extend(info.additional_directories);
-    match &mut session.place.far {
-        _ if !info.cwd.is_absolute() => {}
-        Some(far) => far.folder = info.cwd,
-        None => session.place.cwd = info.cwd,
-    }
-}
-
-fn folder_of(state: &State, key: SessionKey) -> PathBuf {
+pub(super) fn folder_of(state: &State, key: SessionKey) -> PathBuf {
     state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
@@ -149,7 +92,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
 }
 
 /// A new session with a living connection, on the screen.
-fn add_beside(
+pub(super) fn add_beside(
     state: &mut State,
     conn: ConnId,
     folder: PathBuf,

@@ -63,9 +63,7 @@ pub(super) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy {
 
 /// The folders that the user gave for a session.
 pub(super) fn roots(session: &Session) -> Vec<PathBuf> {
-    let mut roots = vec![session.place.folder().to_owned()];
-    roots.extend(session.place.additional_directories.iter().cloned());
-    roots
+    session.place.roots()
 }
 
 /// Whether a folder is inside of those that the user gave, as far as its name says.

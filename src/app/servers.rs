@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::model::{FolderServers, McpServer, SessionKey, Severity};
+use crate::model::{FolderServers, McpServer, SessionKey, Severity, escaped};
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, open, tabs,
@@ -62,6 +62,12 @@ fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderWish
 /// Whether a session that is about to be opened must wait for the answer; then the question is asked. If not, it has
 /// the servers of its folder from here on.
 pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    // Headers and variables of servers are the user's secrets: an agent behind a URL gets them only if it may.
+    let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
+    let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.mcp_servers = configured;
+    }
     // The folder of an agent on another machine is not this one.
     let is_here = state.conn_of(key).is_some_and(|conn| !conn.spec.is_elsewhere());
     let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
@@ -140,7 +146,7 @@ fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<E
 fn question(found: &FolderServers, now: Instant) -> Modal {
     let mut body = vec![format!(
         "{} names MCP servers for the agent. They run with your rights, so look at them first:",
-        found.file.display()
+        escaped(&found.file.to_string_lossy())
     )];
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());

@@ -8,7 +8,7 @@ use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, Bounded, CallTag, Callbacks,
     CloseReason, CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession,
     McpServer, PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate,
-    Severity, StoredGrant, TerminalId,
+    Severity, StoredGrant, TerminalId, UserRoot,
 };
 
 use super::{
@@ -214,7 +214,7 @@ pub struct Setup {
     /// The folder of the first session, absolute.
     pub folder: PathBuf,
     /// More roots.
-    pub additional_directories: Vec<PathBuf>,
+    pub additional_directories: Vec<UserRoot>,
     /// Agents that can be chosen, in the picker's order.
     pub agents: Vec<AgentChoice>,
     /// The agent to start with; `None`: the picker opens.

@@ -15,7 +15,9 @@ use std::time::Instant;
 
 use crate::model::{AgentSpec, ConnId, KeptSession, SessionInfo, SessionKey};
 
-use super::{Conn, Effect, Modal, PickerKind, Session, SessionPhase, State, call, conn, open, restore, user};
+use super::{
+    Conn, Effect, Modal, PickerKind, Session, SessionPhase, State, call, conn, from_list, open, restore, user,
+};
 
 /// A tab to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,7 +227,7 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
             Beginning::New => {}
             Beginning::Listed(info) => {
                 session.place.far = agent.as_ref().and_then(|spec| spec.far_place(&folder));
-                open::take_listed(session, info);
+                from_list::take_listed(session, info, false);
             }
             Beginning::Kept(kept) => {
                 restore::restore(session, *kept, now);

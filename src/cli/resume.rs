@@ -126,7 +126,8 @@ fn no_session(store: &Store, folder: &Path) -> String {
     format!("no session of {shown} was kept; start one with `parlor`, or see `parlor sessions list --all`")
 }
 
-/// The agent of a kept session: the one of that name here, else what was started then.
+/// The agent of a kept session: the one of that name here, else what was started here then. An imported one names no
+/// program.
 pub fn agent_of(kept: &KeptSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
     let head = &kept.head;
     let known =

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::config::{self, mcp_file};
 use crate::model::FolderServers;
+use crate::program;
 use crate::services::answers;
 
 /// Larger files are no lists of servers.
@@ -24,8 +25,8 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
     }
     let text = std::fs::read_to_string(&file).map_err(|error| wrong(&error.to_string()))?;
     let variable = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
-    let program = |name: &str| which::which_in(name, config::environment("PATH"), folder).ok();
-    let found = mcp_file::read(&text, folder, &variable, &program).map_err(|why| wrong(&why))?;
+    let find = |name: &str| program::find_in(name, config::environment("PATH").as_deref(), Some(folder));
+    let found = mcp_file::read(&text, folder, &variable, &find).map_err(|why| wrong(&why))?;
     if found.servers.is_empty() && found.notes.is_empty() {
         return Ok(None);
     }
@@ -66,7 +67,10 @@ mod tests {
         let file = folder.path().join(".mcp.json");
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "true"]}}}"#).unwrap();
         let first = find(folder.path(), data.path()).unwrap().unwrap();
-        assert_eq!((first.answer, first.lines), (None, vec!["a: runs sh -c true".to_owned()]));
+        assert_eq!(
+            (first.answer, first.lines),
+            (None, ["a: runs sh", "· argument -c", "· argument true"].map(str::to_owned).to_vec())
+        );
         answers::keep(&first.answer_file, true, &first.file).unwrap();
         assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, Some(true));
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "false"]}}}"#)

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use crate::acp::tap::Tap;
 use crate::app::{AgentChoice, MouseOwner, Setup};
 use crate::config;
-use crate::model::FolderServers;
+use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Calls, Launch, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
@@ -76,7 +76,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
-        additional_directories: more_folders,
+        additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
         themes: themes.names(),
         theme,
         folds: config.folds,

@@ -40,6 +40,7 @@ const AGENT_KEYS: &[&str] = &[
     "token_file",
     "token_command",
     "ca_file",
+    "mcp",
 ];
 const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
@@ -208,8 +209,8 @@ fn read_server(
             let (command, args) = read_command(reader, place, table, span, folder, around)?;
             let env = read_pairs(reader, place, "env", table);
             // ACP v1 session-setup, McpServer: the command of a stdio server is an absolute path.
-            let found = which::which_in(&command, around.path.as_ref(), folder);
-            let command = found.unwrap_or_else(|_| {
+            let found = crate::program::find_in(&command, around.path.as_deref(), Some(folder));
+            let command = found.unwrap_or_else(|| {
                 let at = table.get("command").map_or(span.clone(), toml::Spanned::span);
                 reader.problem(
                     &at,

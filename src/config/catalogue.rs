@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use crate::model::{AgentSpec, Callbacks};
+use crate::program;
 
 /// A known agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +103,7 @@ pub fn found_on_path(path: Option<OsString>) -> Vec<(AgentSpec, String)> {
     let mut names = BTreeSet::new();
     KNOWN
         .iter()
-        .filter(|known| {
-            which::which_in_global(known.command, Some(&path)).is_ok_and(|mut found| found.next().is_some())
-        })
+        .filter(|known| program::find_in(known.command, Some(&path), None).is_some())
         .filter(|known| names.insert(known.name))
         .map(|known| (known.spec(Callbacks::default()), known.title.to_owned()))
         .collect()

@@ -175,6 +175,7 @@ impl Out<'_> {
             self.value(&format!("{place}.ca_file"), "ca_file", path.to_string_lossy().as_ref());
         }
         self.pairs(place, "headers", &remote.headers);
+        self.value(&format!("{place}.mcp"), "mcp", remote.gets_servers);
     }
 
     /// Only what is said: nothing of it is needed for most agents.

@@ -169,15 +169,8 @@ pub struct AuthMethod {
 pub enum AuthKind {
     /// `authenticate` does it, perhaps through a browser.
     Agent,
-    /// The agent's own command, run interactively with these arguments and variables.
-    Terminal {
-        /// Another program than the agent's own (legacy `_meta["terminal-auth"]`).
-        command: Option<String>,
-        /// Arguments: added to the agent's own, or the whole of them with `command`.
-        args: Vec<String>,
-        /// Variables to add.
-        env: Vec<(String, String)>,
-    },
+    /// A command that is run interactively.
+    Terminal(super::SignInCommand),
     /// Variables that the user must give (removed from the protocol, still seen).
     EnvVar {
         /// Which.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Answer, AskId, AuthStatus, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models,
     Modes, Provider, ProviderWish, RpcError, SessionId, SessionKey, TerminalId, ToolCallId, TurnUsage,
+    UserRoot,
 };
 
 /// Something to be written to an agent.
@@ -154,7 +155,7 @@ pub struct SessionPlace {
     /// Its folder on another machine, if the agent runs there and all its paths are of that machine.
     pub far: Option<FarPlace>,
     /// More roots; sent only to agents that take them.
-    pub additional_directories: Vec<PathBuf>,
+    pub additional_directories: Vec<UserRoot>,
     /// MCP servers; those whose transport the agent does not take are left out by `acp`.
     pub mcp_servers: Vec<McpServer>,
 }
@@ -163,6 +164,12 @@ impl SessionPlace {
     /// The folder as the agent knows it.
     pub fn folder(&self) -> &Path {
         self.far.as_ref().map_or(&self.cwd, |far| &far.folder)
+    }
+
+    /// The folders in which the agent's file requests are confined.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let more = self.additional_directories.iter().map(|root| root.to_path_buf());
+        std::iter::once(self.folder().to_owned()).chain(more).collect()
     }
 }
 

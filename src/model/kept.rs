@@ -140,6 +140,8 @@ pub enum FolderReason {
     SameName,
     /// The user is in it.
     Current,
+    /// A file that was imported names it.
+    Imported,
 }
 
 /// What the app asks of the store.

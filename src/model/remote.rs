@@ -18,6 +18,8 @@ pub struct Remote {
     pub token: Option<TokenSource>,
     /// A file, in PEM form, with authorities that are trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
+    /// Whether it is told the user's MCP servers, with their headers and variables.
+    pub gets_servers: bool,
 }
 
 /// Header values may be secrets, and a URL may hold one behind its `?`.

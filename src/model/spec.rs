@@ -4,9 +4,6 @@ use std::path::{Path, PathBuf};
 
 use super::{FarPlace, ProviderWish, Remote, Ssh};
 
-/// The variable that tells an agent, and all that it starts, the process id of its parlor.
-pub const PARLOR_PID: &str = "PARLOR_PID";
-
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSpec {
@@ -36,6 +33,12 @@ impl AgentSpec {
     /// Whether it runs on another machine, as far as is known.
     pub fn is_elsewhere(&self) -> bool {
         self.remote.is_some() || self.ssh.is_some()
+    }
+
+    /// Whether it is told MCP servers, with their headers and variables: an agent behind a URL only if the user
+    /// switched that on for it by name.
+    pub fn gets_servers(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| remote.gets_servers)
     }
 
     /// Where a session of this folder works, if that is on another machine: in the folder of the agent, else in one
@@ -173,7 +176,7 @@ pub struct FolderServers {
     pub folder: PathBuf,
     /// Those that can be used.
     pub servers: Vec<McpServer>,
-    /// A line for each of them, to be judged by: its name, and what is run or reached.
+    /// What is run or reached, to be judged by: a line for each program, argument, variable, address and header.
     pub lines: Vec<String>,
     /// What is left out, and why.
     pub notes: Vec<String>,

@@ -14,6 +14,7 @@ use crate::model::{
     AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
 use crate::services::answers;
+use crate::services::browser;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
 use crate::services::folder;
@@ -178,7 +179,7 @@ impl Doer {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
             }
             Effect::OpenUrl(url) => self.work(move || {
-                open::that_detached(&url).err().map(|error| {
+                browser::open(&url).err().map(|error| {
                     ServiceEvent::Trouble(format!(
                         "No browser could be opened. The address stands in the transcript. ({error})"
                     ))
@@ -213,8 +214,8 @@ impl Doer {
     }
 
     /// Runs an agent's sign-in in the terminal, which has been left to it.
-    pub fn login(&self, conn: ConnId, spec: AgentSpec) {
-        self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec))));
+    pub fn login(&self, conn: ConnId, spec: AgentSpec, env: Vec<(String, String)>) {
+        self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec, &env))));
     }
 
     /// How the editor, the general one or this one, is started for a place; when that cannot be told, the user is told why.

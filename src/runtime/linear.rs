@@ -298,7 +298,7 @@ impl Lines {
             match effect {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
-                Effect::RunLogin { conn, spec } => {
+                Effect::RunLogin { conn, spec, .. } => {
                     // It would read the lines that are meant for parlor.
                     let why = format!("Run `{}` in a terminal of its own first.", spec.command_line());
                     self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);

@@ -6,9 +6,10 @@
 //! as anything but one argument. Without them the arguments are appended in the way that the editor knows.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::model::Location;
+use crate::program::{Start, StartedBy};
 
 /// Editors with a window of their own: parlor keeps the screen.
 const WINDOWED: &[&str] = &[
@@ -70,12 +71,17 @@ impl Launch {
     /// Runs it: to its end in the terminal, or in the background if it has a window. `Err` says how it failed.
     pub fn run(&self, folder: &Path) -> Result<(), String> {
         let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder);
-        if self.is_windowed {
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        }
-        match command.status() {
+        let start = Start::find(StartedBy::User, program, Some(folder), &[]);
+        let status = start.map_err(std::io::Error::from).and_then(|start| {
+            let start = start.args(arguments);
+            if self.is_windowed {
+                let mut command = start.command();
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+            } else {
+                start.in_terminal().command().status()
+            }
+        });
+        match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{program} ended with {status}.")),
             Err(error) => {

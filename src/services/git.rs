@@ -1,15 +1,22 @@
 //! Branch and state of a folder's git repository.
 //!
-//! Duty: reads the branch from `.git` itself, which needs no git, and asks `git status` whether something
-//! is changed, without taking its locks.
+//! Duty: reads both from the repository's own files. No git is started: `git status` runs what a repository names
+//! (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by an agent.
 //! Not its duty: changing anything. Blocks for at most about two seconds: call it on a thread where that is fine.
+//! A repository reads as changed if a tracked file differs from the index, or the index from the last commit as far as
+//! git noted that there. Where that cannot be told it reads as unchanged: files that are not tracked, split indexes,
+//! a work tree elsewhere, contents that a filter changes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::model::GitInfo;
 
-use super::process;
+use super::unix;
+
+mod index;
+mod state;
 
 #[cfg(test)]
 mod tests;
@@ -17,42 +24,56 @@ mod tests;
 /// How many digits of a commit stand for a branch when there is none.
 const SHORT_COMMIT_CHARS: usize = 7;
 
-/// The repository that a folder lies in; `None` outside of one. Without git, or when git takes longer than
-/// two seconds, the state reads as unchanged.
+/// Larger files of a repository are not read, but for its index.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The repository that a folder lies in; `None` outside of one, and where references are kept in tables.
 pub fn read(folder: &Path) -> Option<GitInfo> {
-    let git_dir = folder.ancestors().find_map(git_dir_of)?;
-    let branch = branch(&git_dir, folder)?;
-    Some(GitInfo { branch, is_dirty: is_dirty(folder) })
+    let (root, git_dir) =
+        folder.ancestors().find_map(|root| git_dir_of(root).map(|git_dir| (root, git_dir)))?;
+    let branch = branch(&git_dir)?;
+    Some(GitInfo { branch, is_dirty: state::is_dirty(root, &git_dir) })
 }
 
 /// The `.git` of a folder: a folder, or a file that names one (worktrees, submodules).
 pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
-    let found = if git.is_dir() {
-        git
-    } else {
-        let text = fs::read_to_string(&git).ok()?;
-        folder.join(text.strip_prefix("gitdir:")?.trim())
-    };
+    let found =
+        if git.is_dir() { git } else { folder.join(read_text(&git)?.strip_prefix("gitdir:")?.trim()) };
     found.join("HEAD").is_file().then_some(found)
 }
 
-fn branch(git_dir: &Path, folder: &Path) -> Option<String> {
-    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
+/// The storage that all worktrees of a repository share.
+pub(super) fn common_dir_of(git_dir: &Path) -> PathBuf {
+    match read_text(&git_dir.join("commondir")) {
+        Some(path) => git_dir.join(path.trim()),
+        None => git_dir.to_owned(),
+    }
+}
+
+/// A small text file of a repository. What is no file, or waits for a writer, is not read.
+pub(super) fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(read_file(path, MAX_FILE_BYTES)?).ok()
+}
+
+fn read_file(path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
+    let file = unix::open_at_once(path).ok()?;
+    let facts = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    if facts.len() > max_bytes {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::take(file, max_bytes).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn branch(git_dir: &Path) -> Option<String> {
+    let head = read_text(&git_dir.join("HEAD"))?;
     let head = head.trim();
     let Some(reference) = head.strip_prefix("ref:").map(str::trim) else {
         return Some(head.chars().take(SHORT_COMMIT_CHARS).collect());
     };
     // Repositories that keep their references in tables have a HEAD that says nothing.
-    if reference == "refs/heads/.invalid" {
-        let name = process::read_output("git", &["symbolic-ref", "--short", "HEAD"], Some(folder)).ok()?;
-        return Some(String::from_utf8_lossy(&name).trim().to_owned());
-    }
-    Some(reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned())
-}
-
-fn is_dirty(folder: &Path) -> bool {
-    // A repository may name a program to run for each status; a folder that was only opened starts none.
-    let args = ["--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain"];
-    process::read_output("git", &args, Some(folder)).is_ok_and(|output| !output.is_empty())
+    (reference != "refs/heads/.invalid")
+        .then(|| reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned())
 }

@@ -1,14 +1,16 @@
 //! Runs an agent's sign-in command in the terminal, as the user would by hand.
 //!
-//! The caller gives the screen back first; the command has standard input and output to itself.
+//! The caller has asked the user and gives the screen back first; the command has standard input and output to itself.
 
 use std::process::Command;
 
-use crate::model::AgentSpec;
+use crate::model::{AgentSpec, SignInRefusal, check_variables};
+use crate::program::{Refusal, Start, StartedBy};
 
-/// Runs the command to its end. `Err` says how it failed, in words for the user.
-pub fn run(spec: &AgentSpec) -> Result<(), String> {
-    match command(spec).status() {
+/// Runs the command to its end, with the variables that the sign-in method adds. `Err` says how it failed, in words for
+/// the user.
+pub fn run(spec: &AgentSpec, env: &[(String, String)]) -> Result<(), String> {
+    match command(spec, env)?.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the sign-in command ended with {status}")),
         Err(error) => Err(format!("could not run {}: {error}", spec.command_line())),
@@ -16,27 +18,37 @@ pub fn run(spec: &AgentSpec) -> Result<(), String> {
 }
 
 /// The command of a spec; on another machine by ssh, with the terminal. Without a command it only signs in to the
-/// host.
-fn command(spec: &AgentSpec) -> Command {
+/// host. An agent behind a URL has none.
+fn command(spec: &AgentSpec, env: &[(String, String)]) -> Result<Command, String> {
+    if spec.remote.is_some() {
+        return Err(SignInRefusal::Remote.reason());
+    }
+    let failed = |refusal: Refusal| format!("could not run {}: {refusal}", spec.command_line());
+    let find = |name: &str, folder, own: &[(String, String)]| {
+        Start::find(StartedBy::User, name, folder, own).map(Start::in_terminal).map_err(failed)
+    };
     if let Some(ssh) = &spec.ssh {
-        let mut command = Command::new(ssh.program());
-        match &spec.cwd {
-            Some(folder) if !spec.command.is_empty() => command.args(ssh.run_in_terminal(spec, folder)),
-            _ => command.args(ssh.sign_in(ssh.socket(|name| std::env::var_os(name)).as_deref())),
+        let start = find(ssh.program(), None, &[])?;
+        let start = match &spec.cwd {
+            Some(folder) if !spec.command.is_empty() => {
+                check_variables(env.iter().map(|(name, _)| name.as_str()))
+                    .map_err(|refused| refused.reason())?;
+                let all = spec.env.iter().chain(env).cloned().collect();
+                start.args(ssh.run_in_terminal(&AgentSpec { env: all, ..spec.clone() }, folder))
+            }
+            _ => start.args(ssh.sign_in(ssh.socket(|name| std::env::var_os(name)).as_deref())),
         };
-        return command;
+        return Ok(start.command());
     }
-    let mut command = Command::new(&spec.command);
-    command.args(&spec.args).envs(spec.env.iter().map(|(name, value)| (name, value)));
-    if let Some(cwd) = &spec.cwd {
-        command.current_dir(cwd);
-    }
-    command
+    let start = find(&spec.command, spec.cwd.as_deref(), &spec.env)?;
+    let start = start.with_variables(StartedBy::SignIn, env).map_err(failed)?;
+    Ok(start.args(&spec.args).command())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Remote;
 
     fn shell(script: &str) -> AgentSpec {
         AgentSpec {
@@ -48,13 +60,29 @@ mod tests {
 
     #[test]
     fn the_exit_code_decides() {
-        assert_eq!(run(&shell("exit 0")), Ok(()));
-        assert!(run(&shell("exit 3")).is_err_and(|error| error.contains('3')));
+        assert_eq!(run(&shell("exit 0"), &[]), Ok(()));
+        assert!(run(&shell("exit 3"), &[]).is_err_and(|error| error.contains('3')));
     }
 
     #[test]
     fn a_missing_program_is_named() {
         let spec = AgentSpec { command: "no-such-sign-in".to_owned(), ..AgentSpec::default() };
-        assert!(run(&spec).is_err_and(|error| error.contains("no-such-sign-in")));
+        assert!(run(&spec, &[]).is_err_and(|error| error.contains("no-such-sign-in")));
+    }
+
+    #[test]
+    fn the_method_adds_variables_but_none_that_change_what_runs() {
+        let env = |name: &str| vec![(name.to_owned(), "/tmp".to_owned())];
+        let own = AgentSpec { env: env("NODE_OPTIONS"), ..shell("[ \"$ACCOUNT$NODE_OPTIONS\" = /tmp/tmp ]") };
+        assert_eq!(run(&own, &env("ACCOUNT")), Ok(()), "the user's own variables are set");
+        for name in ["PATH", "LD_PRELOAD", "BASH_ENV"] {
+            assert!(run(&shell("exit 0"), &env(name)).is_err_and(|error| error.contains(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn nothing_runs_for_an_agent_behind_a_url() {
+        let far = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
+        assert!(run(&far, &[]).is_err_and(|error| error.contains("not on this machine")));
     }
 }

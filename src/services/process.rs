@@ -1,17 +1,17 @@
 //! Runs a helper program to its end and reads what it prints, or gives it something to read, within bounds.
 //!
-//! Duty: the services' only place that makes a [`Command`]. The program gets its own process group; it is
-//! killed, with what it started, when it takes too long.
+//! Duty: parlor's own helpers, by name. A helper is killed, with what it started, when it takes too long.
 //! Not its duty: commands of an agent (`terminals`).
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::unix;
+use crate::program::{Start, StartedBy};
 
 /// How long a helper may take.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -19,21 +19,11 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 /// How much of its output is kept.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Variables that would make git look at another repository than the folder's.
-const NOT_PASSED: &[&str] = &["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"];
-
 /// Runs a program and gives its output. Fails when it cannot be started, does not succeed, or takes longer
 /// than two seconds.
 pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -> io::Result<Vec<u8>> {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    for name in NOT_PASSED {
-        command.env_remove(name);
-    }
-    if let Some(folder) = folder {
-        command.current_dir(folder);
-    }
-    unix::own_group(&mut command);
+    let mut command = Start::find(StartedBy::Parlor, program, folder, &[])?.args(args).command();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let group = unix::process_id(child.id());
     let stdout = child.stdout.take();
@@ -68,9 +58,8 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
 /// Gives a program some bytes to read. Fails when it cannot be started, does not succeed, or takes longer than
 /// two seconds. What it prints is dropped; what it leaves behind when it ends well may go on.
 pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()> {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    unix::own_group(&mut command);
+    let mut command = Start::find(StartedBy::Parlor, program, None, &[])?.args(args).command();
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
     let input = input.to_vec();
@@ -96,6 +85,27 @@ pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()>
     }
     child.wait()?;
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
+}
+
+/// Opens an address with the first of the system's openers that starts, and does not wait for it.
+pub(super) fn open_address(url: &str) -> io::Result<()> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for opener in open::commands(url) {
+        let name = opener.get_program().to_string_lossy().into_owned();
+        let started =
+            Start::find(StartedBy::Parlor, &name, None, &[]).map_err(io::Error::from).and_then(|start| {
+                let mut command = start.args(opener.get_args()).command();
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+            });
+        match started {
+            Ok(mut child) => {
+                thread::Builder::new().name("opener".to_owned()).spawn(move || child.wait())?;
+                return Ok(());
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Reads to the end, so that the writer is never cut off, and keeps the beginning.

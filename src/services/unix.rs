@@ -7,15 +7,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use rustix::fs::{FlockOperation, Gid, OFlags, Uid};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::model::ExitInfo;
+use crate::program::{PARLOR_COMMAND, PARLOR_RUN};
 
 /// A file's outside: enough to notice that it was replaced or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +75,14 @@ pub(super) fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
+/// Makes an open return at once where it would wait: a pipe without a writer.
+pub(super) const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
+
+/// Opens a file to read it, without waiting for a writer where it is a pipe.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new().read(true).custom_flags(NEVER_WAIT).open(path)
+}
+
 /// Gives a new file the owner and group of the old one, as far as the system lets us.
 pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
     let Ok(new) = file.metadata() else { return };
@@ -99,11 +106,6 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
         Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Makes a program the leader of its own process group.
-pub(super) fn own_group(command: &mut Command) {
-    command.process_group(0);
 }
 
 /// A process id as the system calls take it; `None` for 0 and what does not fit.
@@ -177,6 +179,27 @@ pub(super) fn has_variable(process: Pid, variable: &str) -> bool {
     let environment =
         std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+}
+
+/// The sessions that commands of this run of parlor lead and that still have a process: one that was started with the
+/// run's mark and the number of the very session that it is in. None where there is no `/proc`.
+pub(super) fn sessions_of_run(mark: &str) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let own = rustix::process::getsid(None).ok();
+    let mut sessions: Vec<Pid> = ids
+        .filter_map(process_id)
+        .filter_map(|process| {
+            let stat = read_stat(process).filter(|stat| stat.is_alive)?;
+            let session = stat.session.filter(|session| Some(*session) != own)?;
+            let is_of_run = has_variable(process, &format!("{PARLOR_RUN}={mark}"));
+            let command = format!("{PARLOR_COMMAND}={}", session.as_raw_nonzero());
+            (is_of_run && has_variable(process, &command)).then_some(session)
+        })
+        .collect();
+    sessions.sort_unstable_by_key(|session| session.as_raw_nonzero());
+    sessions.dedup();
+    sessions
 }
 
 /// Signals a process; that it is gone is no error.

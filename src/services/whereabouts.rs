@@ -60,16 +60,12 @@ impl FolderMark {
 /// The storage of a folder's repository, the same for all of its worktrees.
 pub fn common_dir(folder: &Path) -> Option<PathBuf> {
     let git_dir = folder.ancestors().find_map(git::git_dir_of)?;
-    let common = match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(path) => git_dir.join(path.trim()),
-        Err(_) => git_dir,
-    };
-    common.canonicalize().ok()
+    git::common_dir_of(&git_dir).canonicalize().ok()
 }
 
 /// The address of `origin` in a repository's own configuration.
 fn remote(common_dir: &Path) -> Option<String> {
-    let config = fs::read_to_string(common_dir.join("config")).ok()?;
+    let config = git::read_text(&common_dir.join("config"))?;
     let lines = config.lines().map(str::trim);
     let of_origin = lines.skip_while(|line| *line != "[remote \"origin\"]").skip(1);
     of_origin
@@ -152,7 +148,7 @@ fn worktrees(common_dir: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = main.map(Path::to_owned).into_iter().collect();
     let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else { return found };
     for entry in entries.flatten() {
-        if let Ok(text) = fs::read_to_string(entry.path().join("gitdir"))
+        if let Some(text) = git::read_text(&entry.path().join("gitdir"))
             && let Some(folder) = Path::new(text.trim()).parent()
         {
             found.push(folder.to_owned());

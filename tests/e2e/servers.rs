@@ -31,7 +31,8 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     name_servers(folder.path(), "true");
     let mut screen = start(folder.path(), data.path());
     screen.wait_for("Use the servers of this folder?");
-    screen.wait_for("files: runs sh -c true");
+    screen.wait_for("files: runs sh");
+    screen.wait_for("argument true");
     wait_open_to_keys(&mut screen);
     // Escape is no yes.
     screen.send("\u{1b}");
@@ -57,7 +58,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
 
     name_servers(folder.path(), "false");
     let mut screen = start(folder.path(), data.path());
-    screen.wait_for("files: runs sh -c false");
+    screen.wait_for("argument false");
     wait_open_to_keys(&mut screen);
     screen.send("3");
     screen.wait_for("ready");

@@ -43,6 +43,15 @@ fn start(folder: &Path) -> Screen {
     screen
 }
 
+/// The command is shown, and runs after a yes.
+fn allow(screen: &mut Screen) {
+    screen.wait_for("Run this command to sign in?");
+    screen.wait_for("--login");
+    // A dialog that opened by itself takes no key at first.
+    screen.bytes_within(std::time::Duration::from_millis(700));
+    screen.send("2");
+}
+
 /// The shell's screen keeps what was asked before.
 fn wait_for_questions(screen: &mut Screen, count: usize) {
     screen.wait_until(&format!("question {count}"), |screen| {
@@ -55,6 +64,7 @@ fn acp_v1_a_terminal_sign_in_has_the_terminal_to_itself_and_then_the_session_ope
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path());
     screen.send("\r");
+    allow(&mut screen);
     screen.wait_for("Name of your friend:");
     assert!(!screen.is_alternate(), "the command runs on the shell's own screen");
     assert_eq!(Modes::of(&screen.raw).left(), [""; 0], "in the modes that it expects");
@@ -77,6 +87,7 @@ fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path());
     screen.send("\r");
+    allow(&mut screen);
     screen.wait_for("Name of your friend:");
     screen.send("stranger\r");
     screen.wait_for("The sign-in failed");
@@ -86,6 +97,7 @@ fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
     screen.send("\r");
     screen.wait_for("type to filter");
     screen.send("\r");
+    allow(&mut screen);
     wait_for_questions(&mut screen, 2);
     // Ctrl+C is for the command, not for parlor.
     screen.send("\u{3}");
@@ -93,6 +105,7 @@ fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
     screen.send("\r");
     screen.wait_for("type to filter");
     screen.send("\r");
+    allow(&mut screen);
     wait_for_questions(&mut screen, 3);
     screen.send("melon\r");
     screen.wait_for("ready");

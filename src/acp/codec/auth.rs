@@ -7,7 +7,7 @@
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
 
-use crate::model::{AuthKind, AuthMethod, AuthVar};
+use crate::model::{AuthKind, AuthMethod, AuthVar, SignInCommand};
 
 use super::value::{Object, fill, first, first_text, list, rename, text, typed};
 
@@ -45,7 +45,7 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
             id: terminal.id.to_string(),
             name: terminal.name,
             description: terminal.description,
-            kind: AuthKind::Terminal { command: None, args: terminal.args, env },
+            kind: AuthKind::Terminal(SignInCommand { program: None, args: terminal.args, env }),
         },
         schema::AuthMethod::Agent(agent) => AuthMethod {
             id: agent.id.to_string(),
@@ -64,7 +64,9 @@ fn decode_terminal(told: &Object) -> AuthKind {
         _ => Vec::new(),
     };
     let env = told.get("env").map(variables).unwrap_or_default();
-    AuthKind::Terminal { command: first_text(told, &["command"]), args, env }
+    // A command that is no text is another program than any.
+    let program = told.contains_key("command").then(|| first_text(told, &["command"]).unwrap_or_default());
+    AuthKind::Terminal(SignInCommand { program, args, env })
 }
 
 fn decode_env_var(method: &Object) -> Option<AuthKind> {

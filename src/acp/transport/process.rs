@@ -1,6 +1,6 @@
 //! What is unix about agents' processes: groups, signals, the spelling of an exit.
 //!
-//! Duty: start a command in a group of its own, signal the group, read an exit status.
+//! Duty: signal a group, read an exit status.
 //! Not its duty: when to do so (`stdio`).
 //! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills what is left of it.
 
@@ -10,19 +10,11 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
-use tokio::process::Command;
-
 use crate::model::ExitInfo;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// How often a group is looked at while it is expected to end.
 const POLL: Duration = Duration::from_millis(20);
-
-/// Lets a command begin a group of its own, so that all it starts can be signalled together, and a
-/// Ctrl+C in the terminal does not reach it.
-pub fn give_own_group(command: &mut Command) {
-    command.process_group(0);
-}
 
 /// The groups that may have living processes, for an end of parlor in which nothing is dropped.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -45,7 +37,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group of a child that was started with [`give_own_group`].
+    /// The group that a child leads, as [`crate::program`] starts it.
     pub fn of(pid: Option<u32>) -> Self {
         let id = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         groups().extend(id.map(Pid::as_raw_pid));

@@ -22,14 +22,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::process::{Group, exit_info, give_own_group};
+use super::process::{Group, exit_info};
 use super::pump::{HeaderWish, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
-use crate::model::{AgentSpec, CloseReason, ExitInfo, PARLOR_PID, Ssh};
+use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
+use crate::program::{Start, StartedBy};
 
 /// From stdout's end to the exit, or the other way round.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -73,14 +74,11 @@ impl Stdio {
             );
             return Err(CloseReason::NotStarted { error, is_missing: false });
         }
-        let mut command = Command::new(find_program(&self.spec, &self.cwd)?);
-        command.args(&self.spec.args).envs(self.spec.env.iter().map(|(name, value)| (name, value)));
-        // What is left of it after the worst end of this process is known by that.
-        command.env(PARLOR_PID, std::process::id().to_string());
-        command.current_dir(&self.cwd);
+        // What is left of it after the worst end of this process is known by its variables.
+        let start = find_program(&self.spec, &self.cwd)?.tied_to_this_run();
+        let mut command = start.args(&self.spec.args).task();
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         command.kill_on_drop(true);
-        give_own_group(&mut command);
         Ok(command)
     }
 
@@ -279,13 +277,11 @@ impl Reader {
     }
 }
 
-/// Looks a program up as the child itself would: in the PATH that it will have, from its folder.
-fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<PathBuf, CloseReason> {
+/// Looks a program up in the PATH that it will have, from its folder.
+fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
     let name = spec.command.as_str();
-    let own_path = spec.env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.into());
-    let path = own_path.or_else(|| env::var_os("PATH"));
-    if let Ok(found) = which::which_in(name, path, cwd) {
-        return Ok(found);
+    if let Ok(start) = Start::find(StartedBy::User, name, Some(cwd), &spec.env) {
+        return Ok(start);
     }
     let named = cwd.join(name);
     if name.is_empty() {

@@ -92,7 +92,7 @@ fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
 fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
     let mut desk = Desk::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
-    desk.state.sessions.get_mut(&KEY).expect("the session").place.mcp_servers = vec![web];
+    desk.state.setup.mcp_servers = vec![web];
     let method =
         AuthMethod { id: "tool".into(), name: "Tool".into(), description: None, kind: AuthKind::Agent };
     let info = || AgentInfo { auth_methods: vec![method.clone()], ..AgentInfo::default() };

@@ -176,7 +176,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
         desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
         desk.fx.clear();
         *desk.state.listed_mut() = vec![old(true)];
-        desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+        desk.open_listed("old");
         desk.expect_sent("call archive old false");
         desk
     };
@@ -194,7 +194,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     // An agent without an archive is not asked, whatever its list says.
     let mut desk = Desk::talked();
     *desk.state.listed_mut() = vec![old(true)];
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     desk.expect_sent("call load old");
 }
 

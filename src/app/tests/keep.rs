@@ -404,7 +404,7 @@ fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
         notes.flatten().filter(|note| !matches!(note, Note::Head(_))).collect()
     };
     for is_whole in [false, true] {
-        desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+        desk.open_listed("old");
         let key = desk.state.active;
         for (nth, told) in first().into_iter().enumerate() {
             let record = Box::new(Record::Update(told.clone()));

@@ -315,7 +315,7 @@ fn a_listed_session_goes_on_as_what_is_kept_of_it() {
     let mut desk = Desk::ready();
     *desk.state.listed_mut() = vec![SessionInfo {
         id: "old".into(),
-        cwd: "/code/till".into(),
+        cwd: "/code/shop".into(),
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),

@@ -127,13 +127,45 @@ fn an_agent_on_another_machine_gets_none_of_this_folder() {
 }
 
 #[test]
+fn an_agent_behind_a_url_is_told_no_servers_unless_the_user_switched_that_on() {
+    for gets_servers in [false, true] {
+        let remote = Some(Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() });
+        let mut desk = desk(found(), AgentSpec { remote, ..spec() });
+        desk.fx.clear();
+        desk.handshake(all_capabilities());
+        let told = desk.fx.iter().find_map(|effect| match effect {
+            Effect::Send(_, AgentCommand::Call(_, Call::NewSession(place))) => {
+                Some(place.mcp_servers.clone())
+            }
+            _ => None,
+        });
+        let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
+        assert_eq!(told, Some(expected), "and never those of the folder");
+        assert_eq!(desk.state.modals, []);
+        let is_said = desk.session().transcript.items().iter().any(|item| {
+            matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
+                if title == "MCP servers left out: mine" && detail.contains("mcp = true"))
+        });
+        assert_eq!(is_said, !gets_servers);
+        // An agent of this machine that takes its place has them again.
+        desk.flow(|state, now, fx| flow::start_agent(state, KEY, spec(), now, fx));
+        let conn = desk.conn();
+        let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
+        desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+        assert_eq!(desk.state.modals.len(), 1, "the folder's own are asked for");
+        answer(&mut desk, ServersAnswer::NotNow);
+        assert_eq!(names(&desk), ["mine"]);
+    }
+}
+
+#[test]
 fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
     let more = |caps| {
         let now = Instant::now();
         let setup = Setup {
             folder: PathBuf::from("/code/shop"),
             start_with: Some(spec()),
-            additional_directories: vec!["/code/lib".into()],
+            additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
         let (state, fx) = State::new(setup, now);
@@ -153,7 +185,7 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
             session: Some("old".into()),
             place: SessionPlace {
                 cwd: "/code/shop".into(),
-                additional_directories: vec!["/code/lib".into()],
+                additional_directories: vec![UserRoot::given("/code/lib")],
                 ..SessionPlace::default()
             },
             ..SessionHead::default()
@@ -164,12 +196,12 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
         folder: PathBuf::from("/code/shop"),
         start_with: Some(spec()),
         reopen: Some(Box::new(kept)),
-        additional_directories: vec!["/code/new".into(), "/code/lib".into()],
+        additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };
     let (state, _) = State::new(setup, now);
     let place = &state.sessions[&state.active].place;
-    assert_eq!(place.additional_directories, [PathBuf::from("/code/lib"), PathBuf::from("/code/new")]);
+    assert_eq!(place.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }
 
 #[test]

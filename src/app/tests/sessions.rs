@@ -182,7 +182,7 @@ fn what_is_not_advertised_is_never_called() {
     desk.flow(flow::list_sessions);
     desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "x".into(), now, fx));
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
     desk.flow(|state, now, fx| flow::set_model(state, KEY, "big".into(), now, fx));
     desk.flow(|state, now, fx| {
@@ -204,7 +204,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
         is_archived: false,
         is_live: None,
     }];
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     desk.expect_sent("call load old");
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it")));
     desk.agent(AgentEvent::Update("old".into(), says("fixed")));
@@ -214,8 +214,53 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
     desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent ended the turn without a word.");
     desk.state.active = KEY;
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).expect_sent("");
+    desk.open_listed("old").expect_sent("");
     assert_eq!(desk.state.active, SessionKey(2), "what is open is shown, not loaded again");
+}
+
+#[test]
+fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
+    let listed = |cwd: &str, more: &[&str]| SessionInfo {
+        id: "old".into(),
+        cwd: cwd.into(),
+        title: None,
+        updated_at: None,
+        additional_directories: more.iter().map(Into::into).collect(),
+        is_archived: false,
+        is_live: None,
+    };
+    let opened = |info: SessionInfo, choose: u8| {
+        let mut desk = Desk::talked();
+        *desk.state.listed_mut() = vec![info];
+        let open = |state: &mut State, now, fx: &mut Vec<Effect>| {
+            flow::open_session(state, "old".into(), now, fx);
+        };
+        desk.flow(open).expect_sent("");
+        let Some(Modal::Choice(dialog)) = desk.state.modals.last().cloned() else {
+            panic!("the user is asked")
+        };
+        // What the list says meanwhile is not what was asked about.
+        *desk.state.listed_mut() = vec![listed("/", &["/"])];
+        desk.wait(5);
+        desk.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
+        let session = &desk.state.sessions[&desk.state.active];
+        (dialog.body, session.id.clone(), session.place.clone())
+    };
+    let roots = |folders: &[&str]| folders.iter().map(UserRoot::given).collect::<Vec<_>>();
+    // In the user's own folder it opens, without the others unless the user says so.
+    let (body, id, place) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), 0);
+    assert!(body.contains(&"/".to_owned()) && body.contains(&"/etc⟨U+202E⟩".to_owned()), "{body:?}");
+    assert_eq!((id, place.additional_directories), (Some("old".into()), roots(&[])));
+    let (_, id, place) = opened(listed("/code/shop", &["/code/lib"]), 2);
+    assert_eq!((id, place.additional_directories), (Some("old".into()), roots(&["/code/lib"])));
+    // Another folder is not the default.
+    let (_, id, place) = opened(listed("/home", &[]), 0);
+    assert_eq!((id, place.cwd.to_str()), (Some("s".into()), Some("/code/shop")));
+    let (_, id, place) = opened(listed("/home", &["/"]), 1);
+    assert_eq!(
+        (id, place.cwd.to_str(), place.additional_directories),
+        (Some("old".into()), Some("/home"), roots(&[]))
+    );
 }
 
 #[test]
@@ -242,7 +287,7 @@ fn each_folder_has_its_own_history_of_prompts() {
     };
     *desk.state.listed_mut() = vec![old];
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     assert_eq!(loads(&desk.fx), [(2, "/code/lib".to_owned())]);
     assert!(desk.state.sessions[&SessionKey(2)].history.is_empty());
     desk.service(ServiceEvent::History(SessionKey(2), vec!["there".into()]));
@@ -261,21 +306,21 @@ fn each_folder_has_its_own_history_of_prompts() {
 #[test]
 fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
     let mut desk = Desk::ready();
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     assert_eq!(desk.state.sessions.len(), 1, "no second tab");
     assert_ne!(desk.state.active, KEY);
     desk.expect_sent("call load old\ncall close s");
     // What was typed there is worth its tab.
     let mut desk = Desk::ready();
     desk.play(Event::Draft("half a thought".into()));
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     assert_eq!(desk.state.sessions.len(), 2);
 }
 
 #[test]
 fn a_crash_while_a_listed_session_loads_loads_it_again() {
     let mut desk = Desk::talked();
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
     desk.handshake(all_capabilities());
     desk.expect_sent("call load old\nconnect 2 after 500 ms\ncall resume s\ncall load old");
@@ -284,7 +329,7 @@ fn a_crash_while_a_listed_session_loads_loads_it_again() {
 #[test]
 fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
     let mut desk = Desk::talked();
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx)).fail(-32603, "broken");
+    desk.open_listed("old").fail(-32603, "broken");
     desk.expect_sent("call load old");
     let session = &desk.state.sessions[&desk.state.active];
     assert_eq!(
@@ -301,7 +346,7 @@ fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
         .submit("hello")
         .end_turn(StopReason::EndTurn);
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+    desk.open_listed("old");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume old");
     let session = &desk.state.sessions[&desk.state.active];
     assert!(digest(session).contains("does not send what was said before"), "{}", digest(session));

@@ -142,6 +142,20 @@ impl Desk {
         }))
     }
 
+    /// Opens a session from the agent's list, in the folder that it names alone.
+    pub fn open_listed(&mut self, id: &str) -> &mut Self {
+        self.flow(|state, now, fx| flow::open_session(state, id.into(), now, fx));
+        let asked = match self.state.modals.last() {
+            Some(Modal::Choice(dialog)) => Some(dialog.choices[0].outcome.clone()),
+            _ => None,
+        };
+        if let Some(ChoiceOutcome::OpenListed { info, .. }) = asked {
+            self.state.modals.pop();
+            self.flow(|state, now, fx| flow::open_listed(state, &info, false, now, fx));
+        }
+        self
+    }
+
     pub fn submit(&mut self, text: &str) -> &mut Self {
         self.flow(|state, now, fx| flow::submit(state, KEY, text.into(), now, fx))
     }

@@ -126,6 +126,10 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::Restart(key) => flow::restart_agent(state, *key, now, fx),
         ChoiceOutcome::AnswerServers(folder, answer) => flow::answer_servers(state, folder, *answer, now, fx),
         ChoiceOutcome::SignInToHost(conn) => flow::sign_in_to_host(state, *conn, fx),
+        ChoiceOutcome::RunLogin(conn, spec, env) => flow::run_login(state, *conn, spec, env, now, fx),
+        ChoiceOutcome::OpenListed { info, with_folders } => {
+            flow::open_listed(state, info, *with_folders, now, fx);
+        }
         ChoiceOutcome::CloseSession(key) => flow::close_session(state, *key, now, fx),
         ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),

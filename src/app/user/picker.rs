@@ -314,11 +314,15 @@ pub fn open_values(state: &mut State, id: &str) {
 fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
     let Some(conn) = conn else { return };
     let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
-    let Some(method) = methods.into_iter().flatten().find(|method| method.id == id) else { return };
-    match method.kind.clone() {
+    let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
+    if let Some(refusal) = flow::variables_refused(state, conn, &method) {
+        flow::tell_refusal(state, conn, &refusal, None, fx);
+        return;
+    }
+    match method.kind {
         AuthKind::EnvVar { vars, .. } => {
             line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
         }
-        AuthKind::Agent | AuthKind::Terminal { .. } => flow::sign_in(state, conn, id, Vec::new(), now, fx),
+        AuthKind::Agent | AuthKind::Terminal(_) => flow::sign_in(state, conn, id, Vec::new(), now, fx),
     }
 }

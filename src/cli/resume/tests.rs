@@ -36,6 +36,44 @@ fn a_folder_under_another_name_is_told_and_offered() {
 }
 
 #[test]
+fn an_imported_session_names_no_program_and_no_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let folder = root.join("shop");
+    std::fs::create_dir(&folder).unwrap();
+    let store = Store::open(root.join("data")).unwrap();
+    let row = SessionRow {
+        uid: "k1".to_owned(),
+        agent: "gemini-pro".to_owned(),
+        command: "/bin/sh".to_owned(),
+        args: vec!["-c".to_owned(), "id".to_owned()],
+        folder: folder.clone(),
+        roots: vec!["/".into()],
+        ..SessionRow::default()
+    };
+    let record = Record::Prompt { text: "hello".to_owned(), is_again: false };
+    store.import(&row, &[KeptEvent { at_ms: 1, turn: 1, record }]).unwrap();
+    // In another folder than the file names, the user is asked; nothing is taken until then.
+    let found = find(&store, &Wish::Id("k1".to_owned()), &root).unwrap().unwrap();
+    let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
+    assert_eq!(offered, [(folder.clone(), FolderReason::Imported), (root.clone(), FolderReason::Current)]);
+    assert_eq!((found.folder, store.find("k1").unwrap().owner), (root, None));
+    for wish in [Wish::Last, Wish::Id("k1".to_owned())] {
+        let found = find(&store, &wish, &folder).unwrap().unwrap();
+        assert_eq!(agent_of(&found.kept, &[], Callbacks::default()), None, "the picker opens");
+        assert!(found.kept.head.place.additional_directories.is_empty());
+        let known =
+            AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
+        let choice = AgentChoice { spec: known.clone(), title: String::new(), source: String::new() };
+        assert_eq!(
+            agent_of(&found.kept, &[choice], Callbacks::default()),
+            Some(known),
+            "the one of that name here"
+        );
+    }
+}
+
+#[test]
 fn a_session_whose_folder_is_there_is_taken() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();

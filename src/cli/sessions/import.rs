@@ -1,6 +1,8 @@
 //! Taking over sessions that were exported as JSON.
 //!
-//! Invariant: a file is taken over whole or not at all, and a session that is here already is not changed.
+//! Invariants: a file is taken over whole or not at all, and a session that is here already is not changed; what a file
+//! names is never run, opened or sent: its program, arguments, roots, queued prompts, and text for the agent that the
+//! user has not seen are left out.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use super::export::{Document, pretty};
-use crate::model::KeptEvent;
+use crate::model::{KeptEvent, Record};
 use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
 
 /// What became of a file, as other programs read it.
@@ -61,17 +63,14 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
     let row = SessionRow {
         uid: head.id,
         agent: head.agent,
-        command: head.command,
         agent_session: head.agent_session,
         folder: head.folder.into(),
-        roots: head.roots.into_iter().map(Into::into).collect(),
         branch: head.branch,
         title: head.title,
         has_own_title: head.has_own_title,
         is_child: head.is_subagent,
         came_from: head.came_from,
         draft: head.draft,
-        queue: head.queue,
         created_ms: head.created_ms,
         updated_ms: head.updated_ms,
         ..SessionRow::default()
@@ -79,6 +78,7 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
     let events = document
         .events
         .into_iter()
+        .filter(|event| !matches!(event.record, Record::HandedOver { .. }))
         .map(|event| KeptEvent { at_ms: event.at_ms, turn: event.turn, record: event.record })
         .collect();
     Ok((row, events))

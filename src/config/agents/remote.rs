@@ -13,7 +13,7 @@ use crate::model::{Carrier, Remote, TokenSource};
 
 /// Keys that only an agent behind a URL has.
 const REMOTE_KEYS: &[&str] =
-    &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file"];
+    &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file", "mcp"];
 /// Keys that only an agent has that is started.
 const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd", "ssh", "ssh_args", "ssh_program"];
 const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
@@ -51,6 +51,10 @@ pub(super) fn read(
         carrier: table.get("transport").and_then(|value| read_carrier(reader, place, value)),
         events_url: read_events_url(reader, place, table),
         ca_file: read_string(reader, place, "ca_file", table).map(|path| expand_home(&path, around)),
+        gets_servers: table
+            .get("mcp")
+            .and_then(|value| reader.boolean(&format!("{place}.mcp"), value))
+            .unwrap_or_default(),
         headers,
         token,
         url,
@@ -232,6 +236,19 @@ fs_read = true
         ] {
             assert!(shown.contains(line), "{line} is missing:\n{shown}");
         }
+    }
+
+    #[test]
+    fn servers_are_told_only_to_the_agent_that_is_named() {
+        let (config, problems, shown) = parse(
+            "[agents.a]\nurl = \"wss://a\"\n[agents.b]\nurl = \"wss://b\"\nmcp = true\n[agents.c]\ncommand = \"/c\"\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let gets = |name: &str| config.agents.get(name).unwrap().gets_servers();
+        assert_eq!((gets("a"), gets("b"), gets("c")), (false, true, true));
+        assert!(shown.contains("mcp = false") && shown.contains("mcp = true"), "{shown}");
+        let (_, problems, _) = parse("[agents.c]\ncommand = \"/c\"\nmcp = true\n");
+        assert!(problems[0].contains("`mcp` of `agents.c` belongs to an agent behind a URL"), "{problems:?}");
     }
 
     #[test]

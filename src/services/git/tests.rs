@@ -1,6 +1,7 @@
 use std::process::Command;
 
 use super::*;
+use crate::services::process;
 
 fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
@@ -25,8 +26,9 @@ fn branch_and_state_of_a_repository() {
     git(&repo, &["init", "-q", "-b", "topic/one"]);
     assert_eq!(read(&repo), Some(info("topic/one", false)));
     fs::write(repo.join("f"), "x").unwrap();
-    assert_eq!(read(&repo), Some(info("topic/one", true)));
+    assert_eq!(read(&repo), Some(info("topic/one", false)), "what is not tracked is not looked for");
     git(&repo, &["add", "f"]);
+    assert_eq!(read(&repo), Some(info("topic/one", true)));
     git(&repo, &["commit", "-q", "-m", "one"]);
     fs::create_dir_all(repo.join("sub/deep")).unwrap();
     assert_eq!(read(&repo.join("sub/deep")), Some(info("topic/one", false)));
@@ -39,20 +41,137 @@ fn branch_and_state_of_a_repository() {
     assert!(detached.len() == 7 && detached.chars().all(|c| c.is_ascii_hexdigit()), "{detached}");
 }
 
+/// A repository with a file that was committed, and a time later than its index.
+fn committed(repo: &Path, file: &str, text: &str) {
+    git(repo, &["init", "-q", "-b", "main"]);
+    fs::write(repo.join(file), text).unwrap();
+    git(repo, &["add", "."]);
+    git(repo, &["commit", "-q", "-m", "one"]);
+}
+
+/// Sets the time of a file, so that its content has to be read.
+fn touch(path: &Path) {
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
+}
+
 #[test]
-fn a_status_leaves_the_index_alone_and_runs_no_program_of_the_repository() {
+fn nothing_that_a_repository_names_is_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let repo = dir.path().join("repo");
+    fs::create_dir(&repo).unwrap();
+    committed(&repo, "a.txt", "one\n");
+    let ran = dir.path().join("ran");
+    let run = format!("touch {}; cat", ran.display());
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "filter.x.clean",
+        "filter.x.process",
+        "diff.x.textconv",
+    ] {
+        git(&repo, &["config", key, &run]);
+    }
+    git(&repo, &["config", "core.hooksPath", "hooks"]);
+    fs::create_dir(repo.join("hooks")).unwrap();
+    fs::write(repo.join("hooks/post-index-change"), format!("#!/bin/sh\n{run}\n")).unwrap();
+    fs::write(repo.join(".gitattributes"), "*.txt filter=x diff=x\n").unwrap();
+    let index = fs::read(repo.join(".git/index")).unwrap();
+    fs::write(repo.join("a.txt"), "two\n").unwrap();
+    touch(&repo.join("a.txt"));
+    assert_eq!(read(&repo).map(|info| info.branch), Some("main".to_owned()));
+    assert!(!read(&repo).unwrap().is_dirty, "a content that a filter changes is not judged");
+    fs::remove_file(repo.join("a.txt")).unwrap();
+    assert!(read(&repo).unwrap().is_dirty);
+    assert_eq!(fs::read(repo.join(".git/index")).unwrap(), index);
+    // A bare repository among the files is not one that the folder lies in.
+    let inner = repo.join("docs");
+    git(&repo, &["init", "-q", "--bare", "docs"]);
+    git(&inner, &["config", "core.fsmonitor", &run]);
+    assert_eq!(read(&inner).map(|info| info.branch), Some("main".to_owned()));
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_change_is_told_from_a_touch() {
+    for version in ["2", "3", "4"] {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = dir.path();
+        git(repo, &["init", "-q", "-b", "main"]);
+        git(repo, &["config", "index.version", version]);
+        fs::create_dir(repo.join("sub")).unwrap();
+        for file in ["a", "sub/one.txt", "sub/other.txt", "z"] {
+            fs::write(repo.join(file), "one\n").unwrap();
+        }
+        std::os::unix::fs::symlink("a", repo.join("link")).unwrap();
+        git(repo, &["add", "."]);
+        git(repo, &["commit", "-q", "-m", "one"]);
+        let is_dirty = || read(repo).unwrap().is_dirty;
+        assert!(!is_dirty(), "{version}");
+        let file = repo.join("sub/one.txt");
+        touch(&file);
+        assert!(!is_dirty(), "{version}: the same content");
+        fs::write(&file, "one\r\n").unwrap();
+        assert!(!is_dirty(), "{version}: other line ends");
+        fs::write(&file, "two\n").unwrap();
+        touch(&file);
+        assert!(is_dirty(), "{version}: the same size");
+        fs::write(&file, "three\n").unwrap();
+        assert!(is_dirty(), "{version}");
+        fs::remove_file(&file).unwrap();
+        assert!(is_dirty(), "{version}");
+        git(repo, &["checkout", "-q", "."]);
+        assert!(!is_dirty(), "{version}");
+        fs::remove_file(repo.join("link")).unwrap();
+        std::os::unix::fs::symlink("z", repo.join("link")).unwrap();
+        assert!(is_dirty(), "{version}: a link");
+        git(repo, &["checkout", "-q", "."]);
+        fs::write(repo.join("z"), "staged").unwrap();
+        git(repo, &["add", "z"]);
+        assert!(is_dirty(), "{version}: staged");
+        git(repo, &["commit", "-q", "-m", "two"]);
+        assert!(!is_dirty(), "{version}");
+        git(repo, &["update-index", "--assume-unchanged", "a"]);
+        fs::write(repo.join("a"), "changed").unwrap();
+        assert!(!is_dirty(), "{version}: the user said so");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_reads_as_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let repo = dir.path();
-    git(repo, &["init", "-q"]);
-    fs::write(repo.join("f"), "x").unwrap();
-    git(repo, &["add", "f"]);
-    git(repo, &["config", "core.fsmonitor", "touch ran; false"]);
-    let index = fs::metadata(repo.join(".git/index")).unwrap().modified().unwrap();
-    // A touched file makes a plain status write the index again.
-    fs::write(repo.join("f"), "x").unwrap();
-    assert!(read(repo).unwrap().is_dirty);
-    assert_eq!(fs::metadata(repo.join(".git/index")).unwrap().modified().unwrap(), index);
-    assert!(!repo.join("ran").exists());
+    committed(repo, "a", "one\n");
+    git(repo, &["update-index", "--split-index"]);
+    fs::remove_file(repo.join("a")).unwrap();
+    assert_eq!(read(repo), Some(info("main", false)));
+    git(repo, &["update-index", "--no-split-index"]);
+    assert_eq!(read(repo), Some(info("main", true)));
+    git(repo, &["config", "core.worktree", "/"]);
+    assert_eq!(read(repo), Some(info("main", false)));
+    fs::write(repo.join(".git/index"), "DIRC").unwrap();
+    assert_eq!(read(repo), Some(info("main", false)));
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    pipe(&dir.path().join(".git"));
+    assert_eq!(read(dir.path()), None);
+    let repo = dir.path().join("repo");
+    fs::create_dir(&repo).unwrap();
+    committed(&repo, "a", "one\n");
+    for name in ["index", "config", "commondir"] {
+        let file = repo.join(".git").join(name);
+        let _ = fs::remove_file(&file);
+        pipe(&file);
+    }
+    assert_eq!(read(&repo), Some(info("main", false)));
 }
 
 #[test]

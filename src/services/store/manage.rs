@@ -75,12 +75,18 @@ impl Store {
         self.with(|conn| conn.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"))
     }
 
-    /// Adds a session from elsewhere, with its id if that is free.
+    /// Adds a session from elsewhere, with its id if that is free. Its program, arguments and roots count for nothing.
     pub fn import(&self, row: &SessionRow, events: &[KeptEvent]) -> Result<Imported, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
-            let mut row =
-                SessionRow { next_seq: 0, owner: None, agent_pid: None, agent_born: None, ..row.clone() };
+            let mut row = SessionRow {
+                next_seq: 0,
+                owner: None,
+                agent_pid: None,
+                agent_born: None,
+                is_imported: true,
+                ..row.clone()
+            };
             let is_id = !row.uid.is_empty() && row.uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
             if !is_id {
                 row.uid = new_uid();

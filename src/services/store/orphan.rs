@@ -1,17 +1,18 @@
-//! Ends agents that outlived their parlor.
+//! Ends agents, and commands that parlor ran for them, that outlived their parlor.
 //!
 //! Duty: ends the process that was kept, with its group; and what is left of the group where that process itself has
-//! ended (most agents end with their pipe, but not all that they started).
+//! ended (most agents end with their pipe, but not all that they started); and the sessions that commands lead.
 //! Invariants: only a process that is for certain one of those is ended. The agent's own is told by its id and the time
-//! of its start, the others by their group and by the number of their parlor in their environment. Where the system
-//! tells none of this, nothing is ended.
+//! of its start, the others by their group and by the number of their parlor in their environment, commands by the mark
+//! of its run there. What left its session (a daemon) lives on, as when parlor ends in order. Where the system tells
+//! none of this, nothing is ended.
 
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use crate::model::PARLOR_PID;
+use crate::program::PARLOR_PID;
 use crate::services::unix;
 
 /// How long an agent may take to end before it is killed.
@@ -38,6 +39,32 @@ pub(super) fn end(pid: u32, born: u64, parlor: Option<u32>) {
         thread::sleep(GRACE);
         orphan.signal(Signal::KILL);
     });
+}
+
+/// Ends the commands that a dead run of parlor left behind. What does not end when it is asked to is killed, in the
+/// background.
+pub(super) fn end_commands(run: &str) {
+    if !signal_commands(run, Signal::TERM) {
+        return;
+    }
+    // A stopped process acts on a signal only when it goes on.
+    signal_commands(run, Signal::CONT);
+    let run = run.to_owned();
+    let _ = thread::Builder::new().name("orphan".to_owned()).spawn(move || {
+        thread::sleep(GRACE);
+        signal_commands(&run, Signal::KILL);
+    });
+}
+
+/// Signals what is left. Returns whether there is something.
+fn signal_commands(run: &str, signal: Signal) -> bool {
+    let sessions = unix::sessions_of_run(run);
+    for session in &sessions {
+        for process in unix::session_members(*session).into_iter().chain([*session]) {
+            unix::signal_member(*session, process, signal);
+        }
+    }
+    !sessions.is_empty()
 }
 
 impl Orphan {

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::private;
+use crate::program::run_mark;
 use crate::services::unix;
 
 /// Below the data folder.
@@ -16,7 +17,8 @@ const FOLDER: &str = "locks";
 /// The mark of this process; it holds as long as this lives.
 #[derive(Debug)]
 pub(super) struct Owner {
-    /// `PID-RANDOM`, as it stands beside the sessions that are open here.
+    /// `PID-RANDOM-RANDOM`, as it stands beside the sessions that are open here: the run's mark and a number of its
+    /// own.
     pub token: String,
     path: PathBuf,
     _lock: File,
@@ -27,7 +29,7 @@ impl Owner {
     pub fn new(root: &Path) -> io::Result<Self> {
         let folder = root.join(FOLDER);
         private::make_own_folder(&folder)?;
-        let token = format!("{}-{:08x}", std::process::id(), super::random() & 0xffff_ffff);
+        let token = format!("{}-{:08x}", run_mark(), super::random() & 0xffff_ffff);
         let path = folder.join(format!("{token}.lock"));
         let file = private::open_lock(&path)?;
         if unix::try_lock(&file)? {
@@ -62,6 +64,12 @@ pub(super) fn is_alive(root: &Path, token: &str) -> bool {
         Ok(false) => true,
         Err(_) => false,
     }
+}
+
+/// The run of parlor that made a mark; `None` for marks of older versions.
+pub(super) fn run(token: &str) -> Option<&str> {
+    let (run, _) = token.rsplit_once('-')?;
+    run.contains('-').then_some(run)
 }
 
 /// The process id in a mark.

@@ -9,6 +9,7 @@ use super::search::{self, Hit, Search};
 use super::write::{self, EventRow};
 use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, unix_ms};
 use crate::model::{KeptEvent, KeptSession, Record, TurnOutcome};
+use crate::program::run_mark;
 
 /// Which sessions are listed.
 #[derive(Debug, Clone, Default)]
@@ -222,6 +223,9 @@ pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault>
             }
         }
         change.commit().map_err(sql)?;
+        if let Some(run) = owner::run(&token).filter(|run| *run != run_mark()) {
+            orphan::end_commands(run);
+        }
     }
     Ok(())
 }

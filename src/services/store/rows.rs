@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
-use crate::model::{KeptSession, SessionHead, SessionPlace, Setting, Usage};
+use crate::model::{KeptSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
 use crate::services::whereabouts::FolderMark;
 
 /// How a session stands.
@@ -39,6 +39,7 @@ impl SessionState {
 }
 
 /// A session without its events.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionRow {
     /// Its id, for people and command lines.
@@ -67,6 +68,8 @@ pub struct SessionRow {
     pub came_from: Option<String>,
     /// Modes, models and options that were chosen in it.
     pub chosen: Vec<Setting>,
+    /// Whether it came from a file and no agent went on with it here yet: then it names no program and no roots.
+    pub is_imported: bool,
     /// What tells its folder again.
     pub folder_mark: Option<FolderMark>,
     /// The beginning of the first prompt.
@@ -117,7 +120,7 @@ impl SessionRow {
                 place: SessionPlace {
                     cwd: self.folder.clone(),
                     far: None,
-                    additional_directories: self.roots.clone(),
+                    additional_directories: self.roots.iter().cloned().map(UserRoot::given).collect(),
                     mcp_servers: Vec::new(),
                 },
                 branch: self.branch.clone(),
@@ -138,14 +141,18 @@ impl SessionRow {
 
     pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         let json = |name: &str| row.get::<_, Option<String>>(name);
+        let is_imported: bool = row.get("imported")?;
+        // What a file says runs nothing here and opens no folder. Older versions kept it.
+        let own = |name: &str| if is_imported { Ok(None) } else { json(name) };
         Ok(Self {
+            is_imported,
             uid: row.get("uid")?,
             agent: row.get("agent")?,
-            command: row.get("command")?,
-            args: parsed(json("args")?).unwrap_or_default(),
+            command: own("command")?.unwrap_or_default(),
+            args: parsed(own("args")?).unwrap_or_default(),
             agent_session: row.get("agent_session")?,
             folder: row.get::<_, String>("folder")?.into(),
-            roots: parsed(json("roots")?).unwrap_or_default(),
+            roots: parsed(own("roots")?).unwrap_or_default(),
             branch: row.get("branch")?,
             title: row.get("title")?,
             has_own_title: row.get("own_title")?,
@@ -174,10 +181,11 @@ impl SessionRow {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
                 first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
-                agent_pid, agent_born, own_title, owes_title, came_from, folder_mark, chosen)
+                agent_pid, agent_born, own_title, owes_title, came_from, folder_mark, chosen, imported)
             VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
                 :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
-                :owner, :agent_pid, :agent_born, :own_title, :owes_title, :came_from, :folder_mark, :chosen)
+                :owner, :agent_pid, :agent_born, :own_title, :owes_title, :came_from, :folder_mark, :chosen,
+                :imported)
             ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
                 args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
                 roots = excluded.roots, branch = excluded.branch, title = excluded.title,
@@ -186,7 +194,7 @@ impl SessionRow {
                 draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
                 agent_pid = excluded.agent_pid, agent_born = excluded.agent_born,
                 own_title = excluded.own_title, owes_title = excluded.owes_title, came_from = excluded.came_from,
-                folder_mark = excluded.folder_mark, chosen = excluded.chosen
+                folder_mark = excluded.folder_mark, chosen = excluded.chosen, imported = excluded.imported
             RETURNING id",
         )?;
         query.query_row(
@@ -218,6 +226,7 @@ impl SessionRow {
                 ":came_from": self.came_from,
                 ":folder_mark": self.folder_mark.as_ref().map(text_of),
                 ":chosen": text_of(&self.chosen),
+                ":imported": self.is_imported,
             },
             |row| row.get(0),
         )

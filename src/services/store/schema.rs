@@ -129,6 +129,11 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
     ",
+    // 7: sessions that came from a file. Those of older parlors are told by what each recorded one has.
+    "
+    ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET imported = 1 WHERE folder_mark IS NULL;
+    ",
 ];
 
 /// The newest form.

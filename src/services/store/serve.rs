@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use super::rows::{SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
-use crate::model::{ExportForm, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews};
+use crate::model::{
+    ExportForm, FolderOffer, FolderReason, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews,
+};
 use crate::services::whereabouts::{self, Kin};
 use crate::services::{unix, when};
 
@@ -169,19 +171,23 @@ impl Store {
     }
 
     fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> KeptOpening {
-        let offers = self.row(&uid).ok().filter(|row| !row.folder.is_dir()).map(|row| {
-            whereabouts::offers(&row.folder, row.folder_mark.as_ref(), folder, &self.known_folders())
-        });
+        let offers = self.row(&uid).ok().map(|row| self.folder_offers(&row, folder));
+        let offers = offers.filter(|offers| !offers.is_empty());
         // A session without a folder is only read until the user has said where it goes on.
         let takes = takes && offers.is_none();
         let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
         KeptOpening { uid, takes, at, kept: kept.map_err(words), offers }
     }
 
-    /// Where a session whose folder is gone may go on, best first; empty if the folder is there.
-    pub fn folder_offers(&self, row: &SessionRow, current: &Path) -> Vec<crate::model::FolderOffer> {
-        if row.folder.is_dir() {
+    /// Where a session may go on whose folder is gone, or named by an imported file only: best first; empty if it goes
+    /// on in its own.
+    pub fn folder_offers(&self, row: &SessionRow, current: &Path) -> Vec<FolderOffer> {
+        if row.folder.is_dir() && (!row.is_imported || row.folder == current) {
             return Vec::new();
+        }
+        if row.folder.is_dir() {
+            let all = [(row.folder.as_path(), FolderReason::Imported), (current, FolderReason::Current)];
+            return all.map(|(folder, why)| FolderOffer { folder: folder.to_owned(), why }).into();
         }
         whereabouts::offers(&row.folder, row.folder_mark.as_ref(), current, &self.known_folders())
     }

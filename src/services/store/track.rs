@@ -298,7 +298,9 @@ impl Track {
         row.agent_pid = head.agent_pid;
         row.agent_session = head.session.map(|id| id.as_str().to_owned()).or(row.agent_session.take());
         row.folder = head.place.cwd;
-        row.roots = head.place.additional_directories;
+        row.roots = head.place.additional_directories.iter().map(|root| root.to_path_buf()).collect();
+        // An agent of the user's goes on with it, in a folder that the user chose.
+        row.is_imported = false;
         row.branch = head.branch;
         row.title = head.title;
         row.has_own_title = head.has_own_title;

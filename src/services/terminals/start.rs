@@ -5,22 +5,19 @@
 //! terminal, which can be written only, so that a pager or editor that would read keys from there fails
 //! instead of waiting for ever. A line of `/bin/sh` sets this up and then becomes the command.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use portable_pty::{PtySize, native_pty_system};
 use rustix::process::Pid;
 
 use crate::model::TerminalCommand;
+use crate::program::{PLAIN_SHELL, Start, StartedBy};
 use crate::services::unix;
 
 /// What the command takes for its window.
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
-
-/// The shell that every system has.
-const PLAIN_SHELL: &str = "/bin/sh";
 
 /// Shells that read a line as an agent writes it.
 const USUAL_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
@@ -81,28 +78,13 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartTrouble> 
     if !folder.is_dir() {
         return Err(StartTrouble::NoFolder(folder));
     }
-    let words = words(command, &folder)?;
+    let start = find(command, &folder)?.tied_to_this_run();
 
     let pty = native_pty_system().openpty(SIZE).map_err(|error| system(&error))?;
-    let mut builder = CommandBuilder::new(PLAIN_SHELL);
-    match pty.master.tty_name().filter(|name| unix::make_write_only(name)) {
-        Some(name) => {
-            builder.args(["-c", "exec \"$@\" </dev/null >\"$0\" 2>&1"]);
-            builder.arg(name);
-        }
-        None => builder.args(["-c", "exec \"$@\" </dev/null", PLAIN_SHELL]),
-    }
-    builder.args(words);
-    builder.set_controlling_tty(false);
-    builder.cwd(folder);
-    for (name, value) in ENV {
-        builder.env(name, value);
-    }
-    for (name, value) in &command.env {
-        if !name.is_empty() && !name.contains('=') {
-            builder.env(name, value);
-        }
-    }
+    let builder = match pty.master.tty_name().filter(|name| unix::make_write_only(name)) {
+        Some(name) => start.in_shell_line("exec \"$@\" </dev/null >\"$0\" 2>&1", name.as_os_str(), ENV),
+        None => start.in_shell_line("exec \"$@\" </dev/null", PLAIN_SHELL.as_ref(), ENV),
+    };
     let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
@@ -112,20 +94,16 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartTrouble> 
 }
 
 /// What to execute: the program with its arguments, or a shell with the line.
-fn words(command: &TerminalCommand, folder: &Path) -> Result<Vec<OsString>, StartTrouble> {
-    let path = command
-        .env
-        .iter()
-        .rev()
-        .find(|(name, _)| name == "PATH")
-        .map(|(_, value)| OsString::from(value))
-        .or_else(|| std::env::var_os("PATH"));
-    if let Ok(program) = which::which_in(&command.command, path, folder) {
-        let args = command.args.iter().map(OsString::from);
-        return Ok(std::iter::once(program.into_os_string()).chain(args).collect());
+fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartTrouble> {
+    let find = |name: &str| Start::find(StartedBy::Agent, name, Some(folder), &command.env).ok();
+    if let Some(start) = find(&command.command) {
+        return Ok(start.args(&command.args));
     }
-    if command.args.is_empty() && is_shell_line(&command.command) {
-        return Ok(vec![shell(), "-c".into(), OsString::from(&command.command)]);
+    if command.args.is_empty()
+        && is_shell_line(&command.command)
+        && let Some(shell) = find(&shell())
+    {
+        return Ok(shell.args(["-c", command.command.as_str()]));
     }
     Err(StartTrouble::NoProgram(command.command.trim().to_owned()))
 }
@@ -137,12 +115,13 @@ fn is_shell_line(command: &str) -> bool {
 }
 
 /// The user's shell, if agents can be expected to write for it.
-fn shell() -> OsString {
-    std::env::var_os("SHELL")
+fn shell() -> String {
+    std::env::var("SHELL")
+        .ok()
         .filter(|shell| {
             let path = Path::new(shell);
             let name = path.file_name().and_then(|name| name.to_str());
             path.is_absolute() && path.is_file() && name.is_some_and(|name| USUAL_SHELLS.contains(&name))
         })
-        .unwrap_or_else(|| PLAIN_SHELL.into())
+        .unwrap_or_else(|| PLAIN_SHELL.to_owned())
 }

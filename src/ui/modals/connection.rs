@@ -98,6 +98,8 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     let servers: Vec<String> = place.mcp_servers.iter().map(|server| text::one_line(server.name())).collect();
     if !servers.is_empty() {
         facts.push(("MCP servers", servers.join(", ")));
+    } else if !conn.spec.gets_servers() {
+        facts.push(("MCP servers", "none are passed to an agent behind a URL without mcp = true".to_owned()));
     }
     if let Some(words) = scene.anomalies() {
         facts.push(("anomalies", format!("{words}; the log shows them")));
@@ -121,7 +123,7 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
             .map(|method| {
                 let how = match method.kind {
                     AuthKind::Agent => "by itself",
-                    AuthKind::Terminal { .. } => "in the terminal",
+                    AuthKind::Terminal(_) => "in the terminal",
                     AuthKind::EnvVar { .. } => "by variables",
                 };
                 format!("{} ({how})", text::one_line(&method.name))

@@ -31,7 +31,7 @@ fn place() -> SessionPlace {
     SessionPlace {
         cwd: "/w".into(),
         far: None,
-        additional_directories: vec!["/more".into()],
+        additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![
             McpServer::Stdio {
                 name: "local".to_owned(),

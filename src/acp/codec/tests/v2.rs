@@ -120,7 +120,7 @@ fn acp_v2_every_call_is_the_official_type() {
     let place = SessionPlace {
         cwd: "/w".into(),
         far: None,
-        additional_directories: vec!["/more".into()],
+        additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![server("files")],
     };
 

@@ -12,10 +12,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::model::TokenSource;
+use crate::program::{Start, StartedBy};
 
 /// Longer texts are no tokens.
 const MAX_BYTES: u64 = 64 << 10;
@@ -83,8 +83,11 @@ async fn from_program(words: &[String]) -> Result<String, String> {
         return Err("There is no token: `token_command` is empty.".to_owned());
     };
     let failed = |why: &str| format!("There is no token: the command {program} {why}.");
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // It may ask for a passphrase in the terminal.
+    let start = Start::find(StartedBy::User, program, None, &[]).map(Start::in_terminal);
+    let start = start.map_err(|refusal| failed(&format!("could not be started ({refusal})")))?;
+    let mut command = start.args(args).task();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| failed(&format!("could not be started ({error})")))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {

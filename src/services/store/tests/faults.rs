@@ -1,10 +1,12 @@
 //! What can go wrong with a disk, and with processes.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use super::sessions::wait_for;
 use super::*;
+use crate::program::{PARLOR_PID, PARLOR_RUN, Start, StartedBy};
 
 /// Tells where the child of [`killed_writers_lose_nothing_that_was_written`] writes.
 const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
@@ -335,7 +337,7 @@ fn an_agent_that_outlived_its_parlor_is_ended() {
     let (dir, store) = store();
     let mut agent = Command::new("sleep");
     agent.arg("600").stdin(Stdio::null());
-    unix::own_group(&mut agent);
+    agent.process_group(0);
     let mut agent = agent.spawn().unwrap();
     let (_recorder, other) = kept_with(&dir, &store, agent.id());
     assert!(agent.try_wait().unwrap().is_none());
@@ -360,7 +362,7 @@ fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
     let mut agent = Command::new("sh");
     agent.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
     agent.env(PARLOR_PID, std::process::id().to_string());
-    unix::own_group(&mut agent);
+    agent.process_group(0);
     let mut agent = agent.spawn().unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let left: Vec<u32> = lines.take(2).map(|line| line.parse().unwrap()).collect();
@@ -373,6 +375,34 @@ fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
     wait_for(|| unix::birth(left[0]).is_none());
     assert!(unix::birth(left[1]).is_some(), "what is not its own is left alone");
     unix::signal_process(unix::process_id(left[1]).unwrap(), rustix::process::Signal::KILL);
+}
+
+#[test]
+fn commands_of_a_dead_parlor_are_ended_with_what_they_started_in_their_session() {
+    if unix::birth(std::process::id()).is_none() {
+        return;
+    }
+    let (_dir, store) = store();
+    record(&store, vec![head("s1"), prompt(1, "one")]);
+    let start = |run: &str| {
+        let pty = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
+        let start = Start::find(StartedBy::Agent, "sh", None, &[]).unwrap();
+        let start = start.args(["-c", "env -i sleep 600 & echo $!; exec sleep 600"]);
+        let mut builder = start.in_shell_line("exec \"$@\"", "sh".as_ref(), &[]);
+        builder.env(PARLOR_RUN, run);
+        let child = pty.slave.spawn_command(builder).unwrap();
+        let mut lines = BufReader::new(pty.master.try_clone_reader().unwrap()).lines();
+        let below: u32 = lines.next().unwrap().unwrap().trim().parse().unwrap();
+        (child, below, pty)
+    };
+    let (mut dead, below, _terminal) = start("4000000-0badcafe");
+    let (mut other, of_other, _other_terminal) = start("4000001-0badcafe");
+    store.with(|conn| conn.execute("UPDATE sessions SET owner = '4000000-0badcafe-1'", [])).unwrap();
+    store.list(&ListFilter::default()).unwrap();
+    wait_for(|| dead.try_wait().unwrap().is_some() && unix::birth(below).is_none());
+    assert!(other.try_wait().unwrap().is_none() && unix::birth(of_other).is_some(), "another run's live on");
+    other.kill().unwrap();
+    unix::signal_process(unix::process_id(of_other).unwrap(), rustix::process::Signal::KILL);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{able, opted_in};
 use crate::acp::codec::Codec;
 use crate::model::{
     AgentEvent, AgentTerminal, AuthKind, Call, ConfigValue, ExitInfo, McpServer, Patch, SessionId,
-    SessionPlace, SessionUpdate,
+    SessionPlace, SessionUpdate, SignInCommand,
 };
 
 fn hello(codec: &mut Codec, capabilities: &Value, methods: &Value) -> crate::model::AgentInfo {
@@ -54,7 +54,9 @@ fn acp_v2_a_sign_in_in_the_terminal_has_its_variables_as_a_list() {
     let methods = json!([{"type": "terminal", "methodId": "tui", "name": "Here", "args": ["login"],
         "env": [{"name": "Z", "value": "1"}, {"name": "A", "value": "2"}]}]);
     let info = hello(&mut opted_in(), &json!({"session": {}, "auth": {}}), &methods);
-    let AuthKind::Terminal { args, env, .. } = &info.auth_methods[0].kind else { panic!("{info:?}") };
+    let AuthKind::Terminal(SignInCommand { args, env, .. }) = &info.auth_methods[0].kind else {
+        panic!("{info:?}")
+    };
     assert_eq!(args, &["login"]);
     assert_eq!(env, &[("Z".to_owned(), "1".to_owned()), ("A".to_owned(), "2".to_owned())]);
 }
@@ -89,7 +91,7 @@ fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
     let pair = |name: &str| vec![(name.to_owned(), "1".to_owned())];
     let place = SessionPlace {
         cwd: "/w".into(),
-        additional_directories: vec!["/more".into()],
+        additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![
             McpServer::Stdio {
                 name: "files".into(),

@@ -1,0 +1,224 @@
+//! Signing in: by the agent itself, by its own command, by variables.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn terminal(program: Option<&str>, args: &[&str]) -> AuthKind {
+    AuthKind::Terminal(SignInCommand {
+        program: program.map(str::to_owned),
+        args: args.iter().map(ToString::to_string).collect(),
+        env: Vec::new(),
+    })
+}
+
+fn sign_in_methods() -> AgentInfo {
+    let method = |id: &str, kind| AuthMethod { id: id.into(), name: id.into(), description: None, kind };
+    let var = AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false };
+    AgentInfo {
+        auth_methods: vec![
+            method("web", AuthKind::Agent),
+            method("login", terminal(None, &["login"])),
+            method("tool", terminal(Some("tool"), &["in"])),
+            method("key", AuthKind::EnvVar { vars: vec![var], link: None }),
+        ],
+        ..AgentInfo::default()
+    }
+}
+
+/// `session/new` was answered with "sign in first".
+fn locked() -> Desk {
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
+    desk.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
+    desk.expect(
+        r#"
+        needs sign-in · idle · queue ["hi"]
+        notice Warning: The agent wants you to sign in.
+        "#,
+    );
+    desk
+}
+
+#[test]
+fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
+    let mut desk = locked();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
+    desk.expect_sent("");
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.fail(-32603, "window closed").expect_sent("call authenticate web");
+    assert_eq!(desk.state.flash.as_deref(), Some("The sign-in failed: window closed"));
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.reply(Ok(Reply::Done)).open(ID);
+    desk.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
+}
+
+#[test]
+fn a_sign_in_that_takes_long_can_be_given_up() {
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Started { pid: None });
+    let method =
+        AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
+    desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    desk.fail(-32000, "sign in first");
+    desk.state.modals.clear();
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.fx.clear();
+    desk.play(Event::Act(Action::Escape));
+    let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
+    assert!(desk.fx.iter().any(is_called_off), "{:?}", desk.fx);
+    assert_eq!(flow::running_sign_in(&desk.state, CONN), None);
+    assert_eq!(desk.session().phase, SessionPhase::NeedsSignIn);
+}
+
+/// Picks a way to sign in, and gives the question that it leads to.
+fn pick(desk: &mut Desk, method: &str) -> Option<ChoiceDialog> {
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, method, Vec::new(), now, fx));
+    match desk.state.modals.last() {
+        Some(Modal::Choice(dialog)) => Some(dialog.clone()),
+        _ => None,
+    }
+}
+
+fn answer(desk: &mut Desk, action: Action) {
+    desk.wait(5);
+    desk.play(Event::Act(action));
+}
+
+#[test]
+fn acp_v1_a_terminal_sign_in_is_shown_whole_and_runs_after_a_yes_only() {
+    let mut desk = locked();
+    desk.state.modals.clear();
+    let dialog = pick(&mut desk, "login").expect("the user is asked");
+    assert_eq!(
+        dialog.body[1..],
+        ["fake login", "Folder: /code/shop", "The agent adds no variables."].map(str::to_owned)
+    );
+    let default = &dialog.choices[dialog.selected];
+    assert_eq!((default.label.as_str(), &default.outcome), ("Do not run it", &ChoiceOutcome::Close));
+    answer(&mut desk, Action::Accept);
+    desk.expect_sent("");
+    pick(&mut desk, "login");
+    answer(&mut desk, Action::Escape);
+    desk.expect_sent("");
+    pick(&mut desk, "login");
+    answer(&mut desk, Action::Yes);
+    desk.service(ServiceEvent::LoginDone(CONN, Err("exit code 1".into()))).expect_sent("login fake login");
+    pick(&mut desk, "login");
+    answer(&mut desk, Action::Choose(2));
+    desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
+    desk.expect_sent("login fake login\ndisconnect 1\nconnect 2 after 0 ms");
+    desk.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"hi\"");
+}
+
+#[test]
+fn another_program_is_offered_as_text_to_run_by_hand() {
+    let mut desk = locked();
+    desk.state.modals.clear();
+    assert_eq!(pick(&mut desk, "tool"), None);
+    desk.expect_sent("");
+    let told = desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
+            if detail.contains("\ntool in\n") && detail.contains("not the agent's own program"))
+    });
+    assert!(told);
+}
+
+#[test]
+fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
+    let env =
+        [("MODE", "lo\u{202e}gin"), ("ACCOUNT", "a\nb")].map(|(name, value)| (name.into(), value.into()));
+    let command = SignInCommand { args: vec!["in\u{200b}to".into()], env: env.to_vec(), program: None };
+    let method = |command| AuthMethod {
+        id: "odd".into(),
+        name: "odd".into(),
+        description: None,
+        kind: AuthKind::Terminal(command),
+    };
+    let info = |method| AgentInfo { auth_methods: vec![method], ..AgentInfo::default() };
+    let mut desk = Desk::started();
+    desk.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
+    let dialog = pick(&mut desk, "odd").expect("the user is asked");
+    assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
+    for line in ["MODE=lo⟨U+202E⟩gin", "ACCOUNT=a⟨U+000A⟩b"] {
+        assert!(dialog.body.iter().any(|shown| shown == line), "{line}: {:?}", dialog.body);
+    }
+    answer(&mut desk, Action::Yes);
+    let env = desk.fx.iter().find_map(|effect| match effect {
+        Effect::RunLogin { env, .. } => Some(env.clone()),
+        _ => None,
+    });
+    assert_eq!(env, Some(command.env.clone()));
+    // What changes which program runs is refused before anything is asked.
+    let mut desk = Desk::started();
+    let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
+    desk.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
+    assert_eq!(pick(&mut desk, "odd"), None);
+}
+
+#[test]
+fn an_agent_behind_a_url_runs_no_sign_in_whatever_it_sends() {
+    for command in [
+        SignInCommand::default(),
+        SignInCommand {
+            program: Some("/bin/sh".into()),
+            args: vec!["-c".into(), "id".into()],
+            env: Vec::new(),
+        },
+    ] {
+        let remote = Some(Remote { url: "https://far.example".into(), ..Remote::default() });
+        let mut desk = Desk::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+        let kinds = [
+            AuthKind::Terminal(command),
+            AuthKind::EnvVar {
+                vars: vec![AuthVar { name: "KEY".into(), label: None, is_secret: true, is_optional: false }],
+                link: None,
+            },
+        ];
+        let methods = kinds.into_iter().enumerate().map(|(nth, kind)| AuthMethod {
+            id: nth.to_string(),
+            name: "Sign in with your browser".into(),
+            description: None,
+            kind,
+        });
+        let info = AgentInfo { auth_methods: methods.collect(), ..AgentInfo::default() };
+        desk.agent(AgentEvent::Ready(Box::new(info))).fail(RpcError::AUTH_REQUIRED, "no");
+        desk.fx.clear();
+        desk.wait(5);
+        for key in
+            [Action::Accept, Action::OpenSignIn, Action::Down, Action::Accept, Action::Yes, Action::Choose(2)]
+        {
+            desk.play(Event::Act(key));
+            desk.wait(5);
+        }
+        desk.expect_sent("");
+        assert!(desk.state.modals.is_empty(), "{:?}", desk.state.modals);
+    }
+}
+
+#[test]
+fn variables_of_a_sign_in_are_set_by_a_new_start() {
+    let mut desk = locked();
+    let vars = vec![("KEY".to_owned(), "1".to_owned())];
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    let spec = desk.fx.iter().find_map(|effect| match effect {
+        Effect::Connect { spec, .. } => Some(spec.clone()),
+        _ => None,
+    });
+    assert_eq!(spec.map(|spec| spec.env), Some(vars));
+    let mut desk = locked();
+    let vars = vec![("NODE_OPTIONS".to_owned(), "--require /tmp/x.js".to_owned())];
+    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "key", vars.clone(), now, fx)).expect_sent("");
+}
+
+#[test]
+fn an_unknown_session_with_the_code_of_a_sign_in_is_no_sign_in() {
+    let info = sign_in_methods();
+    let error = |code, text: &str| CallError::Agent(RpcError::new(code, text));
+    assert!(!words::is_auth_error(&error(-32000, "Unknown session"), Some(&info)));
+    assert!(!words::is_auth_error(&error(-32000, "too many sessions"), None));
+    assert!(words::is_auth_error(&error(-32000, "nope"), Some(&info)));
+    assert!(words::is_auth_error(&error(-32603, "Authentication required"), None));
+    assert!(words::is_session_gone(&error(-32000, "Unknown session")));
+    assert!(!words::is_session_gone(&error(-32603, "file not found")));
+}

@@ -1,0 +1,315 @@
+//! Starts programs: the only place of parlor that does.
+//!
+//! Duty: finds a program, and makes the command that starts it, for whoever waits for it: a plain process, a task, a
+//! pseudo terminal. Not its duty: whether an agent may run a command (`app`), waiting for the end.
+//! Each start says who asked for it ([`StartedBy`]); what that one may not start is refused here.
+//! Invariants: a bare name is looked up in the absolute folders of `PATH` only, so that `.` or an empty entry never
+//! picks a program of the opened folder, here or in what is started; what has no terminal leads a process group of its
+//! own; a sign-in never changes which code its program runs.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use portable_pty::CommandBuilder;
+
+use crate::model::is_refused_variable;
+
+/// The variable that tells an agent, and all that it starts, the process id of its parlor.
+pub const PARLOR_PID: &str = "PARLOR_PID";
+
+/// The variable that marks what ends with this run of parlor: its value is [`run_mark`].
+pub const PARLOR_RUN: &str = "PARLOR_RUN";
+
+/// The variable that tells the processes of an agent's command the session that it leads, by its process id.
+pub const PARLOR_COMMAND: &str = "PARLOR_COMMAND";
+
+/// Who asked for a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedBy {
+    /// parlor: a helper that its source names.
+    Parlor,
+    /// The user: configuration, command line or environment.
+    User,
+    /// A sign-in method of an agent, after the user confirmed it: the agent chose arguments and variables.
+    SignIn,
+    /// A request of an agent that was allowed.
+    Agent,
+}
+
+/// Why a program is not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such program.
+    NotFound(String),
+    /// parlor's own helpers are looked up by name.
+    NotAName(String),
+    /// A sign-in may not set this variable.
+    Variable(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound(name) => write!(f, "{name} was not found"),
+            Self::NotAName(name) => write!(f, "{name} is not a program name"),
+            Self::Variable(name) => write!(f, "a sign-in may not set {name}"),
+        }
+    }
+}
+
+impl From<Refusal> for std::io::Error {
+    fn from(refusal: Refusal) -> Self {
+        let kind = match refusal {
+            Refusal::NotFound(_) => std::io::ErrorKind::NotFound,
+            Refusal::NotAName(_) | Refusal::Variable(_) => std::io::ErrorKind::PermissionDenied,
+        };
+        Self::new(kind, refusal.to_string())
+    }
+}
+
+/// A program that was found, with all that it is started with.
+#[derive(Debug, Clone)]
+pub struct Start {
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    folder: Option<PathBuf>,
+    is_in_terminal: bool,
+}
+
+impl Start {
+    /// Finds `name`: a path counts from `folder`, a bare name is looked up on the `PATH` among `env`, else on parlor's.
+    /// `env` is added to the environment of the program.
+    ///
+    /// # Errors
+    /// There is no such program, or `by` may not start it this way.
+    pub fn find(
+        by: StartedBy,
+        name: &str,
+        folder: Option<&Path>,
+        env: &[(String, String)],
+    ) -> Result<Self, Refusal> {
+        if by == StartedBy::Parlor && !is_bare(name) && !Path::new(name).is_absolute() {
+            return Err(Refusal::NotAName(name.to_owned()));
+        }
+        let own_path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.into());
+        let path = own_path.or_else(|| std::env::var_os("PATH")).map(|path| absolute_entries(&path));
+        let program = find_in(name, path.as_deref(), folder).ok_or(Refusal::NotFound(name.to_owned()))?;
+        let folder = folder.map(Path::to_owned);
+        let start = Self { program, args: Vec::new(), env: Vec::new(), folder, is_in_terminal: false };
+        let mut start = start.with_variables(by, env)?;
+        // An empty one means the folder that the program runs in.
+        let path = path.filter(|path| !path.is_empty()).unwrap_or_else(|| PLAIN_PATH.into());
+        start.env.push(("PATH".into(), path));
+        Ok(start)
+    }
+
+    /// Adds variables that `by` wants. Those without a proper name are left out.
+    ///
+    /// # Errors
+    /// `by` may not set one of them.
+    pub fn with_variables(mut self, by: StartedBy, env: &[(String, String)]) -> Result<Self, Refusal> {
+        for (name, value) in env.iter().filter(|(name, _)| !name.is_empty() && !name.contains(['=', '\0'])) {
+            if by == StartedBy::SignIn && is_refused_variable(name) {
+                return Err(Refusal::Variable(name.clone()));
+            }
+            self.env.push((name.into(), value.into()));
+        }
+        Ok(self)
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// The user's terminal is left to it: it stays in parlor's process group, which has the terminal.
+    #[must_use]
+    pub fn in_terminal(mut self) -> Self {
+        self.is_in_terminal = true;
+        self
+    }
+
+    /// What another run of parlor finds of it, when this one was killed, is ended ([`run_mark`]).
+    #[must_use]
+    pub fn tied_to_this_run(mut self) -> Self {
+        self.env.push((PARLOR_PID.into(), std::process::id().to_string().into()));
+        self.env.push((PARLOR_RUN.into(), run_mark().into()));
+        self
+    }
+
+    /// Program and arguments.
+    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+        std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
+    }
+
+    /// The command, for a process that is waited for on a thread.
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        if !self.is_in_terminal {
+            own_group(&mut command);
+        }
+        command
+    }
+
+    /// The same for a process that is waited for in a task.
+    pub fn task(&self) -> tokio::process::Command {
+        self.command().into()
+    }
+
+    /// The command for a pseudo terminal, run by this line of a POSIX shell as `"$@"`, with `zero` as `$0`. `defaults`
+    /// are set unless the start sets them.
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+    pub fn in_shell_line(&self, line: &str, zero: &OsStr, defaults: &[(&str, &str)]) -> CommandBuilder {
+        let mut builder = CommandBuilder::new(PLAIN_SHELL);
+        let line = format!("export {PARLOR_COMMAND}=$$; {line}");
+        builder.args([OsStr::new("-c"), OsStr::new(&line), zero]);
+        builder.args(self.words());
+        builder.set_controlling_tty(false);
+        if let Some(folder) = &self.folder {
+            builder.cwd(folder);
+        }
+        for (name, value) in defaults {
+            builder.env(name, value);
+        }
+        for (name, value) in &self.env {
+            builder.env(name, value);
+        }
+        builder
+    }
+}
+
+/// Where a program finds others if the user's `PATH` has no absolute folder.
+const PLAIN_PATH: &str = "/usr/bin:/bin";
+
+/// The shell that every system has.
+pub const PLAIN_SHELL: &str = "/bin/sh";
+
+/// What marks the processes of this run: its process id and a random number.
+pub fn run_mark() -> &'static str {
+    static MARK: LazyLock<String> = LazyLock::new(|| {
+        use std::hash::{BuildHasher as _, Hasher as _};
+        // The standard library seeds its hashers from the system.
+        let random = std::hash::RandomState::new().build_hasher().finish();
+        format!("{}-{:08x}", std::process::id(), random & 0xffff_ffff)
+    });
+    &MARK
+}
+
+/// Finds a program without starting it: a path counts from `folder`, a bare name is looked up in the absolute folders
+/// of `path`.
+pub fn find_in(name: &str, path: Option<&OsStr>, folder: Option<&Path>) -> Option<PathBuf> {
+    let path = path.map(absolute_entries);
+    // An empty search path would mean the folder.
+    if is_bare(name) && path.as_ref().is_none_or(|path| path.is_empty()) {
+        return None;
+    }
+    if let Some(folder) = folder {
+        return which::which_in(name, path, folder).ok();
+    }
+    if is_bare(name) {
+        return which::which_in_global(name, path).ok()?.next();
+    }
+    which::which_in(name, path, std::env::current_dir().ok()?).ok()
+}
+
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && !name.contains(std::path::is_separator)
+}
+
+/// A search path without the entries that mean another folder wherever the program runs.
+fn absolute_entries(path: &OsStr) -> OsString {
+    let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
+    std::env::join_paths(absolute).unwrap_or_default()
+}
+
+#[cfg(unix)]
+fn own_group(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0);
+}
+
+#[cfg(not(unix))]
+fn own_group(_: &mut Command) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(folder: &Path, name: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = folder.join(name);
+        std::fs::write(&file, "#!/bin/sh\necho ran\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn relative_entries_of_the_search_path_pick_nothing_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        program(folder.path(), "helper");
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        program(&folder.path().join("bin"), "helper");
+        for path in [".", "", ":/nowhere", "/nowhere:", "bin", "./bin:.", "/nowhere::/nowhere"] {
+            let env = [("PATH".to_owned(), path.to_owned())];
+            for by in [StartedBy::Parlor, StartedBy::User, StartedBy::Agent] {
+                let found = Start::find(by, "helper", Some(folder.path()), &env);
+                assert_eq!(found.unwrap_err(), Refusal::NotFound("helper".to_owned()), "{path:?}");
+            }
+            assert_eq!(find_in("helper", Some(OsStr::new(path)), Some(folder.path())), None, "{path:?}");
+        }
+        let absolute = [("PATH".to_owned(), format!(".:{}", folder.path().display()))];
+        let start = Start::find(StartedBy::User, "helper", None, &absolute).unwrap();
+        assert_eq!(start.words().collect::<Vec<_>>(), [folder.path().join("helper")]);
+    }
+
+    #[test]
+    fn what_is_started_has_no_relative_entries_either() {
+        let env = [("PATH".to_owned(), ".:/usr/bin::/bin:sub".to_owned())];
+        let output = Start::find(StartedBy::User, "sh", None, &env)
+            .unwrap()
+            .args(["-c", "echo \"$PATH\""])
+            .command()
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "/usr/bin:/bin\n");
+    }
+
+    #[test]
+    fn a_path_counts_from_the_folder_and_helpers_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        program(folder.path(), "helper");
+        let here = |by| Start::find(by, "./helper", Some(folder.path()), &[]).map(|_| ());
+        assert_eq!(here(StartedBy::User), Ok(()));
+        assert_eq!(here(StartedBy::Parlor), Err(Refusal::NotAName("./helper".to_owned())));
+    }
+
+    #[test]
+    fn a_sign_in_sets_no_variable_that_changes_what_runs() {
+        let start = Start::find(StartedBy::User, "sh", None, &[]).unwrap();
+        let set = |by, name: &str| {
+            start.clone().with_variables(by, &[(name.to_owned(), "/bin".to_owned())]).map(|_| ())
+        };
+        for name in ["PATH", "LD_PRELOAD", "NODE_OPTIONS", "GIT_SSH_COMMAND"] {
+            assert_eq!(set(StartedBy::SignIn, name), Err(Refusal::Variable(name.to_owned())));
+            assert_eq!(set(StartedBy::User, name), Ok(()), "the user may");
+        }
+        assert_eq!(set(StartedBy::SignIn, "ACCOUNT"), Ok(()));
+    }
+
+    #[test]
+    fn variables_without_a_name_do_not_hinder_a_start() {
+        let odd = [("", "x"), ("A=B", "x"), ("A\0B", "x")].map(|(name, value)| (name.into(), value.into()));
+        let start = Start::find(StartedBy::Agent, "sh", None, &odd).unwrap().args(["-c", "exit 0"]);
+        assert!(start.command().status().unwrap().success());
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads the index of a git repository: what git knew of each tracked file when it last looked.
+//!
+//! Whatever the bytes are, reading them neither fails loudly nor reads past their end. `gix-index` reads the same; it
+//! brings forty crates along and maps the file into memory, which an agent may cut short meanwhile.
+//! Source: git, Documentation/gitformat-index, versions 2 to 4.
+
+/// What is known of a tracked file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its path in the work tree, as bytes.
+    pub path: Vec<u8>,
+    /// Kind and permissions.
+    pub mode: u32,
+    /// Seconds and nanoseconds.
+    pub modified: (u32, u32),
+    /// Its size, cut to 32 bits.
+    pub size: u32,
+    /// The hash of its content.
+    pub id: Vec<u8>,
+    /// Whether the user said that it does not count: assumed unchanged, or outside of a sparse checkout.
+    pub is_ignored: bool,
+    /// Whether it is in conflict, or was announced without its content.
+    pub is_open: bool,
+}
+
+/// An index.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Index {
+    pub entries: Vec<Entry>,
+    /// Whether the tree of the last commit is not the index's any more, where git noted that.
+    pub is_tree_changed: bool,
+}
+
+/// Reads an index with hashes of so many bytes; `None` if it is none, or one that shares its entries with another file.
+pub(super) fn parse(bytes: &[u8], id_bytes: usize) -> Option<Index> {
+    let body = bytes.get(..bytes.len().checked_sub(id_bytes)?)?;
+    let mut reader = Reader { rest: body };
+    let (magic, version, count) = (reader.take(4)?, reader.u32()?, reader.u32()?);
+    if magic != b"DIRC" || !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for _ in 0..count {
+        let before = entries.last().map_or(&[][..], |entry| entry.path.as_slice());
+        entries.push(reader.entry(version, id_bytes, before)?);
+    }
+    let mut is_tree_changed = false;
+    while !reader.rest.is_empty() {
+        let name = reader.take(4)?;
+        let len = usize::try_from(reader.u32()?).ok()?;
+        let data = reader.take(len)?;
+        match name {
+            b"link" => return None,
+            // The first is the root; a negative count of entries says that it was changed.
+            b"TREE" => is_tree_changed = data.starts_with(b"\0-"),
+            _ => {}
+        }
+    }
+    Some(Index { entries, is_tree_changed })
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take(2)?.try_into().ok().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_be_bytes)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let text = self.take(memchr::memchr(0, self.rest)?)?;
+        self.take(1)?;
+        Some(text)
+    }
+
+    fn entry(&mut self, version: u32, id_bytes: usize, before: &[u8]) -> Option<Entry> {
+        const ASSUMED: u16 = 0x8000;
+        const HAS_MORE: u16 = 0x4000;
+        const STAGE: u16 = 0x3000;
+        const SKIPPED: u16 = 0x4000;
+        const ANNOUNCED: u16 = 0x2000;
+        let start = self.rest.len();
+        self.take(8)?;
+        let modified = (self.u32()?, self.u32()?);
+        self.take(8)?;
+        let mode = self.u32()?;
+        self.take(8)?;
+        let size = self.u32()?;
+        let id = self.take(id_bytes)?.to_vec();
+        let flags = self.u16()?;
+        let more = if flags & HAS_MORE != 0 && version >= 3 { self.u16()? } else { 0 };
+        let path = if version == 4 {
+            let kept = before.len().checked_sub(self.offset()?)?;
+            [before.get(..kept)?, self.text()?].concat()
+        } else {
+            let path = self.text()?.to_vec();
+            // An entry takes a multiple of eight bytes; the end of the path is the first of those that fill it.
+            let used = start - self.rest.len();
+            self.take(used.next_multiple_of(8) - used)?;
+            path
+        };
+        Some(Entry {
+            path,
+            mode,
+            modified,
+            size,
+            id,
+            is_ignored: flags & ASSUMED != 0 || more & SKIPPED != 0,
+            is_open: flags & STAGE != 0 || more & ANNOUNCED != 0,
+        })
+    }
+
+    /// A number of version 4: seven bits a byte, the first ones first, each further byte adding one.
+    fn offset(&mut self) -> Option<usize> {
+        let mut value = 0_usize;
+        loop {
+            let byte = *self.take(1)?.first()?;
+            value = value.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+            value = value.checked_add(1)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_odd(version in 0_u32..6, count in 0_u32..9, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let mut all = b"DIRC".to_vec();
+            all.extend(version.to_be_bytes());
+            all.extend(count.to_be_bytes());
+            all.extend(&bytes);
+            let _ = (parse(&all, 20), parse(&bytes, 20), parse(&all, 32));
+        }
+    }
+
+    #[test]
+    fn an_index_that_shares_its_entries_is_not_read() {
+        let mut bytes = b"DIRC".to_vec();
+        bytes.extend([0, 0, 0, 2, 0, 0, 0, 0]);
+        let end = [0; 20];
+        assert_eq!(parse(&[bytes.as_slice(), &end].concat(), 20), Some(Index::default()));
+        bytes.extend(b"link\0\0\0\x02ab");
+        assert_eq!(parse(&[bytes.as_slice(), &end].concat(), 20), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! Whether a repository's tracked files are changed, told from its index and the files themselves.
+//!
+//! A file whose size and time are those of the index is unchanged. One with another time is read, within bounds, and
+//! its bytes are compared as git stores them; line ends may differ. A content that a filter would change is not judged:
+//! the filter is a program that the repository names.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use ring::digest::{self, Algorithm};
+
+use super::index::{self, Entry, Index};
+use super::{common_dir_of, read_file, read_text};
+use crate::services::unix;
+
+/// How long files are looked at.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// A larger index is not read.
+const MAX_INDEX_BYTES: u64 = 128 << 20;
+
+/// How much is read to compare contents, and of one file.
+const MAX_READ_BYTES: u64 = 16 << 20;
+const MAX_CONTENT_BYTES: u64 = 4 << 20;
+
+/// Whether a tracked file is changed, or the index since the last commit.
+pub(super) fn is_dirty(root: &Path, git_dir: &Path) -> bool {
+    look(root, git_dir).unwrap_or(false)
+}
+
+/// The same; `None` where it cannot be told.
+fn look(root: &Path, git_dir: &Path) -> Option<bool> {
+    let common_dir = common_dir_of(git_dir);
+    let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
+    let has = |key: &str, value: &str| {
+        config.lines().filter_map(|line| line.split_once('=')).any(|(name, told)| {
+            name.trim() == key && (value.is_empty() || told.trim().trim_matches('"') == value)
+        })
+    };
+    // The files of a `.git` folder may be elsewhere; a `.git` file stands in the work tree.
+    if root.join(".git").is_dir() && (has("worktree", "") || has("bare", "true")) {
+        return None;
+    }
+    let algorithm =
+        if has("objectformat", "sha256") { &digest::SHA256 } else { &digest::SHA1_FOR_LEGACY_USE_ONLY };
+    let file = git_dir.join("index");
+    let written = fs::metadata(&file).ok()?;
+    let bytes = read_file(&file, MAX_INDEX_BYTES)?;
+    let index = index::parse(&bytes, algorithm.output_len())?;
+    // Marking an entry as one that does not count is noted as a change too.
+    let is_staged = index.is_tree_changed && !index.entries.iter().any(|entry| entry.is_ignored);
+    if is_staged || (!index.entries.is_empty() && is_unborn(git_dir, &common_dir)) {
+        return Some(true);
+    }
+    let looking = Looking {
+        root,
+        dir: Dir::open_ambient_dir(root, ambient_authority()).ok()?,
+        algorithm,
+        written: (written.mtime(), written.mtime_nsec()),
+        converting: [root.join(".gitattributes"), common_dir.join("info/attributes")]
+            .iter()
+            .any(|file| converts(file)),
+        may_read_bytes: MAX_READ_BYTES,
+        until: Instant::now() + MAX_TIME,
+    };
+    looking.find_change(&index)
+}
+
+/// Whether the branch has no commit yet.
+fn is_unborn(git_dir: &Path, common_dir: &Path) -> bool {
+    let Some(head) = read_text(&git_dir.join("HEAD")) else { return false };
+    let Some(reference) = head.trim().strip_prefix("ref:").map(str::trim) else { return false };
+    let is_plain = Path::new(reference).components().all(|part| matches!(part, Component::Normal(_)));
+    let packed = common_dir.join("packed-refs");
+    is_plain
+        && !common_dir.join(reference).exists()
+        && (!packed.exists() || read_text(&packed).is_some_and(|all| !all.contains(reference)))
+}
+
+/// Whether attributes name what changes contents between the work tree and the repository.
+fn converts(attributes: &Path) -> bool {
+    if !attributes.exists() {
+        return false;
+    }
+    let words = ["filter", "ident", "working-tree-encoding"];
+    read_text(attributes).is_none_or(|text| words.iter().any(|word| text.contains(word)))
+}
+
+struct Looking<'a> {
+    root: &'a Path,
+    dir: Dir,
+    algorithm: &'static Algorithm,
+    /// When the index was written: what changed then or later may have the time that it notes.
+    written: (i64, i64),
+    converting: bool,
+    may_read_bytes: u64,
+    until: Instant,
+}
+
+impl Looking<'_> {
+    fn find_change(mut self, index: &Index) -> Option<bool> {
+        for entry in &index.entries {
+            if Instant::now() >= self.until {
+                return None;
+            }
+            if self.is_changed(entry) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn is_changed(&mut self, entry: &Entry) -> bool {
+        const KIND: u32 = 0o170_000;
+        const FILE: u32 = 0o100_000;
+        const LINK: u32 = 0o120_000;
+        if entry.is_open {
+            return true;
+        }
+        let path = PathBuf::from(std::ffi::OsString::from_vec(entry.path.clone()));
+        let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+        // Submodules and folders of a sparse index have no file.
+        if entry.is_ignored || !is_plain || !matches!(entry.mode & KIND, FILE | LINK) {
+            return false;
+        }
+        let facts = match fs::symlink_metadata(self.root.join(&path)) {
+            Ok(facts) => facts,
+            Err(error) => return matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        };
+        let is_link = entry.mode & KIND == LINK;
+        if facts.is_symlink() != is_link || (!is_link && !facts.is_file()) {
+            return true;
+        }
+        let (seconds, nanos) = entry.modified;
+        let is_same_time =
+            i64::from(seconds) == facts.mtime() && (nanos == 0 || i64::from(nanos) == facts.mtime_nsec());
+        let is_late = (facts.mtime(), facts.mtime_nsec()) >= self.written;
+        // The index keeps 32 bits of the size.
+        let is_same_size = u64::from(entry.size) == facts.len() & u64::from(u32::MAX);
+        if is_same_size && is_same_time && !is_late {
+            return false;
+        }
+        if is_link {
+            let target = fs::read_link(self.root.join(&path)).unwrap_or_default();
+            return self.id_of(target.as_os_str().as_bytes()) != entry.id;
+        }
+        self.is_content_changed(&path, facts.len(), is_same_size, entry)
+    }
+
+    fn is_content_changed(&mut self, path: &Path, len: u64, is_same_size: bool, entry: &Entry) -> bool {
+        if self.converting
+            || path.ancestors().skip(1).any(|folder| {
+                !folder.as_os_str().is_empty() && converts(&self.root.join(folder).join(".gitattributes"))
+            })
+        {
+            return false;
+        }
+        // An empty file of the index may be one that git wants to be read anew.
+        if len > MAX_CONTENT_BYTES || len > self.may_read_bytes {
+            return !is_same_size && entry.size != 0;
+        }
+        self.may_read_bytes -= len;
+        let Some(content) = self.content(path) else { return false };
+        if self.id_of(&content) == entry.id {
+            return false;
+        }
+        let mut plain = Vec::with_capacity(content.len());
+        for (place, byte) in content.iter().enumerate() {
+            if *byte != b'\r' || content.get(place + 1) != Some(&b'\n') {
+                plain.push(*byte);
+            }
+        }
+        plain.len() == content.len() || self.id_of(&plain) != entry.id
+    }
+
+    /// The bytes of a file in the work tree, not through links that lead out of it.
+    fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(unix::NEVER_WAIT);
+        let file = self.dir.open_with(path, &options).ok()?;
+        let mut content = Vec::new();
+        file.take(MAX_CONTENT_BYTES).read_to_end(&mut content).ok()?;
+        Some(content)
+    }
+
+    fn id_of(&self, content: &[u8]) -> Vec<u8> {
+        let mut context = digest::Context::new(self.algorithm);
+        context.update(format!("blob {}\0", content.len()).as_bytes());
+        context.update(content);
+        context.finish().as_ref().to_vec()
+    }
+}
