@@ -316,6 +316,17 @@ fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
     }
 }
 
+/// The text with the one place of `from` replaced; `None` if it is not there, or more than once.
+fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
+    let mut places = text.match_indices(from);
+    let (at, _) = places.next()?;
+    if from.is_empty() || places.next().is_some() {
+        return None;
+    }
+    let (before, behind) = (text.get(..at)?, text.get(at + from.len()..)?);
+    Some(format!("{before}{to}{behind}").into())
+}
+
 /// The line on which a change begins, where it is known.
 pub fn first_line(part: &ChangePart) -> Option<u32> {
     match part.place.as_ref()? {

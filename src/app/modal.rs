@@ -365,6 +365,20 @@ pub struct SeenCall {
     pub call: ToolCall,
 }
 
+impl SeenCall {
+    /// Whether another state of the call asks for the same: what a user judges, not how far it is.
+    pub fn asks_the_same(&self, other: &ToolCall) -> bool {
+        let call = &self.call;
+        call.kind == other.kind
+            && call.title == other.title
+            && call.name == other.name
+            && call.input == other.input
+            && call.raw_input == other.raw_input
+            && call.content == other.content
+            && call.locations == other.locations
+    }
+}
+
 /// An answer about a file or command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessChoice {

@@ -246,19 +246,6 @@ pub struct ToolCall {
     pub took: Option<Duration>,
 }
 
-impl ToolCall {
-    /// Whether another state of the call asks for the same: what a user judges, not how far it is.
-    pub fn asks_the_same(&self, other: &Self) -> bool {
-        self.kind == other.kind
-            && self.title == other.title
-            && self.name == other.name
-            && self.input == other.input
-            && self.raw_input == other.raw_input
-            && self.content == other.content
-            && self.locations == other.locations
-    }
-}
-
 /// The outcome of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {

@@ -42,7 +42,7 @@ pub fn follow_call(state: &mut State, now: Instant) {
     if seen.is_some_and(|seen| seen.rev == item.rev) {
         return;
     }
-    let has_changed = seen.is_some_and(|seen| !seen.call.asks_the_same(call));
+    let has_changed = seen.is_some_and(|seen| !seen.asks_the_same(call));
     let seen = SeenCall { rev: item.rev, call: call.as_ref().clone() };
     let marked = fresh_view(open, now).selected;
     state.ask_view.seen = Some(Box::new(seen));
