@@ -173,7 +173,9 @@ impl Codec {
 
     /// What the last messages told of turns beside their updates.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
-        std::mem::take(&mut self.memory.turn_news)
+        let news = std::mem::take(&mut self.memory.turn_news);
+        self.memory.tells_ends |= news.iter().any(|news| matches!(news, TurnNews::Ended(..)));
+        news
     }
 
     /// Whether an answer to a prompt says no more than that it came, because something else tells the end of
@@ -185,7 +187,8 @@ impl Codec {
             return outcome.is_ok();
         }
         self.quirks.has(Quirk::OwnMethods)
-            && !has_news
+            // On another way than the events, the receipt may come behind the first of them.
+            && (!has_news || self.is_remote && self.memory.tells_ends)
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
 

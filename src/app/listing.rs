@@ -27,7 +27,7 @@ pub struct Listing {
     /// The folder whose sessions are asked for.
     folder: Option<PathBuf>,
     /// The number of the call whose page is awaited.
-    awaited: Option<u64>,
+    open_call: Option<u64>,
     /// Cursors that were used.
     cursors: HashSet<String>,
 }
@@ -55,7 +55,7 @@ fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, fx: &mu
     let cwd = state.conns.get(&conn).and_then(|conn| conn.listing.folder.clone());
     let number = call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
     if let Some(conn) = state.conns.get_mut(&conn) {
-        conn.listing.awaited = number;
+        conn.listing.open_call = number;
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn on_list(
 ) {
     let is_shown = state.conn_of(call::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
     let Some(listing) = state.conns.get_mut(&conn).map(|conn| &mut conn.listing) else { return };
-    if listing.awaited.take_if(|awaited| *awaited == number).is_none() {
+    if listing.open_call.take_if(|open| *open == number).is_none() {
         return;
     }
     match result {

@@ -61,8 +61,8 @@ parts! {
         Form::OpenOxide(OxideForm::Unknown), Line::Found(Shape::PostSse);
     openoxide_by_open_posts_and_stream_known_by_its_profile:
         Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::HeldPosts);
-    openoxide_by_open_posts_and_stream_with_bare_events:
-        Form::OpenOxide(OxideForm::Bare), Line::Found(Shape::HeldPosts);
+    openoxide_by_open_posts_and_stream_with_events_inside_of_updates:
+        Form::OpenOxide(OxideForm::Inside), Line::Found(Shape::HeldPosts);
     openoxide_by_open_posts_and_stream_found_out_by_itself:
         Form::OpenOxide(OxideForm::Unknown), Line::Found(Shape::HeldPosts);
     elephant_in_the_form_of_its_document: Form::ElephantDocument, Line::Stdio;

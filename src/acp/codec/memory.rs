@@ -39,6 +39,8 @@ pub(super) struct Memory {
     pub(super) version: u16,
     /// The session that was prompted last.
     pub(super) turn_session: Option<SessionId>,
+    /// Whether the end of a turn ever came as an event.
+    pub(super) tells_ends: bool,
     /// What was told of turns and not yet taken.
     pub(super) turn_news: Vec<TurnNews>,
     /// Where the last text ended.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Call, CallTag, RpcError, SessionId};
+use crate::model::{AgentEvent, Call, CallTag, RpcError, SessionId};
 
 /// How long a turn that met an error may be silent before the error counts as its end.
 const FAILING_TIME: Duration = Duration::from_secs(30);
@@ -239,8 +239,9 @@ impl Calls {
         }
     }
 
-    /// An update of a session came: a call that opens it is being worked on.
-    pub fn note_update(&mut self, session: &SessionId, now: Instant) {
+    /// Something came, perhaps an update: a call that opens its session is being worked on.
+    pub fn note_update(&mut self, event: Option<&AgentEvent>, now: Instant) {
+        let Some(AgentEvent::Update(session, _)) = event else { return };
         for pending in self.pending.values_mut() {
             if let (Some((at, time)), Asked::Call { call, .. }) = (&mut pending.deadline, &pending.asked)
                 && let Call::LoadSession(id, _) | Call::ResumeSession(id, _) = call
@@ -296,7 +297,7 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Purpose, SessionKey, SessionPlace};
+    use crate::model::{Purpose, Role, SessionKey, SessionPlace, SessionUpdate};
 
     #[test]
     fn a_call_that_loads_a_session_has_time_while_its_history_comes() {
@@ -308,7 +309,8 @@ mod tests {
         calls.add(Asked::Call { tag: tag(1), call: load, form: 0 }, "session/load", start);
         calls.add(Asked::Call { tag: tag(2), call: other, form: 0 }, "session/load", start);
         let late = start + time / 2;
-        calls.note_update(&"s".into(), late);
+        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
+        calls.note_update(Some(&AgentEvent::Update("s".into(), update)), late);
         let overdue = calls.take_overdue(start + time);
         assert!(
             matches!(&overdue[..], [(Pending { asked: Asked::Call { tag, .. }, .. }, _)] if tag.number == 2)

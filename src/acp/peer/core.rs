@@ -339,13 +339,8 @@ impl Peer {
     /// False when the method is unknown.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
-            let count_before = self.events.len();
             let is_known = self.codec.notification(method, params, &mut self.events);
-            // A chunk that continues the event before adds none.
-            let news = self.events.get(count_before.saturating_sub(1)..).unwrap_or_default();
-            if let Some(AgentEvent::Update(session, _)) = news.last() {
-                self.calls.note_update(session, Instant::now());
-            }
+            self.calls.note_update(self.events.last(), Instant::now());
             self.on_turn_news();
             return is_known;
         }
@@ -547,8 +542,7 @@ impl Peer {
         }
     }
 
-    /// Writes a call in one of its forms; false when there is no such form. What the agent cannot take is
-    /// answered here.
+    /// Writes a call in one of its forms; false if there is none. What the agent cannot take is answered here.
     fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
         match self.codec.call_in_form(&call, form) {
             Ok(Some((method, params))) => {

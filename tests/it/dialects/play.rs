@@ -260,7 +260,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_ready();
     seen.insert(Ability::Initialize, "yes");
     seen.insert(Ability::NewSession, "yes");
-    rig.ask("one");
+    ask_and_allow(&mut rig, "one");
     look_at_the_first_turn(&rig, can, &mut seen);
     if can.asks {
         answer_questions(&mut rig, line, &root, &mut seen);
@@ -347,6 +347,22 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     Played { told, screen, sent, quirks, seen }
 }
 
+/// Sends a prompt, allows all that the policy asks about, and waits for the end of the turn.
+fn ask_and_allow(rig: &mut Rig, text: &str) {
+    rig.prompt(text);
+    rig.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
+    loop {
+        rig.wait("the end of the turn or a question", |state| {
+            let session = &state.sessions[&state.active];
+            !session.turn.is_running() || !session.asks.is_empty()
+        });
+        if rig.session().asks.is_empty() {
+            return;
+        }
+        rig.act(Action::Choose(1));
+    }
+}
+
 fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     let text = rig.text();
     let session = rig.session();
@@ -424,7 +440,13 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
 fn told(state: &State) -> String {
     let mut told = String::new();
     for session in state.sessions.values() {
+        let mut is_own = false;
         for line in digest(session).lines() {
+            // What went through parlor itself is no part of what the agent told.
+            is_own = line.starts_with("tool parlor:") || is_own && line.starts_with("  ");
+            if is_own {
+                continue;
+            }
             match line.strip_prefix("tool ").and_then(|rest| rest.split_once(" [")) {
                 Some((_, rest)) => writeln!(told, "tool [{rest}").unwrap(),
                 None => writeln!(told, "{}", without_port(line)).unwrap(),

@@ -111,6 +111,9 @@ impl SseReader {
     /// Takes bytes in and appends what is complete.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseItem>) {
         let mut rest = bytes;
+        if rest.is_empty() {
+            return;
+        }
         if std::mem::take(&mut self.is_after_return) && rest.first() == Some(&b'\n') {
             rest.advance(1);
         }
