@@ -260,7 +260,16 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_ready();
     seen.insert(Ability::Initialize, "yes");
     seen.insert(Ability::NewSession, "yes");
-    rig.ask("one");
+    rig.prompt("one");
+    rig.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
+    rig.wait("the end of the turn, or a command that is asked about", |state| {
+        let session = &state.sessions[&state.active];
+        !session.turn.is_running() || !session.asks.is_empty()
+    });
+    if !rig.session().asks.is_empty() {
+        rig.act(Action::Choose(1));
+    }
+    rig.wait_idle();
     look_at_the_first_turn(&rig, can, &mut seen);
     if can.asks {
         answer_questions(&mut rig, line, &root, &mut seen);
