@@ -286,6 +286,8 @@ pub fn digest(session: &Session) -> String {
                     });
                 }
             }
+            // What the agent told; parlor's own items say what its callbacks did.
+            ItemBody::Tool(tool) if tool.is_own => {}
             ItemBody::Tool(tool) => {
                 lines.push(format!("tool {} [{:?} {:?}] {}", tool.id, tool.kind, tool.status, tool.title));
                 for content in &tool.content {
