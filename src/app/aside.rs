@@ -196,7 +196,14 @@ pub(super) fn settle(session: &mut Session, now: Instant) {
     if !shadow.transcript.items().is_empty() {
         messages::close(&mut shadow, now);
         tools::close_open(&mut shadow, ToolStatus::Completed, now);
-        let found = compare(session, None, &shadow);
+        let mut found = compare(session, None, &shadow);
+        // A prompt that the agent refused because it had lost the session is sent once more.
+        if let Some(last) = found.untold.last_mut().filter(|_| session.ledger.unsent.is_some())
+            && last.behind == session.transcript.items().len()
+        {
+            last.turns -= 1;
+        }
+        found.untold.retain(|run| run.turns > 0);
         has_more = insert::add(session, &shadow, found, now);
     }
     take_plans(session, shadow, has_more);

@@ -64,7 +64,9 @@ pub(super) fn add(session: &mut Session, replay: &Session, found: Reconciled, no
             }
         };
         if is_end {
-            items.into_iter().for_each(|item| append(session, item, now));
+            for item in items {
+                append(session, item, now);
+            }
         } else {
             came += insert(session, at + came, items, now);
         }
@@ -189,7 +191,9 @@ fn put(session: &mut Session, at: usize, turn: u32, updates: Vec<SessionUpdate>,
     let mut made = Session::new(session.key, session.place.clone());
     // Times in a replay mean nothing.
     made.ledger.replay = Replay::Running(Box::default());
-    updates.into_iter().for_each(|update| apply(&mut made, update, now));
+    for update in updates {
+        apply(&mut made, update, now);
+    }
     messages::close(&mut made, now);
     tools::close_open(&mut made, ToolStatus::Completed, now);
     for (id, view) in made.terminals {
@@ -245,7 +249,7 @@ fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now
         let mut patch = ToolCallPatch::new(ours.id.clone());
         patch.status = Patch::Set(theirs.status);
         if ours.content.is_empty() && ours.output_text.is_none() {
-            let told = patch_of(&theirs, replay, session);
+            let told = patch_of(&theirs, ItemId::default(), replay, session);
             (patch.content, patch.terminals) = (told.content, told.terminals);
             (patch.output_text, patch.exit_code) = (told.output_text, told.exit_code);
         }
@@ -271,7 +275,7 @@ fn updates_of(
             };
             parts.unwrap_or_else(|| message.parts.clone()).into_iter().map(update).collect()
         }
-        ItemBody::Tool(call) => vec![SessionUpdate::Tool(Box::new(patch_of(call, replay, session)))],
+        ItemBody::Tool(call) => vec![SessionUpdate::Tool(Box::new(patch_of(call, item.id, replay, session)))],
         ItemBody::Notice { severity, title, detail } => vec![SessionUpdate::Notice {
             severity: *severity,
             title: title.clone(),
@@ -299,7 +303,7 @@ fn updates_of(
 }
 
 /// All that is known of a call. Its terminals get names of their own: the agent may use their ids again.
-fn patch_of(call: &ToolCall, replay: &Session, session: &Session) -> ToolCallPatch {
+fn patch_of(call: &ToolCall, item: ItemId, replay: &Session, session: &Session) -> ToolCallPatch {
     let mut patch = ToolCallPatch::new(call.id.clone());
     patch.is_announcement = true;
     patch.title = Patch::Set(call.title.clone());
@@ -319,7 +323,7 @@ fn patch_of(call: &ToolCall, replay: &Session, session: &Session) -> ToolCallPat
     for piece in &mut content {
         let ToolContent::Terminal(id) = piece else { continue };
         let Some(view) = replay.terminals.get(id) else { continue };
-        let mut name = TerminalId::from(format!("replayed {id}"));
+        let mut name = TerminalId::from(format!("replayed {item} {id}"));
         while session.terminals.contains_key(&name) {
             name = TerminalId::from(format!("{name}'"));
         }

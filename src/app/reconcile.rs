@@ -73,7 +73,7 @@ pub fn reconcile(ours: &[Item], theirs: &[Item], is_whole: bool) -> Reconciled {
         // An agent that does not replay prompts: its messages are looked for in all turns.
         vec![turns::Group { ours: 0..our_turns.len(), theirs: 0..their_turns.len() }]
     };
-    let mut found = Reconciled { has_end: true, ..Reconciled::default() };
+    let mut found = Reconciled::default();
     let mut matcher = items::Matcher::new(ours, theirs);
     for group in &groups {
         let our_items = turns::items_of(&our_turns, &group.ours);

@@ -325,10 +325,10 @@ impl Stream {
             }
             let Some(left) = budget.checked_sub(rest.len()) else { break };
             *budget = left;
-            let from = match () {
-                () if rest.starts_with(ours) => Some(0),
-                () if ours.len() >= MIN_PART_BYTES => rest.find(ours),
-                () => None,
+            let from = if rest.starts_with(ours) {
+                Some(0)
+            } else {
+                rest.find(ours).filter(|_| ours.len() >= MIN_PART_BYTES)
             };
             let is_begun = !found.is_empty() || rest.len() >= MIN_PART_BYTES;
             let (skipped, taken) = match from {

@@ -399,12 +399,15 @@ fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
     }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let is_part = short.len() >= MIN_PART_BYTES && long.contains(short.as_str());
-    match is_part {
-        true if is_related => 9,
+    if is_part && is_related {
+        9
+    } else if our.reply.len() >= MIN_PART_BYTES && our.reply == their.reply {
+        7
+    } else if is_part && our.reply.is_empty() {
         // Nothing of the answer is recorded that could tell it again.
-        true if our.reply.is_empty() => 5,
-        _ if our.reply.len() >= MIN_PART_BYTES && our.reply == their.reply => 7,
-        _ => 0,
+        5
+    } else {
+        0
     }
 }
 

@@ -161,7 +161,7 @@ fn replayed(nth: usize, turn: &Turn, fate: Fate) -> Vec<SessionUpdate> {
         let id = if fate == Fate::Renamed { format!("other_{nth}_{at}") } else { format!("call_{at}") };
         match (part, fate) {
             (Part::Say, Fate::Split) => {
-                let [one, two] = ["This is said in", "and that is all of"].map(|words| words.to_owned());
+                let [one, two] = ["This is said in", "and that is all of"].map(str::to_owned);
                 all.push(says_in(&format!("{name}a"), &format!("{one} {name}, ")));
                 all.push(says_in(&format!("{name}b"), &format!("{two} {name}.")));
             }

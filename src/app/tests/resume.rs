@@ -370,7 +370,7 @@ fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
     // The first turns are on the disk only.
     let first = kept.events.iter().position(|event| event.turn == 6).unwrap();
     kept.events.drain(..first);
-    (kept.left_out_count, kept.first_seq) = (first as u64, first as i64);
+    (kept.left_out_count, kept.first_seq) = (first as u64, i64::try_from(first).unwrap());
     let replay: Vec<SessionUpdate> = names.iter().flat_map(|name| told(name)).collect();
     assert_eq!(added(&kept, &replay), Vec::<String>::new());
     let without_last = &replay[..replay.len() - 4];
@@ -426,7 +426,7 @@ fn text_without_an_id_stands_where_it_came() {
     let mut desk = Desk::running();
     desk.update(says("before")).ask(1, question());
     desk.flow(|state, now, fx| {
-        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx)
+        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx);
     });
     desk.updates(vec![
         says("after the answer"),

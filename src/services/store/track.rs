@@ -19,6 +19,7 @@ const FIRST_PROMPT_CHARS: usize = 200;
 
 /// A session that is being recorded.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Track {
     pub row: SessionRow,
     /// Whether it has a row, or is about to get one.
