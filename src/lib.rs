@@ -49,8 +49,8 @@
 //!     a long text is laid out where it is looked at, nesting has a limit. Signals end parlor also when the loop is busy.
 //! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
-//! 14. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
-//! 15. Programs are started by `program` only, which knows who asked. Roots of a session are `UserRoot`s, made only where
+//! 15. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
+//! 16. Programs are started by `program` only, which knows who asked. Roots of a session are `UserRoot`s, made only where
 //!     the user's own words are read. No message of an agent changes a root, or the program that a sign-in starts.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
