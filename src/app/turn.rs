@@ -237,6 +237,8 @@ fn begin(
     session.ledger.prompt = Some((number, text));
     session.ledger.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    // Another parlor may have granted or revoked something.
+    fx.push(Effect::LoadGrants);
 }
 
 /// Counts a new turn, ours or one of a replayed history. Ids of tool calls may come again in it; updates for
