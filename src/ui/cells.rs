@@ -73,6 +73,15 @@ pub(crate) fn access_lines(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<L
     lines
 }
 
+/// Commands that ran through parlor for a call that does not show them itself.
+pub(crate) fn untold_commands(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    let commands = tool.accesses.iter().filter_map(AccessRecord::command);
+    let untold = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
+    untold
+        .flat_map(|command| plain_lines(&format!("$ {}", command.line), Role::TextDim, look, cols))
+        .collect()
+}
+
 /// Where and with which variables a command runs, unless that is nothing to speak of.
 fn access_details(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(command) = access.command() else { return Vec::new() };

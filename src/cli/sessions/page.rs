@@ -187,15 +187,18 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
         },
         command: tool.input.command.clone(),
         diffs: tool.diffs().map(|diff| (diff.path.to_string_lossy().into_owned(), diff_text(diff))).collect(),
-        notes: tool.accesses.iter().map(note).collect(),
+        notes: tool.accesses.iter().map(|access| note(tool, access)).collect(),
         output: shortened(&output.join("\n")),
         pictures,
     }
 }
 
-fn note(access: &AccessRecord) -> String {
+fn note(tool: &ToolCall, access: &AccessRecord) -> String {
     let mut text = access.words();
     if let Some(command) = access.command() {
+        if tool.input.command.as_ref() != Some(&command.line) {
+            text.insert_str(0, &format!("$ {}\n", command.line));
+        }
         let _ = write!(text, ", in {}", command.cwd.display());
         for (name, value) in &command.env {
             let _ = write!(text, ", {name}={value}");

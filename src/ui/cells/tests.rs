@@ -190,3 +190,21 @@ fn a_preview_of_one_endless_line_is_as_short_as_any() {
     assert_eq!(shown.len(), 11, "{shown:?}");
     assert_eq!(shown[6], "⋯");
 }
+
+#[test]
+fn a_call_that_took_over_a_command_shows_what_ran() {
+    let theme = Theme::plain();
+    let shown = |tool: &ToolCall| {
+        let lines = untold_commands(tool, &look(&theme), 80);
+        lines.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let command =
+        crate::model::CommandAccess { line: "curl x".into(), cwd: "/home/ada".into(), env: Vec::new() };
+    let outcome = crate::model::AccessOutcome::Allowed(crate::model::AllowedBy::You);
+    let mut tool = ToolCall::new("t".into(), Instant::now());
+    tool.title = "List files".into();
+    tool.accesses = vec![AccessRecord::new(crate::model::Access::Run(command), outcome)];
+    assert_eq!(shown(&tool), ["$ curl x"]);
+    tool.input.command = Some("curl x".into());
+    assert!(shown(&tool).is_empty(), "the head shows it");
+}

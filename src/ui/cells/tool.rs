@@ -26,7 +26,9 @@ use crate::ui::theme::Role;
 
 use super::fate::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, Piece, Source, TextPart, resource_pieces, text_pieces};
-use super::{access_lines, changes_of, kind_word, output, placed, raw_lines, reason, short_lines};
+use super::{
+    access_lines, changes_of, kind_word, output, placed, raw_lines, reason, short_lines, untold_commands,
+};
 
 /// Rows of a change that are shown before it is opened.
 const DIFF_PREVIEW_ROWS: usize = 12;
@@ -359,6 +361,8 @@ impl<'a> Body<'a, '_> {
             let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
+        let untold = untold_commands(self.tool, look, self.cols.min(PROSE_COLS));
+        self.push(untold);
         if self.fold == Fold::Open || self.tool.is_own {
             let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));
             self.push(lines);
