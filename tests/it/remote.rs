@@ -123,6 +123,8 @@ fn sessions_are_listed_loaded_and_closed() {
         rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);
+        // Its folder is the agent's choice, so it is asked about.
+        rig.act(Action::Choose(1));
         rig.wait_ready();
         rig.wait_text("from the history");
         rig.ask("hello");

@@ -207,6 +207,22 @@ impl Rig {
         self.wait_idle();
     }
 
+    /// The same; all that the policy asks about is allowed once.
+    pub fn ask_and_allow(&mut self, text: &str) {
+        self.prompt(text);
+        self.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
+        loop {
+            self.wait("the end of the turn or a question", |state| {
+                let session = &state.sessions[&state.active];
+                !session.turn.is_running() || !session.asks.is_empty()
+            });
+            if self.session().asks.is_empty() {
+                return;
+            }
+            self.act(Action::Choose(1));
+        }
+    }
+
     /// Leaves, and waits until every agent has ended.
     pub fn quit(&mut self) {
         self.act(Action::Quit);

@@ -109,7 +109,7 @@ fn files_are_read_and_written_within_the_folder() {
 fn a_terminal_runs_tells_its_exit_and_stays_readable() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
-    rig.ask("terminal printf 'one\\ntwo\\n'; exit 3");
+    rig.ask_and_allow("terminal printf 'one\\ntwo\\n'; exit 3");
     let text = rig.text();
     assert!(text.contains(r#""exitCode":3"#), "{text}");
     assert!(text.contains(r#""output":"one\ntwo\n""#), "{text}");
@@ -195,6 +195,8 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     rig.act(Action::NextScope);
     rig.act(Action::Last);
     rig.act(Action::Accept);
+    // Its folder is the agent's choice, so it is asked about.
+    rig.act(Action::Choose(1));
     rig.wait_ready();
     rig.wait_text("from the history");
     assert_eq!(rig.state.sessions.len(), 2);

@@ -156,6 +156,8 @@ fn acp_v2_sessions_are_listed_replayed_copied_and_closed() {
         rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);
+        // Its folder is the agent's choice, so it is asked about.
+        rig.act(Action::Choose(1));
         rig.wait_ready();
         rig.wait_text("from the history");
         rig.act(Action::ForkSession);

@@ -260,7 +260,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_ready();
     seen.insert(Ability::Initialize, "yes");
     seen.insert(Ability::NewSession, "yes");
-    ask_and_allow(&mut rig, "one");
+    rig.ask_and_allow("one");
     look_at_the_first_turn(&rig, can, &mut seen);
     if can.asks {
         answer_questions(&mut rig, line, &root, &mut seen);
@@ -345,22 +345,6 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         assert!(bridge.hears_goodbye(), "{line:?}");
     }
     Played { told, screen, sent, quirks, seen }
-}
-
-/// Sends a prompt, allows all that the policy asks about, and waits for the end of the turn.
-fn ask_and_allow(rig: &mut Rig, text: &str) {
-    rig.prompt(text);
-    rig.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
-    loop {
-        rig.wait("the end of the turn or a question", |state| {
-            let session = &state.sessions[&state.active];
-            !session.turn.is_running() || !session.asks.is_empty()
-        });
-        if rig.session().asks.is_empty() {
-            return;
-        }
-        rig.act(Action::Choose(1));
-    }
 }
 
 fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
