@@ -232,7 +232,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     let shown = view.transcript()?;
     let pages = &session.pages;
     let reader = shown.visible().map(|(first, _)| first).filter(|_| !shown.is_following());
-    let page = |item: Option<ItemId>| item.map(|item| pages.page_of(item));
+    let page = |item: Option<ItemId>| item.map(|item| pages.page_of(&session.transcript, item));
     if pages.limit_bytes > 0 && page(reader) != page(pages.reader()) {
         return Some(Event::Reader(reader));
     }

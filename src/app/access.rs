@@ -40,11 +40,6 @@ impl Loose {
     pub(super) fn is_empty(&self) -> bool {
         self.own.is_empty() && self.asked.is_empty()
     }
-
-    /// All of them, to be moved with the transcript.
-    pub(super) fn items_mut(&mut self) -> impl Iterator<Item = &mut ItemId> {
-        self.own.iter_mut().chain(&mut self.asked)
-    }
 }
 
 /// Shows something that went through parlor, or was refused, and keeps it.
@@ -55,15 +50,13 @@ pub(super) fn add(session: &mut Session, mut record: AccessRecord, now: Instant)
     } else {
         session.ledger.loose.bytes += size;
     }
-    let count = session.transcript.items().len();
+    let next = session.transcript.next_id();
     let kept = Record::Access(Box::new(record.clone()));
     let item = place(session, record, now);
-    if session.transcript.items().len() > count {
-        ceiling::on_pushed(session, count);
-        keep::note(session, kept);
-    } else {
-        ceiling::keep_with(session, item, kept);
+    if session.transcript.next_id() > next {
+        ceiling::on_pushed(session, next);
     }
+    keep::note_of(session, Some(item), kept);
 }
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {

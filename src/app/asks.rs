@@ -327,19 +327,19 @@ fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decisio
         }
         OpenAskKind::Elicitation(_) => return,
     };
-    if let Some(session) = state.sessions.get_mut(&key) {
-        tools::decide(session, *tool, decision, now);
-        // A copy of a subagent's call is not kept; a call of this session may have the same id.
-        if tools::by_id(session, &request.tool.id) == Some(*tool) {
-            keep::note(session, decided(&request.tool.id, decision));
-        }
-    }
     // The subagent's own call, of which `tool` is a copy.
     let conn = state.sessions.get(&key).and_then(|session| session.conn);
     let child = conn
         .zip(request.session.as_ref())
         .and_then(|(conn, id)| call::session_by_id(state, conn, id))
         .filter(|child| *child != key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        tools::decide(session, *tool, decision, now);
+        // A copy is not kept.
+        if child.is_none() {
+            keep::note_of(session, Some(*tool), decided(&request.tool.id, decision));
+        }
+    }
     if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
         && let Some(place) = tools::by_id(session, &request.tool.id)
     {

@@ -363,7 +363,12 @@ pub(super) fn on_terminal_outside(
 }
 
 fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut Vec<Effect>) {
-    let key = state.conns.get(&conn).and_then(|conn| conn.terminals.get(&id)).copied();
+    let open = state.conns.get(&conn);
+    if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
+        asks::answer(state, conn, ask, Answer::TerminalExit(exit), fx);
+        return;
+    }
+    let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
     let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) else {
         answer_unknown(state, conn, ask, &id, fx);
         return;
@@ -390,6 +395,9 @@ fn on_release(
         answer_unknown(state, conn, ask, id, fx);
         return;
     };
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.terminal_exits.remove(id);
+    }
     fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
     asks::answer(state, conn, ask, Answer::Done, fx);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
@@ -522,6 +530,9 @@ pub(super) fn on_terminal_ended(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    if let Some(open) = state.conns.values_mut().find(|conn| conn.terminals.contains_key(id)) {
+        open.terminal_exits.insert(id.clone(), exit.clone());
+    }
     let Some(key) = owner(state, id) else {
         return;
     };

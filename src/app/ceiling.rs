@@ -8,23 +8,26 @@
 //! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
 //! the same with a ceiling as without one, for items are looked at once for each page.
 
-mod away;
+mod gone;
 mod load;
 mod trim;
 mod weight;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::model::{
-    Action, AgentTerminal, EventPlace, ItemId, MarkPlace, Note, Record, SessionKey, SessionUpdate,
+    Action, AgentTerminal, EventPlace, ItemId, KeptEvent, MarkPlace, Note, Record, SessionKey, SessionUpdate,
     ToolCallPatch,
 };
 
-use super::{Earlier, Effect, Replay, Session, State, Transcript, keep, kept, messages, tools};
-use away::{Away, Key};
+use super::{Earlier, Effect, Replay, Session, State, Transcript, kept, messages, tools};
+use gone::{Gone, Key};
 
 pub use load::ask_for_all;
-pub(super) use load::{earlier_job, is_stale, on_page, put_in_front, read_failed, redo};
+pub(super) use load::{
+    add_orphans, earlier_job, is_own, is_stale, on_page, place_orphans, put_in_front, read_failed, redo,
+};
 pub(super) use trim::settle;
 pub(super) use weight::of_update as weight_of;
 
@@ -49,6 +52,8 @@ pub struct Pages {
     wants_trim: bool,
     /// Where the reader is, who left the end.
     reader: Option<ItemId>,
+    /// The line below all items that says how much of a session that is only read is not shown.
+    pub(super) later_line: Option<ItemId>,
     /// What the user wished and waits for pages.
     redo: Option<Action>,
     /// The pages.
@@ -68,12 +73,10 @@ pub(super) struct Book {
     reading: usize,
     /// Something came late for one of them since it was asked for: what comes may be without it.
     is_stale: bool,
-    /// What is in them, as far as it may still change.
-    away: Away,
     /// The last late event that was kept for one of them.
     away_late: u64,
-    /// Whether the first item is the line that says how much is above.
-    has_head: bool,
+    /// Events of what is in memory that are about something that stands in a page before.
+    orphans: Vec<Orphan>,
 }
 
 /// What stood there before a history that is being replayed, to be restored if that fails.
@@ -92,8 +95,8 @@ pub struct Former {
 struct Page {
     /// Where it begins in what is kept; `None`: it is not known.
     begin: Option<EventPlace>,
-    /// The place of its first item.
-    first: usize,
+    /// Its first item, or that before which it began.
+    first: ItemId,
     weight: usize,
     /// The last late event that was kept for it.
     late: u64,
@@ -101,12 +104,12 @@ struct Page {
     is_cut: bool,
 }
 
-/// A page on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Gone {
-    /// The number of its first event.
-    begin: i64,
-    weight: usize,
+/// An event about something that stands further up than what was read with it.
+#[derive(Debug, Clone, PartialEq)]
+struct Orphan {
+    event: KeptEvent,
+    /// The number of the first event of the page that has what it is about, once that was read.
+    home: Option<i64>,
 }
 
 impl Pages {
@@ -131,9 +134,9 @@ impl Pages {
     }
 
     /// Where the reader is known to be: the page of an item, counted from the first in memory.
-    pub fn page_of(&self, item: ItemId) -> usize {
-        let item = index(item);
-        self.book.closed.iter().take_while(|page| page.first <= item).count()
+    pub fn page_of(&self, transcript: &Transcript, item: ItemId) -> usize {
+        let item = transcript.rank(item);
+        self.book.closed.iter().take_while(|page| transcript.rank(page.first) <= item).count()
     }
 
     /// Where the reader was when that was told last.
@@ -171,54 +174,50 @@ impl Pages {
         self.serial += 1;
         self.serial
     }
+}
 
-    /// All places follow when items come or go in front of them.
-    pub(super) fn shift(&mut self, moved: impl Fn(usize) -> usize) {
-        self.reader = self.reader.map(|item| ItemId(moved(index(item)) as u64));
-        for page in self.book.closed.iter_mut().chain([&mut self.book.open]) {
-            page.first = moved(page.first);
-        }
+/// The place behind the page of an item that is not in the last page, if its page can be told.
+fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
+    let transcript = &session.transcript;
+    let item = transcript.rank(item);
+    let Book { closed, open, .. } = &mut session.pages.book;
+    if item >= transcript.rank(open.first) {
+        return None;
     }
-
-    /// The place behind the page of an item that is not in the last page, if its page can be told.
-    fn behind(&mut self, item: usize) -> Option<(EventPlace, &mut Page)> {
-        let Book { closed, open, .. } = &mut self.book;
-        if item >= open.first {
-            return None;
-        }
-        let place = closed.iter().rposition(|page| page.first <= item)?;
-        let end = closed.get(place + 1).unwrap_or(open).begin?;
-        closed.get_mut(place).map(|page| (end, page))
-    }
+    let place = closed.partition_point(|page| transcript.rank(page.first) <= item).checked_sub(1)?;
+    let end = closed.get(place + 1).unwrap_or(open).begin?;
+    closed.get_mut(place).map(|page| (end, page))
 }
 
 /// What was made of kept events is in memory: it is a page of its own.
-pub(super) fn on_restored(session: &mut Session, first_seq: i64, end_seq: i64, has_head: bool) {
-    let count = session.transcript.items().len();
-    let first = usize::from(has_head);
-    let weight = weight::of_items(session, first..count);
+pub(super) fn on_restored(session: &mut Session, first_seq: i64, end_seq: i64) {
+    let items = session.transcript.items().iter().map(|item| item.id);
+    let next = session.transcript.next_id();
+    let first = items.into_iter().find(|id| *id != ItemId::HEAD).unwrap_or(next);
+    let weight = weight::of_items(session, first, next);
     let begin = Some(EventPlace::Seq(first_seq));
     let page = Page { begin, first, weight, ..Page::default() };
-    let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: count, ..Page::default() };
-    session.pages.book = Book { closed: [page].into(), open, has_head, ..Book::default() };
+    let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
+    session.pages.book = Book { closed: [page].into(), open, ..Book::default() };
 }
 
 /// More was read behind what is in memory, up to the event of this number.
 pub(super) fn on_appended(session: &mut Session, end_seq: i64) {
-    let first = session.transcript.items().len();
+    let first = session.transcript.next_id();
     session.pages.book.open = Page { begin: Some(EventPlace::Seq(end_seq)), first, ..Page::default() };
 }
 
 /// What stands here was copied: where it is kept is not known.
 pub(super) fn on_copied(session: &mut Session) {
-    let first = session.transcript.items().len();
-    let book = Book { closed: [Page::default()].into(), ..Book::default() };
+    let first = session.transcript.next_id();
+    let copied = Page { first: ItemId::HEAD, ..Page::default() };
+    let book = Book { closed: [copied].into(), ..Book::default() };
     session.pages.book = Book { open: Page { first, ..Page::default() }, ..book };
 }
 
 /// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
 /// back, to be kept behind all that came before.
-pub(super) fn divert(session: &mut Session, record: Record) -> Option<Record> {
+pub(super) fn divert(session: &mut Session, item: Option<ItemId>, record: Record) -> Option<Record> {
     if session.pages.limit_bytes == 0 {
         return Some(record);
     }
@@ -231,9 +230,8 @@ pub(super) fn divert(session: &mut Session, record: Record) -> Option<Record> {
     if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
         keep_terminals_apart(session, patch);
     }
-    let item = item_of(session, &record);
     if let Some(item) = item
-        && session.pages.behind(index(item)).is_some()
+        && behind(session, item).is_some()
     {
         keep_late(session, item, record);
         return None;
@@ -247,7 +245,7 @@ fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
     let own = tools::by_id(session, &patch.id);
     for news in std::mem::take(&mut patch.terminals) {
         let shown = session.ledger.shown_by.get(news.id()).copied().filter(|shown| Some(*shown) != own);
-        match shown.filter(|shown| session.pages.behind(index(*shown)).is_some()) {
+        match shown.filter(|shown| behind(session, *shown).is_some()) {
             Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(news))),
             None => patch.terminals.push(news),
         }
@@ -257,62 +255,54 @@ fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
 /// Keeps what happened to an item of an earlier page with that page; nothing if it is one of the last page.
 pub(super) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
     let serial = session.pages.serial + 1;
-    let Some((before, page)) = session.pages.behind(index(item)) else { return };
+    let Some(turn) = session.transcript.get(item).map(|item| item.turn) else { return };
+    let Some((before, page)) = behind(session, item) else { return };
     page.late = serial;
     page.weight += weight::of_record(&record);
     session.pages.serial = serial;
-    let turn = session.turn_count;
     session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
 }
 
 /// Whether an item belongs to a page that is complete.
 pub(super) fn is_behind(session: &Session, item: ItemId) -> bool {
-    session.pages.limit_bytes > 0 && index(item) < session.pages.book.open.first
+    let transcript = &session.transcript;
+    session.pages.limit_bytes > 0 && transcript.rank(item) < transcript.rank(session.pages.book.open.first)
 }
 
-/// Keeps what happened to an item with its page.
-pub(super) fn keep_with(session: &mut Session, item: ItemId, record: Record) {
-    if session.pages.limit_bytes > 0 && session.pages.behind(index(item)).is_some() {
-        keep_late(session, item, record);
-    } else {
-        keep::note(session, record);
-    }
-}
-
-/// Something is kept behind the last event of a turn, whose items end before this place: its page stays in memory until
+/// Something is kept behind the last event of a turn, whose items end before this index: its page stays in memory until
 /// that is on the disk.
 pub(super) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
     let serial = session.pages.next_serial();
+    let transcript = &session.transcript;
     let book = &mut session.pages.book;
     let pages = book.closed.iter_mut().chain([&mut book.open]);
-    if let Some(page) = pages.take_while(|page| page.first < end).last() {
+    if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
         page.late = serial;
         page.weight += weight::of_record(record);
     }
     serial
 }
 
-/// An item came at this place, and what tells of it is not kept yet: if the page is full, the next one begins here.
-pub(super) fn on_pushed(session: &mut Session, at: usize) {
+/// This item came, and what tells of it is not kept yet: if the page is full, the next one begins here.
+pub(super) fn on_pushed(session: &mut Session, item: ItemId) {
     if session.pages.limit_bytes == 0 {
         return;
     }
     let is_full = session.pages.book.open.weight >= session.pages.page_bytes();
     // What is appended to a message belongs to the page of the message.
-    let is_within = session.ledger.open_message.is_some_and(|open| index(open) < at);
-    if is_full && !is_within && at > session.pages.book.open.first {
-        cut(session, at);
+    let is_within = session.ledger.open_message.is_some_and(|open| open < item);
+    if is_full && !is_within && item > session.pages.book.open.first {
+        cut(session, item);
     }
     session.pages.book.open.weight += weight::ITEM;
 }
 
 /// A page ends in front of this item.
-fn cut(session: &mut Session, at: usize) {
-    let first = session.pages.book.open.first;
-    let weight = weight::of_items(session, first..at);
+fn cut(session: &mut Session, item: ItemId) {
+    let weight = weight::of_items(session, session.pages.book.open.first, item);
     let mark = session.pages.next_serial();
     let book = &mut session.pages.book;
-    let next = Page { begin: Some(EventPlace::Mark(mark)), first: at, ..Page::default() };
+    let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
     let full = std::mem::replace(&mut book.open, next);
     book.closed.push_back(Page { weight, ..full });
     session.ledger.keeping.notes.push(Note::Mark(mark));
@@ -336,53 +326,53 @@ pub(super) fn take_late(session: &mut Session, update: SessionUpdate) -> Option<
             }));
         }
     }
-    let Some(behind) = away_of(session, &update) else { return Some(update) };
+    let Some((turn, behind)) = away_of(session, &update) else { return Some(update) };
     let serial = session.pages.next_serial();
     session.pages.book.away_late = serial;
     session.pages.book.is_stale = true;
-    let (turn, before) = (session.turn_count, EventPlace::Seq(behind));
+    let before = EventPlace::Seq(behind);
     let record = Box::new(Record::Update(update));
     session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record });
     None
 }
 
-/// The number behind the page on the disk that has what an update is about.
-fn away_of(session: &Session, update: &SessionUpdate) -> Option<i64> {
-    let away = &session.pages.book.away;
-    match update {
-        SessionUpdate::Tool(patch) => away_of_call(session, patch),
+/// The turn of what an update is about, and the number behind the page on the disk that has it.
+fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
+    let key = match update {
+        SessionUpdate::Tool(patch) => return away_of_call(session, patch),
         SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }
             if !session.ledger.compactions.contains_key(id) =>
         {
-            away.get(&Key::Compaction(id), |_| true)
+            Key::Compaction(id)
         }
         SessionUpdate::Subagent(patch) if !session.ledger.subagents.contains_key(&patch.session) => {
-            away.get(&Key::Subagent(&patch.session), |_| true)
+            Key::Subagent(&patch.session)
         }
         // One that begins anew is another one.
         SessionUpdate::Terminal(news)
             if !session.terminals.contains_key(news.id()) && !matches!(news, AgentTerminal::Info { .. }) =>
         {
-            away.get(&Key::Terminal(news.id()), |_| true)
+            Key::Terminal(news.id())
         }
         SessionUpdate::Message { role, message, .. } if messages::find(session, *role, message).is_none() => {
-            away.get(&Key::Message(*role, message), |_| true)
+            Key::Message(*role, message)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    gone::find(session, &key)
 }
 
-fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<i64> {
+fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<(u32, i64)> {
     if tools::by_id(session, &patch.id).is_some() {
         return None;
     }
-    let turn = session.turn_count;
-    let fits = |of: u32| of == turn || (of + 1 == turn && !patch.is_announcement);
-    session.pages.book.away.get(&Key::Tool(&patch.id), fits)
+    // One that is announced in another turn is another one.
+    gone::find(session, &Key::Tool(&patch.id))
+        .filter(|(turn, _)| *turn == session.turn_count || !patch.is_announcement)
 }
 
 /// The item that an event is about, where it names one.
-fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
+pub(super) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
     match record {
         Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => tools::by_id(session, &patch.id),
         Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool),
@@ -438,6 +428,7 @@ fn place_marks(book: &mut Book, marks: &[MarkPlace]) {
     }
 }
 
-fn index(item: ItemId) -> usize {
-    usize::try_from(item.0).unwrap_or(usize::MAX)
+/// The indices of items from the first up to before the other.
+fn index_range(transcript: &Transcript, first: ItemId, behind: ItemId) -> Range<usize> {
+    transcript.index_from(first)..transcript.index_from(behind)
 }

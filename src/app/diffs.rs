@@ -87,7 +87,7 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
     }
 }
 
-/// The call that tells one of these changes: the item that was asked for, unless others came or went in front of it.
+/// The call that tells one of these changes: the item that was asked for, unless it went and came back meanwhile.
 fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
     let first = &found.first()?.diff;
     let tells =
@@ -123,7 +123,8 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
         let kept = found.iter().filter_map(|found| {
             Some(KeptPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
         });
-        keep::note(session, Record::Located { tool, places: kept.collect() });
+        let places = kept.collect();
+        keep::note_of(session, Some(item), Record::Located { tool, places });
     }
 }
 

@@ -118,7 +118,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
         return;
     }
     for update in updates {
-        let count = session.transcript.items().len();
+        let next = session.transcript.next_id();
         let record = match &update {
             SessionUpdate::Notice { severity, title, description } => {
                 Record::Notice { severity: *severity, title: title.clone(), detail: description.clone() }
@@ -126,8 +126,8 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
             _ => Record::Update(update.clone()),
         };
         apply(session, update, now);
-        if session.transcript.items().len() > count {
-            ceiling::on_pushed(session, count);
+        if session.transcript.next_id() > next {
+            ceiling::on_pushed(session, next);
         }
         keep::note(session, record);
     }
@@ -201,30 +201,16 @@ fn put(session: &mut Session, at: usize, turn: u32, updates: Vec<SessionUpdate>,
     }
     let bodies: Vec<ItemBody> = made.transcript.items().iter().map(|item| item.body.clone()).collect();
     let mut came = 0;
+    let before = session.transcript.items().get(at).map(|item| item.id);
     for body in bodies {
-        if at >= session.transcript.items().len() {
-            session.transcript.push(turn, body);
-        } else {
-            insert_item(session, at + came, turn, body);
+        if let Some(before) = before {
+            session.transcript.insert_before(before, turn, body);
             came += 1;
+        } else {
+            session.transcript.push(turn, body);
         }
     }
     came
-}
-
-fn insert_item(session: &mut Session, at: usize, turn: u32, body: ItemBody) {
-    let item = Item {
-        id: ItemId(0),
-        rev: 0,
-        turn,
-        is_open: None,
-        times: 1,
-        shows_context: false,
-        open_gaps: Vec::new(),
-        body,
-    };
-    session.transcript.insert(at, vec![item]);
-    session.shift_places(at, 1);
 }
 
 /// Ends calls that were cut here, if the replay says how they ended.

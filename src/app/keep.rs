@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{AgentSpec, ConnId, Note, Record, SessionHead, SessionId, SessionKey, Setting};
+use crate::model::{AgentSpec, ConnId, ItemId, Note, Record, SessionHead, SessionId, SessionKey, Setting};
 
 use super::{Conn, Effect, Session, State, ceiling};
 
@@ -62,7 +62,13 @@ impl Keeping {
 
 /// Notes that something happened in the running or last turn.
 pub(super) fn note(session: &mut Session, record: Record) {
-    let Some(record) = ceiling::divert(session, record) else { return };
+    let item = ceiling::item_of(session, &record);
+    note_of(session, item, record);
+}
+
+/// Notes what happened to this item, which another one of its name may have followed.
+pub(super) fn note_of(session: &mut Session, item: Option<ItemId>, record: Record) {
+    let Some(record) = ceiling::divert(session, item, record) else { return };
     let turn = session.turn_count;
     session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
 }

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use crate::model::{ContentBlock, ItemId, MessageId, Patch, Role};
+use crate::model::{ContentBlock, ItemId, MessageId, Patch, Role, SessionUpdate};
 
 use super::{ItemBody, Message, MessagePart, Replay, Session, turn};
 
@@ -26,15 +26,46 @@ pub(super) fn on_chunk(
     if text.is_empty() {
         return;
     }
-    let text = if role == Role::User {
-        match strip_echo(session, text) {
-            Some(text) => text,
-            None => return,
-        }
-    } else {
-        text
-    };
     append(session, role, message, MessagePart::Text(text), now);
+}
+
+/// What is left of an update without the agent's echo of our own prompt; `None`: nothing.
+pub(super) fn without_echo(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
+    if !session.turn.is_running() {
+        return Some(update);
+    }
+    match update {
+        SessionUpdate::Chunk { role: Role::User, message, text } => {
+            let text = strip_echo(session, text)?;
+            let role = Role::User;
+            // Played again, what is said once more is not to be taken for the echo.
+            let is_like_echo = session.ledger.prompt.as_ref().is_some_and(|(_, sent)| {
+                sent.starts_with(&text)
+                    || text.strip_prefix(sent.as_str()).is_some_and(|tail| tail.trim().is_empty())
+            });
+            Some(if is_like_echo {
+                SessionUpdate::Block { role, message, block: ContentBlock::Text(text) }
+            } else {
+                SessionUpdate::Chunk { role, message, text }
+            })
+        }
+        SessionUpdate::Message { role: Role::User, message, content: Patch::Set(blocks) }
+            if find(session, Role::User, &message).is_none() =>
+        {
+            let left = blocks.into_iter().filter_map(|block| match block {
+                ContentBlock::Text(text) => strip_echo(session, text).map(ContentBlock::Text),
+                block => Some(block),
+            });
+            let left: Vec<ContentBlock> = left.collect();
+            let content = Patch::Set(left);
+            (content != Patch::Set(Vec::new())).then_some(SessionUpdate::Message {
+                role: Role::User,
+                message,
+                content,
+            })
+        }
+        update => Some(update),
+    }
 }
 
 /// Appends a block that is no text to a message.
@@ -150,9 +181,6 @@ pub(super) fn close(session: &mut Session, now: Instant) {
 /// Some agents send our own prompt back within the turn. What continues exactly the text that we sent is
 /// dropped; anything else the user did not type here is shown, with what was held back for it.
 fn strip_echo(session: &mut Session, text: String) -> Option<String> {
-    if !session.turn.is_running() {
-        return Some(text);
-    }
     let Some((sent, matched)) = &mut session.ledger.echo else {
         return Some(text);
     };

@@ -7,13 +7,13 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    EarlierPage, ItemId, KeptEvent, KeptSession, Record, Role, SessionUpdate, Severity, SubagentPatch,
-    ToolStatus, TurnOutcome, Window,
+    AgentTerminal, AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role,
+    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
 };
 
 use super::{
-    Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, Session, TerminalView, Turn,
-    TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
+    Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, OpenAsk, OpenAskKind, Session,
+    TerminalView, Turn, TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
 };
 
 /// What stands where parlor ended within a turn.
@@ -43,7 +43,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
         has_failed: false,
     });
     if left_out_count > 0 {
-        push_notice(session, Severity::Info, earlier_words(left_out_count), None);
+        session.transcript.set_head(earlier_words(left_out_count));
     }
     if let Some((uid, name)) = kept.came_from {
         push_notice(session, Severity::Info, format!("This session goes on from {uid}: {name}"), None);
@@ -54,11 +54,14 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     }
     // Where nothing counts any more, nothing is to be read again.
     let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };
-    let mark = play_to(session, events, kept.mark, now);
+    let goes_on = kept.later.is_some();
+    let bounds = Bounds { is_cut: left_out_count > 0, goes_on, ..Bounds::default() };
+    let (mark, orphans) = play_to(session, events, kept.mark, bounds, now);
     push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
-    ceiling::on_restored(session, first_seq, end_seq, left_out_count > 0);
+    ceiling::on_restored(session, first_seq, end_seq);
+    ceiling::add_orphans(session, orphans, first_seq);
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
     mark
 }
@@ -79,15 +82,16 @@ fn push_later(session: &mut Session, count: u64) {
         1 => "1 later event is kept. Scroll down to see it.".to_owned(),
         _ => format!("{count} later events are kept. Scroll down to see them."),
     };
-    push_notice(session, Severity::Info, title, None);
+    let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+    session.pages.later_line = Some(session.transcript.push(session.turn_count, body));
 }
 
 /// Puts a line below what is shown: of a part that is read, above the line that says how many events follow it.
 pub(super) fn push_line(session: &mut Session, body: ItemBody) {
     let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
     let count = later.map_or(0, |later| later.count);
-    if count > 0 {
-        session.transcript.drop_last();
+    if let Some(line) = session.pages.later_line.take() {
+        session.transcript.remove(line);
     }
     session.transcript.push(session.turn_count, body);
     push_later(session, count);
@@ -95,9 +99,14 @@ pub(super) fn push_line(session: &mut Session, body: ItemBody) {
 
 /// Puts a page of later events below those that are shown, in place of the line that says how many there are.
 pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
-    session.transcript.drop_last();
-    play(session, window.events, now);
+    if let Some(line) = session.pages.later_line.take() {
+        session.transcript.remove(line);
+    }
+    let (is_cut, goes_on) = (session.ledger.earlier.is_some(), window.later_count > 0);
+    let bounds = Bounds { is_cut, is_continued: true, goes_on, is_over: false };
+    let (_, orphans) = play_to(session, window.events, None, bounds, now);
     push_later(session, window.later_count);
+    ceiling::add_orphans(session, orphans, window.first_seq);
     ceiling::on_appended(session, window.next_seq);
 }
 
@@ -105,7 +114,8 @@ pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
 /// knows no numbers.
 pub(super) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
     let mut part = Session::new(session.key, session.place.clone());
-    let mark = play_to(&mut part, window.events, window.mark, now)?;
+    let (mark, _) = play_to(&mut part, window.events, window.mark, Bounds::default(), now);
+    let mark = mark?;
     let wanted = part.transcript.get(mark)?;
     let of_turn = || session.transcript.items().iter().filter(|item| item.turn == wanted.turn);
     let same = of_turn().find(|item| is_same(&item.body, &wanted.body));
@@ -130,44 +140,86 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
     }
 }
 
-/// Puts a page of earlier events above those that are shown, below the line that says how many there are.
-pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) {
-    let mut before = Session::new(session.key, session.place.clone());
-    play(&mut before, page.events, now);
-    ceiling::put_in_front(session, before, page.first_seq);
-    session.transcript.edit(ItemId(0), |item| {
-        if let ItemBody::Notice { title, .. } = &mut item.body {
-            *title = earlier_words(page.left_out_count);
-        }
-    });
+/// Puts a page of earlier events, up to before this one, above those that are shown, below the line that says how many
+/// there are.
+pub(super) fn prepend(session: &mut Session, page: EarlierPage, before: i64, is_own: bool, now: Instant) {
+    let EarlierPage { mut events, first_seq, left_out_count } = page;
+    let mut part = Session::new(session.key, session.place.clone());
+    let last_turn = events.iter().map(|event| event.turn).max();
+    let is_over = last_turn.is_some_and(|turn| is_over(session, turn));
+    ceiling::place_orphans(session, &mut events, (first_seq, before), is_own);
+    let is_cut = left_out_count > 0 && !is_own;
+    let bounds = Bounds { is_cut, is_over, ..Bounds::default() };
+    let (_, orphans) = play_to(&mut part, events, None, bounds, now);
+    if !is_own {
+        ceiling::add_orphans(session, orphans, first_seq);
+    }
+    ceiling::put_in_front(session, part, first_seq);
+    session.transcript.set_head(earlier_words(left_out_count));
 }
 
-/// Plays events again.
+/// Whether a turn that goes on in what is shown ended well: then the calls that were left open are taken for done.
+fn is_over(session: &Session, turn: u32) -> bool {
+    let rest = session.transcript.items().iter().filter(|item| item.id != ItemId::HEAD);
+    let ended_badly = |body: &ItemBody| match body {
+        ItemBody::TurnEnd(_) => true,
+        ItemBody::Notice { title, .. } => title == CUT,
+        _ => false,
+    };
+    session.turn_count > turn
+        && !rest.take_while(|item| item.turn <= turn).any(|item| ended_badly(&item.body))
+}
+
+/// What surrounds the events that are played.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+struct Bounds {
+    /// There are earlier ones that are not shown.
+    is_cut: bool,
+    /// They follow others that are shown.
+    is_continued: bool,
+    /// Later ones follow in another part.
+    goes_on: bool,
+    /// Their last turn ended well behind them.
+    is_over: bool,
+}
+
+/// Plays all events of a session again.
 pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
-    play_to(session, events, None, now);
+    play_to(session, events, None, Bounds::default(), now);
 }
 
-/// Plays events again, and gives the item that the event at this place made or changed.
+/// Plays events again. Gives the item that the event at this place made or changed, and the events that are about
+/// something that stands before them.
 fn play_to(
     session: &mut Session,
     events: Vec<KeptEvent>,
     mark: Option<usize>,
+    bounds: Bounds,
     now: Instant,
-) -> Option<ItemId> {
+) -> (Option<ItemId>, Vec<KeptEvent>) {
+    let mut orphans = Vec::new();
     let mut marked = None;
     let began_ms = events.first().map_or(0, |event| event.at_ms);
     let mut last = now;
-    if let Some(first) = events.first() {
-        // A prompt begins the turn that it is counted in.
-        session.turn_count = first.turn.saturating_sub(u32::from(begins_turn(&first.record)));
+    if let Some(first) = events.first().filter(|_| !bounds.is_continued) {
+        session.turn_count = first.turn;
+    }
+    if begins_within_turn(&events) {
+        session.turn = Turn::Running { since: now, last_news: now };
     }
     for (place, event) in events.into_iter().enumerate() {
+        let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
+        last = now.checked_add(since).unwrap_or(last);
+        if bounds.is_cut && is_orphan(session, &event.record) {
+            orphans.push(event);
+            continue;
+        }
         let is_marked = mark == Some(place);
         if is_marked {
             session.transcript.watch(true);
         }
-        let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
-        last = now.checked_add(since).unwrap_or(last);
+        count_turn(session, event.turn, &event.record, last);
         apply(session, event.record, last);
         if is_marked {
             let last = session.transcript.items().last().map(|item| item.id);
@@ -176,23 +228,77 @@ fn play_to(
         }
     }
     session.turn = Turn::Idle;
-    session.ledger.echo = None;
     session.has_background_news = false;
+    let open_message = session.ledger.open_message;
     messages::close(session, last);
-    tools::close_open(session, ToolStatus::Cancelled, last);
-    access::close_restored(session, last);
+    if bounds.goes_on {
+        session.ledger.open_message = open_message;
+    } else {
+        session.ledger.echo = None;
+        session.asks.clear();
+        let status = if bounds.is_over { ToolStatus::Completed } else { ToolStatus::Cancelled };
+        tools::close_open(session, status, last);
+        access::close_restored(session, last);
+    }
     // Nothing of this is news for the store.
     session.ledger.keeping.notes.clear();
-    marked
+    (marked, orphans)
 }
 
-fn begins_turn(record: &Record) -> bool {
+/// Whether an event changes something that is not here and does not say enough of it to show it.
+fn is_orphan(session: &Session, record: &Record) -> bool {
+    let ledger = &session.ledger;
     match record {
-        Record::Prompt { .. } => true,
+        Record::Update(SessionUpdate::Tool(patch)) => {
+            let is_named = patch.is_announcement || patch.title.as_set().is_some();
+            !is_named && tools::by_id(session, &patch.id).is_none()
+        }
+        Record::Asked(patch) => patch.title.as_set().is_none() && tools::by_id(session, &patch.id).is_none(),
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool).is_none(),
+        Record::Update(SessionUpdate::Terminal(news)) => {
+            let is_begun = matches!(news, AgentTerminal::Info { .. } | AgentTerminal::About { .. });
+            !is_begun && !session.terminals.contains_key(news.id())
+        }
+        Record::Update(SessionUpdate::CompactionChunk { id, .. }) => !ledger.compactions.contains_key(id),
+        Record::Update(SessionUpdate::Subagent(patch)) => {
+            patch.title.as_set().is_none() && !ledger.subagents.contains_key(&patch.session)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a turn runs where these events begin: what ends first was begun before.
+fn begins_within_turn(events: &[KeptEvent]) -> bool {
+    let bound = events.iter().find_map(|event| match event.record {
+        Record::Prompt { .. } => Some(false),
+        Record::TurnEnded(_) => Some(true),
+        _ => None,
+    });
+    bound.unwrap_or(true)
+}
+
+/// Counts the turn of an event as it was counted then: a message of the user begins one, unless it came within one.
+fn count_turn(session: &mut Session, turn: u32, record: &Record, now: Instant) {
+    let may_begin = match record {
+        Record::Prompt { .. } => {
+            session.turn_count = turn.saturating_sub(1);
+            return;
+        }
         Record::Update(SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. }) => {
             *role == Role::User
         }
+        // One that is known is written anew.
+        Record::Update(SessionUpdate::Message { role, message, .. }) => {
+            *role == Role::User && messages::find(session, *role, message).is_none()
+        }
         _ => false,
+    };
+    if may_begin && turn > session.turn_count {
+        messages::close(session, now);
+        session.turn_count = turn - 1;
+        session.turn = Turn::Idle;
+    } else if may_begin {
+        session.turn = Turn::Running { since: now, last_news: now };
     }
 }
 
@@ -209,14 +315,24 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
         Record::Update(SessionUpdate::Subagent(patch)) => on_subagent(session, patch, now),
         Record::Update(update) => {
             // Where changes stood in their files then cannot be asked any more.
-            updates::apply_here(session, update, now, &mut Vec::new());
+            if let Some(update) = messages::without_echo(session, update) {
+                updates::apply_here(session, update, now, &mut Vec::new());
+            }
         }
         Record::Asked(patch) => {
-            tools::upsert(session, *patch, tools::Origin::Ask, now);
+            let request = PermissionAsk {
+                session: None,
+                tool: ToolCallPatch::new(patch.id.clone()),
+                options: Vec::new(),
+            };
+            let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
+            // As long as it is not decided, the end of the turn does not close it.
+            let kind = OpenAskKind::Permission { request, tool };
+            session.asks.push_back(OpenAsk { conn: ConnId(0), ask: AskId(0), kind, since: now });
         }
         Record::Decided { tool, option, is_allow } => {
             let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
-            if let Some(place) = tools::by_id(session, &tool) {
+            if let Some(place) = take_asked(session, &tool).or_else(|| tools::by_id(session, &tool)) {
                 tools::decide(session, place, &decision, now);
             }
         }
@@ -254,6 +370,17 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
         }
         // It is taken back before the agent is asked to go on with it.
         Record::Archived { is_away } => session.is_archived = is_away,
+    }
+}
+
+/// The call that the first open question of this id is about.
+fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
+    let asked = session.asks.iter().position(
+        |open| matches!(&open.kind, OpenAskKind::Permission { request, .. } if request.tool.id == *id),
+    );
+    match session.asks.remove(asked?)?.kind {
+        OpenAskKind::Permission { tool, .. } => Some(tool),
+        _ => None,
     }
 }
 

@@ -9,11 +9,11 @@
 //! from its last complete line only; the total is the number of hits in all texts looked at so far.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 use crate::model::ItemId;
 
-use super::{Item, ItemBody, LineInput, Session};
+use super::{Item, ItemBody, LineInput, Rank, Session};
 
 mod pattern;
 mod plain;
@@ -50,18 +50,21 @@ pub struct Search {
     pub pages_left: u8,
     pattern: Option<Pattern>,
     /// Hits by item; none is 0.
-    counts: BTreeMap<usize, usize>,
+    counts: BTreeMap<Rank, usize>,
     total: usize,
-    current: Option<Hit>,
+    /// The current hit: in which item, and which of the item's hits.
+    current: Option<(Rank, usize)>,
     /// Where the reader was.
-    from: usize,
+    from: ItemId,
+    /// How many items were inserted between others when it began; with another one the ranks are others.
+    inserted: usize,
     phase: Phase,
     /// The item that is being looked at.
     at: Option<Look>,
     /// The open message, as far as it was looked at.
     growing: Option<Look>,
     /// Items that changed since they were looked at.
-    dirty: BTreeSet<usize>,
+    dirty: BTreeSet<ItemId>,
 }
 
 /// A hit.
@@ -77,9 +80,9 @@ pub struct Hit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     /// Towards the end; this item is next.
-    Forward(usize),
+    Forward(ItemId),
     /// Towards the beginning; the item before this one is next.
-    Backward(usize),
+    Backward(ItemId),
     /// All was looked at once.
     #[default]
     Done,
@@ -88,7 +91,7 @@ enum Phase {
 /// A place in an item, and what was found up to there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
-    item: usize,
+    item: ItemId,
     part: usize,
     from: usize,
     count: usize,
@@ -97,16 +100,17 @@ struct Look {
 impl Search {
     /// A search that begins at the item that the reader sees.
     pub fn new(reading: Option<ItemId>) -> Self {
-        Self { is_typing: true, from: reading.map_or(0, index), pages_left: MOST_PAGES, ..Self::default() }
+        Self {
+            is_typing: true,
+            from: reading.unwrap_or(ItemId::HEAD),
+            pages_left: MOST_PAGES,
+            ..Self::default()
+        }
     }
 
     /// Reads the query anew and begins again. The current hit is looked for from where it was.
     pub fn restart(&mut self, reading: Option<ItemId>) {
-        if let Some(hit) = self.current {
-            self.from = index(hit.item);
-        } else if let Some(item) = reading {
-            self.from = index(item);
-        }
+        self.from = self.current.map(|(rank, _)| rank.item).or(reading).unwrap_or(self.from);
         match Pattern::read(&self.input.text, self.is_regex) {
             Ok(pattern) => (self.pattern, self.problem) = (pattern, None),
             Err(problem) => (self.pattern, self.problem) = (None, Some(problem)),
@@ -140,67 +144,49 @@ impl Search {
 
     /// The current hit.
     pub fn current(&self) -> Option<Hit> {
-        self.current
+        self.current.map(|(rank, nth)| Hit { item: rank.item, nth })
     }
 
     /// The place of the current hit among all, from 1.
     pub fn ordinal(&self) -> Option<usize> {
-        let hit = self.current?;
-        let before: usize = self.counts.range(..index(hit.item)).map(|(_, count)| count).sum();
-        Some(before + hit.nth + 1)
+        let (rank, nth) = self.current?;
+        let before: usize = self.counts.range(..rank).map(|(_, count)| count).sum();
+        Some(before + nth + 1)
     }
 
     /// How many hits an item has.
-    pub fn count_in(&self, item: ItemId) -> usize {
-        self.counts.get(&index(item)).copied().unwrap_or(0)
+    pub fn count_in(&self, item: Rank) -> usize {
+        self.counts.get(&item).copied().unwrap_or(0)
     }
 
     /// To the next hit; behind the last one comes the first.
     pub fn next(&mut self) {
-        let Some(hit) = self.current else { return };
-        let at = index(hit.item);
-        if hit.nth + 1 < self.count_in(hit.item) {
-            self.current = Some(Hit { nth: hit.nth + 1, ..hit });
+        let Some((rank, nth)) = self.current else { return };
+        if nth + 1 < self.count_in(rank) {
+            self.current = Some((rank, nth + 1));
             return;
         }
-        let mut behind = self.counts.range(at + 1..);
-        let item = behind.next().or_else(|| self.counts.iter().next()).map(|(item, _)| *item);
-        self.current = item.map(|item| Hit { item: id(item), nth: 0 });
+        let mut behind = self.counts.range((Bound::Excluded(rank), Bound::Unbounded));
+        let item = behind.next().or_else(|| self.counts.iter().next());
+        self.current = item.map(|(item, _)| (*item, 0));
     }
 
     /// To the hit before; before the first one comes the last.
     pub fn previous(&mut self) {
-        let Some(hit) = self.current else { return };
-        if let Some(nth) = hit.nth.checked_sub(1) {
-            self.current = Some(Hit { nth, ..hit });
+        let Some((rank, nth)) = self.current else { return };
+        if let Some(nth) = nth.checked_sub(1) {
+            self.current = Some((rank, nth));
             return;
         }
-        let before = self.counts.range(..index(hit.item)).next_back();
+        let before = self.counts.range(..rank).next_back();
         let last = before.or_else(|| self.counts.iter().next_back());
-        self.current = last.map(|(item, count)| Hit { item: id(*item), nth: count - 1 });
+        self.current = last.map(|(item, count)| (*item, count - 1));
     }
 
-    /// Items were put in front of those from this place on; they are looked at last.
-    pub fn shift(&mut self, from: usize, by: usize) {
-        let moved = |item: usize| if item >= from { item + by } else { item };
-        self.counts = std::mem::take(&mut self.counts).into_iter().map(|(at, n)| (moved(at), n)).collect();
-        self.dirty = std::mem::take(&mut self.dirty).into_iter().map(moved).collect();
-        self.from = moved(self.from);
-        if let Some(hit) = &mut self.current {
-            hit.item = id(moved(index(hit.item)));
-        }
-        if let Some((item, _)) = &mut self.opened {
-            *item = id(moved(index(*item)));
-        }
-        for look in self.at.iter_mut().chain(self.growing.iter_mut()) {
-            look.item = moved(look.item);
-        }
-        if self.pattern.is_some() {
-            self.phase = match self.phase {
-                Phase::Forward(item) => Phase::Forward(moved(item)),
-                Phase::Backward(item) => Phase::Backward(moved(item)),
-                Phase::Done => Phase::Backward(from + by),
-            };
+    /// Items were put in front of this one, and are looked at last.
+    pub fn look_before(&mut self, first: ItemId) {
+        if self.pattern.is_some() && self.phase == Phase::Done {
+            self.phase = Phase::Backward(first);
         }
     }
 
@@ -211,22 +197,20 @@ impl Search {
 
     /// Whether the current hit is the first of all.
     pub fn is_at_first(&self) -> bool {
-        let first = self.counts.keys().next().map(|item| id(*item));
-        self.current.is_some_and(|hit| hit.nth == 0 && Some(hit.item) == first)
+        let first = self.counts.keys().next();
+        self.current.is_some_and(|(item, nth)| nth == 0 && Some(&item) == first)
     }
 
     /// Whether the current hit is the last of all.
     pub fn is_at_last(&self) -> bool {
         let last = self.counts.iter().next_back();
-        self.current
-            .zip(last)
-            .is_some_and(|(hit, (item, count))| hit.nth + 1 == *count && hit.item == id(*item))
+        self.current.zip(last).is_some_and(|((rank, nth), (item, count))| nth + 1 == *count && rank == *item)
     }
 
     /// These items changed.
     pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
         if self.pattern.is_some() {
-            self.dirty.extend(items.into_iter().map(index));
+            self.dirty.extend(items);
         }
     }
 
@@ -236,13 +220,17 @@ impl Search {
     }
 
     fn step_by(&mut self, session: &Session, mut budget: usize) {
+        let inserted = session.transcript.inserted_count();
+        if std::mem::replace(&mut self.inserted, inserted) != inserted {
+            self.restart(None);
+        }
         let Some(pattern) = self.pattern.take() else { return };
         while budget > 0 {
             let Some(look) = self.next_look(session) else { break };
             self.look(look, session, &pattern, &mut budget);
         }
         self.pattern = Some(pattern);
-        self.settle();
+        self.settle(session.transcript.rank(self.from));
     }
 
     /// Where to go on.
@@ -255,23 +243,19 @@ impl Search {
             let known = self.growing.filter(|look| look.item == item);
             return Some(known.unwrap_or_else(|| fresh(item)));
         }
-        let count = session.transcript.items().len();
+        let items = session.transcript.items();
         match self.phase {
-            Phase::Forward(item) if item < count => {
-                self.phase = Phase::Forward(item + 1);
-                Some(fresh(item))
-            }
-            Phase::Forward(_) => {
-                self.phase = Phase::Backward(self.from.min(count));
-                self.next_look(session)
-            }
-            Phase::Backward(0) => {
-                self.phase = Phase::Done;
-                None
+            Phase::Forward(item) => {
+                let at = session.transcript.index_from(item);
+                let next = items.get(at + 1).map(|next| next.id);
+                self.phase = next.map_or(Phase::Backward(self.from), Phase::Forward);
+                items.get(at).map(|item| fresh(item.id)).or_else(|| self.next_look(session))
             }
             Phase::Backward(behind) => {
-                self.phase = Phase::Backward(behind - 1);
-                Some(fresh(behind - 1))
+                let before = session.transcript.index_from(behind).checked_sub(1);
+                let before = before.and_then(|at| items.get(at)).map(|item| item.id);
+                self.phase = before.map_or(Phase::Done, Phase::Backward);
+                before.map(fresh)
             }
             Phase::Done => None,
         }
@@ -279,7 +263,7 @@ impl Search {
 
     /// Looks at an item, from a place in it on, until it or the budget ends.
     fn look(&mut self, mut look: Look, session: &Session, pattern: &Pattern, budget: &mut usize) {
-        let Some(item) = session.transcript.items().get(look.item) else { return };
+        let Some(item) = session.transcript.get(look.item) else { return };
         *budget = budget.saturating_sub(ITEM_COST);
         let all = texts(item, session);
         let last = all.len().saturating_sub(1);
@@ -308,7 +292,7 @@ impl Search {
                 look.count += counted.open;
             }
         }
-        self.set_count(look.item, look.count + open);
+        self.set_count(session.transcript.rank(look.item), look.count + open);
         // Its text only grows at the end, so that the next look begins where this one ended.
         if matches!(&item.body, ItemBody::Message(message) if message.is_open) {
             self.growing = Some(look);
@@ -317,28 +301,25 @@ impl Search {
         }
     }
 
-    fn set_count(&mut self, item: usize, count: usize) {
+    fn set_count(&mut self, item: Rank, count: usize) {
         let before = if count == 0 { self.counts.remove(&item) } else { self.counts.insert(item, count) };
         self.total = self.total + count - before.unwrap_or(0);
     }
 
     /// Keeps the current hit one that exists, or finds the first: the next from the reader on, else the nearest
     /// before.
-    fn settle(&mut self) {
-        if let Some(hit) = self.current {
-            let count = self.count_in(hit.item);
+    fn settle(&mut self, from: Rank) {
+        if let Some((item, nth)) = self.current {
+            let count = self.count_in(item);
             if count > 0 {
-                self.current = Some(Hit { nth: hit.nth.min(count - 1), ..hit });
+                self.current = Some((item, nth.min(count - 1)));
                 return;
             }
             self.current = None;
         }
-        let behind = self.counts.range(self.from..).next().map(|(item, _)| Hit { item: id(*item), nth: 0 });
+        let behind = self.counts.range(from..).next().map(|(item, _)| (*item, 0));
         let is_forward = matches!(self.phase, Phase::Forward(_));
-        let before = || {
-            let found = self.counts.range(..self.from).next_back();
-            found.map(|(item, count)| Hit { item: id(*item), nth: count - 1 })
-        };
+        let before = || self.counts.range(..from).next_back().map(|(item, count)| (*item, count - 1));
         self.current = behind.or_else(|| if is_forward { None } else { before() });
     }
 }
@@ -359,14 +340,6 @@ fn slice_end(text: &str, from: usize, budget: usize) -> usize {
     }
     let behind = text.as_bytes().get(most..).unwrap_or_default();
     memchr::memchr(b'\n', behind).map_or(text.len(), |at| most + at + 1)
-}
-
-fn index(item: ItemId) -> usize {
-    usize::try_from(item.0).unwrap_or(usize::MAX)
-}
-
-fn id(item: usize) -> ItemId {
-    ItemId(item as u64)
 }
 
 #[cfg(test)]

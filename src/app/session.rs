@@ -187,44 +187,6 @@ impl Session {
         drop(self.pages.forget());
     }
 
-    /// Items were put in front of those from this place on: what points to them follows.
-    pub(super) fn shift_places(&mut self, from: usize, by: usize) {
-        self.move_places(|place| if place >= from { place + by } else { place });
-        if let Some(search) = &mut self.search {
-            search.shift(from, by);
-        }
-    }
-
-    /// Items before this place were taken away, so many: what points to those behind follows.
-    pub(super) fn unshift_places(&mut self, from: usize, by: usize) {
-        self.move_places(|place| if place >= from { place - by.min(place) } else { place });
-    }
-
-    fn move_places(&mut self, moved: impl Fn(usize) -> usize) {
-        let shift = |id: &mut ItemId| {
-            id.0 = usize::try_from(id.0).map_or(id.0, |place| moved(place) as u64);
-        };
-        self.pages.shift(&moved);
-        self.selected.iter_mut().for_each(shift);
-        if let Some((first, last)) = &mut self.reading {
-            shift(first);
-            shift(last);
-        }
-        self.tools.values_mut().for_each(shift);
-        for ask in &mut self.asks {
-            if let OpenAskKind::Permission { tool, .. } = &mut ask.kind {
-                shift(tool);
-            }
-        }
-        let ledger = &mut self.ledger;
-        ledger.open_message.iter_mut().for_each(shift);
-        ledger.former_tools.values_mut().for_each(shift);
-        ledger.shown_by.values_mut().for_each(shift);
-        ledger.loose.items_mut().for_each(shift);
-        ledger.compactions.values_mut().for_each(shift);
-        ledger.subagents.values_mut().for_each(shift);
-    }
-
     /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
     /// ended.
     pub fn is_plan_folded(&self) -> bool {
@@ -283,7 +245,7 @@ impl Session {
 pub struct Ledger {
     /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,
-    /// Tool calls of the turn before: late updates still find them.
+    /// Tool calls of the turns before, the latest of each id: late updates still find them.
     pub former_tools: ToolIndex,
     /// The item that shows a terminal: its revision is bumped when the terminal writes.
     pub shown_by: BTreeMap<TerminalId, ItemId>,

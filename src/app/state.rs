@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, Bounded, CallTag, Callbacks,
-    CloseReason, CommandAccess, ConnId, FoldRules, FolderOffer, FolderServers, KeptRow, KeptSession,
-    McpServer, PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace, SessionUpdate,
-    Severity, StoredGrant, TerminalId, UserRoot,
+    CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers, KeptRow,
+    KeptSession, McpServer, PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace,
+    SessionUpdate, Severity, StoredGrant, TerminalId, UserRoot,
 };
 
 use super::{
@@ -300,6 +300,9 @@ pub struct Conn {
     pub terminals: BTreeMap<TerminalId, SessionKey>,
     /// File jobs.
     pub files: FileJobs,
+    /// How those of them ended that ended by themselves: known as long as they are not released, whatever of the
+    /// transcript is in memory.
+    pub terminal_exits: BTreeMap<TerminalId, ExitInfo>,
     /// Updates of sessions that are not known yet.
     pub early: Early,
     /// The sessions that it lists.
@@ -326,6 +329,7 @@ impl Conn {
             open_asks: BTreeMap::new(),
             terminals: BTreeMap::new(),
             files: FileJobs::default(),
+            terminal_exits: BTreeMap::new(),
             early: Early::default(),
             listing: Listing::default(),
             noise: Vec::new(),

@@ -20,6 +20,7 @@ mod life;
 mod messages;
 mod offer;
 mod once;
+mod paging;
 mod policy;
 mod reconcile;
 mod resume;

@@ -1,8 +1,8 @@
 //! Tool calls: announcements, updates and permission requests are all the same upsert.
 //!
 //! Duty: finds the item of a call, merges what is told of it, closes what the agent left open.
-//! Ids are unique within a turn only: an announcement of an id from the turn before is another call, an update
-//! of it is late news of the old one.
+//! Ids are unique within a turn only: an announcement of an id from an earlier turn is another call, an update of it is
+//! late news of the last call of that id.
 //! Invariants: a status never falls back; an update after the end of a call is taken.
 
 use std::time::Instant;
@@ -63,7 +63,8 @@ fn has_accesses(session: &Session, id: ItemId) -> bool {
 }
 
 fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant) {
-    if origin == Origin::Update {
+    // Of an end that is assumed the agent did not tell.
+    if origin == Origin::Update && !patch.is_assumed {
         call.from_ask_only = false;
     }
     if let Some(status) = patch.status.as_set().copied()
@@ -170,7 +171,7 @@ pub(super) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now
     }
 }
 
-/// The call of this id in the running or last turn.
+/// The last call of this id.
 pub(super) fn by_id(session: &Session, id: &ToolCallId) -> Option<ItemId> {
     session.tools.get(id).or_else(|| session.ledger.former_tools.get(id)).copied()
 }

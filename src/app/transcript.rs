@@ -1,9 +1,8 @@
 //! The transcript: items in order of first sight, each upserted by its id.
-//!
-//! Every change goes through [`Transcript::push`] or [`Transcript::edit`], so no revision is forgotten.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::ops::Range;
+mod items;
+
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,66 +13,12 @@ use crate::model::{
     ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
 
-/// All items of a session.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Transcript {
-    items: Vec<Item>,
-    /// Bumped on each change of any item, so that a view knows at a glance whether to look.
-    revision: u64,
-    /// Revision that new items begin with: a drawing kept by (id, revision) is never taken for another item's.
-    first_rev: u32,
-    /// How many items were put in front of others so far: a view that kept places moves them by it.
-    inserted: usize,
-    /// How many items were taken away in front of others.
-    removed: usize,
-    /// Items that were added or changed since they were last asked for; `None`: nobody asks.
-    touched: Option<BTreeSet<ItemId>>,
-    edits: Edits,
-}
-
-/// Which items were edited last, so that a view of some of them need not look at all again.
-#[derive(Debug, Clone, Default)]
-struct Edits {
-    /// Items with the revision of their last edit in a row, the latest last.
-    last: VecDeque<(u64, ItemId)>,
-    /// What was edited up to this revision is not known.
-    forgotten: u64,
-}
-
-/// Edits that are remembered: what a turn with some agents beside it changes between two frames.
-const EDITS_MAX: usize = 64;
-
-impl PartialEq for Edits {
-    /// Transcripts are alike, however they came to be so.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Edits {
-    fn note(&mut self, revision: u64, id: ItemId) {
-        match self.last.back_mut() {
-            Some((last, same)) if *same == id => *last = revision,
-            _ => self.last.push_back((revision, id)),
-        }
-        if self.last.len() > EDITS_MAX
-            && let Some((revision, _)) = self.last.pop_front()
-        {
-            self.forgotten = revision;
-        }
-    }
-
-    /// Items have other places now.
-    fn forget(&mut self, revision: u64) {
-        self.last.clear();
-        self.forgotten = revision;
-    }
-}
+pub use items::{Rank, Transcript};
 
 /// One item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Its id; items are numbered from 0 in order, so it is also the index.
+    /// Its id.
     pub id: ItemId,
     /// Bumped on each change; a cached drawing is good for one revision.
     pub rev: u32,
@@ -169,8 +114,8 @@ pub struct Message {
 }
 
 impl Item {
-    fn new(id: ItemId, rev: u32, turn: u32, body: ItemBody) -> Self {
-        Self { id, rev, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
+    fn new(id: ItemId, turn: u32, body: ItemBody) -> Self {
+        Self { id, rev: 0, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
     }
 
     /// Whether nothing is drawn for it: it stands with another call, or only a permission request made it.
@@ -312,178 +257,8 @@ pub struct TerminalView {
 /// Most bytes of output that a [`TerminalView`] keeps.
 pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
 
-/// Where tool calls of the running turn are, by id. Ids are reused across turns by some agents.
+/// Where tool calls are, by id. Ids are reused across turns by some agents.
 pub type ToolIndex = HashMap<ToolCallId, ItemId>;
-
-impl Transcript {
-    /// All items, in order.
-    pub fn items(&self) -> &[Item] {
-        &self.items
-    }
-
-    /// Bumped on each change.
-    pub fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    /// The items that were edited after this revision; `None` when that is not known, as after a change of places.
-    pub fn edited_since(&self, revision: u64) -> Option<impl Iterator<Item = ItemId>> {
-        let edits = self.edits.last.iter().rev();
-        let after = edits.take_while(move |(edit, _)| *edit > revision).map(|(_, id)| *id);
-        (self.edits.forgotten <= revision).then_some(after)
-    }
-
-    /// The item of this id.
-    pub fn get(&self, id: ItemId) -> Option<&Item> {
-        usize::try_from(id.0).ok().and_then(|index| self.items.get(index))
-    }
-
-    /// Adds an item at the end. A notice that says the same as the one before it is counted there instead.
-    pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
-        if matches!(body, ItemBody::Notice { .. })
-            && let Some(same) = self.items.last().filter(|last| last.body == body).map(|last| last.id)
-        {
-            self.edit(same, |item| item.times = item.times.saturating_add(1));
-            return same;
-        }
-        let id = ItemId(self.items.len() as u64);
-        self.revision += 1;
-        if let Some(touched) = &mut self.touched {
-            touched.insert(id);
-        }
-        self.items.push(Item::new(id, self.first_rev, turn, body));
-        id
-    }
-
-    /// Puts items behind the first so many; those behind them get new ids. Their own ids are given by their places.
-    pub(super) fn insert(&mut self, at: usize, items: Vec<Item>) {
-        let at = at.min(self.items.len());
-        self.inserted += items.len();
-        self.revision += 1;
-        let behind = self.items.split_off(at);
-        // No drawing that was kept by place and revision may be taken for another item's.
-        let highest = self.items.iter().chain(&behind).map(|item| item.rev).max().unwrap_or(self.first_rev);
-        self.first_rev = highest.wrapping_add(1);
-        let first_rev = self.first_rev;
-        self.items.extend(items.into_iter().chain(behind).map(|item| Item { rev: first_rev, ..item }));
-        self.number_from(at);
-    }
-
-    /// Takes items away that stand in front of others, perhaps for one in their place; those behind get new ids.
-    pub(super) fn remove(&mut self, range: Range<usize>, instead: Option<ItemBody>) {
-        let end = range.end.min(self.items.len());
-        let start = range.start.min(end);
-        let turn = self.items.get(start).map_or(0, |item| item.turn);
-        let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
-        self.first_rev = highest.wrapping_add(1);
-        self.revision += 1;
-        self.removed += end - start - usize::from(instead.is_some()).min(end - start);
-        let instead = instead.map(|body| Item::new(ItemId(0), 0, turn, body));
-        drop(self.items.splice(start..end, instead));
-        for item in self.items.iter_mut().skip(start) {
-            item.rev = self.first_rev;
-        }
-        // What was let go is to be free for others.
-        self.items.shrink_to_fit();
-        self.number_from(start);
-    }
-
-    fn number_from(&mut self, start: usize) {
-        for (place, item) in self.items.iter_mut().enumerate().skip(start) {
-            item.id = ItemId(place as u64);
-        }
-        if let Some(touched) = &mut self.touched {
-            touched.clear();
-        }
-        self.edits.forget(self.revision);
-    }
-
-    /// Takes the last item away; the next one at its place has a revision of its own.
-    pub(super) fn drop_last(&mut self) {
-        if let Some(last) = self.items.pop() {
-            self.first_rev = self.first_rev.max(last.rev.wrapping_add(1));
-            self.revision += 1;
-            if let Some(touched) = &mut self.touched {
-                touched.remove(&last.id);
-            }
-        }
-    }
-
-    /// A copy of all that belongs to the turns up to this one.
-    #[must_use]
-    pub(super) fn up_to_turn(&self, turn: u32) -> Self {
-        let mut copy = self.clone();
-        let end = copy.items.iter().position(|item| item.turn > turn).unwrap_or(copy.items.len());
-        copy.items.truncate(end);
-        copy.touched = None;
-        copy
-    }
-
-    /// How many items were ever put in front of others.
-    pub fn inserted(&self) -> usize {
-        self.inserted
-    }
-
-    /// How many items were ever taken away in front of others.
-    pub fn removed(&self) -> usize {
-        self.removed
-    }
-
-    /// Changes an item; the only way to do so.
-    pub fn edit(&mut self, id: ItemId, change: impl FnOnce(&mut Item)) {
-        let Some(item) = usize::try_from(id.0).ok().and_then(|index| self.items.get_mut(index)) else {
-            return;
-        };
-        change(item);
-        item.rev = item.rev.wrapping_add(1);
-        self.revision += 1;
-        self.edits.note(self.revision, id);
-        if let Some(touched) = &mut self.touched {
-            touched.insert(id);
-        }
-    }
-
-    /// From now on remembers which items change, or no longer does.
-    pub fn watch(&mut self, is_wanted: bool) {
-        self.touched = is_wanted.then(BTreeSet::new);
-    }
-
-    /// The items that were added or changed since this was last asked; none while nobody watches.
-    pub fn take_touched(&mut self) -> BTreeSet<ItemId> {
-        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Forgets all items (before a history is replayed).
-    pub fn clear(&mut self) {
-        drop(self.take());
-    }
-
-    /// All items, given away.
-    pub(super) fn into_items(self) -> Vec<Item> {
-        self.items
-    }
-
-    /// Takes all items out, leaving an empty transcript in which no (id, revision) comes again.
-    #[must_use]
-    pub fn take(&mut self) -> Self {
-        let highest = self.items.iter().map(|item| item.rev).max().unwrap_or(self.first_rev);
-        let items = std::mem::take(&mut self.items);
-        let former = Self { items, touched: None, edits: Edits::default(), ..*self };
-        self.first_rev = highest.wrapping_add(1);
-        self.revision += 1;
-        self.edits.forget(self.revision);
-        former
-    }
-
-    /// Puts items back that were taken out; each counts as changed.
-    pub fn restore(&mut self, former: Self) {
-        self.clear();
-        self.items = former.items;
-        for item in &mut self.items {
-            item.rev = self.first_rev;
-        }
-    }
-}
 
 impl ToolCall {
     /// A call of which only the id is known.

@@ -208,8 +208,8 @@ fn begin(
     }
     aside::settle(session, now);
     next_turn(session, now);
-    let count = session.transcript.items().len();
-    ceiling::on_pushed(session, count);
+    let next = session.transcript.next_id();
+    ceiling::on_pushed(session, next);
     keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
         session.transcript.push(
@@ -242,12 +242,12 @@ fn begin(
 }
 
 /// Counts a new turn, ours or one of a replayed history. Ids of tool calls may come again in it; updates for
-/// the turn before still find theirs.
+/// the turns before still find theirs.
 pub(super) fn next_turn(session: &mut Session, now: Instant) {
     messages::close(session, now);
     tools::close_open(session, ToolStatus::Completed, now);
     session.turn_count += 1;
-    session.ledger.former_tools = std::mem::take(&mut session.tools);
+    session.ledger.former_tools.extend(session.tools.drain());
     session.ledger.loose = Loose::default();
     policy::forget_turn(session);
 }

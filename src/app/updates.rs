@@ -130,16 +130,22 @@ pub(super) fn apply(
         note_outside_turn(session, &update);
     }
     let Some(update) = ceiling::take_late(session, update) else { return };
+    // What comes of an echo depends on the prompt, which may stand in an earlier page.
+    let Some(update) = messages::without_echo(session, update) else { return };
     let record = Record::Update(update.clone());
-    let count = session.transcript.items().len();
+    let next = session.transcript.next_id();
     match update {
-        SessionUpdate::Subagent(patch) => on_subagent(state, conn, key, patch, now, fx),
+        SessionUpdate::Subagent(patch) => {
+            if !on_subagent(state, conn, key, patch, now, fx) {
+                return;
+            }
+        }
         other => apply_here(session, other, now, fx),
     }
     // Behind it, because a message of a replayed history begins the turn that it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
-        if session.transcript.items().len() > count {
-            ceiling::on_pushed(session, count);
+        if session.transcript.next_id() > next {
+            ceiling::on_pushed(session, next);
         }
         keep::note(session, record);
     }
@@ -329,7 +335,8 @@ fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
     place
 }
 
-/// A child session: an item in its parent's transcript, and a session of its own for what it says.
+/// A child session: an item in its parent's transcript, and a session of its own for what it says. Returns whether it is
+/// one.
 fn on_subagent(
     state: &mut State,
     conn: ConnId,
@@ -337,16 +344,16 @@ fn on_subagent(
     patch: SubagentPatch,
     now: Instant,
     fx: &mut Vec<Effect>,
-) {
+) -> bool {
     let id = patch.session.clone();
     let child = match call::session_by_id(state, conn, &id) {
         // A session that calls itself, or one above it, its own child is none.
-        Some(known) if call::root_of(state, parent) == known || known == parent => return,
+        Some(known) if call::root_of(state, parent) == known || known == parent => return false,
         Some(known) => known,
         None => adopt(state, conn, parent, &id),
     };
     let Some(session) = state.sessions.get_mut(&parent) else {
-        return;
+        return false;
     };
     let place = if let Some(place) = session.ledger.subagents.get(&id) {
         *place
@@ -377,6 +384,7 @@ fn on_subagent(
         new_title.apply(&mut session.title);
     }
     replay_early(state, conn, child, &id, now, fx);
+    true
 }
 
 /// The child's own session: the one from before a restart, or a new one.

@@ -93,7 +93,21 @@ number_id! {
     /// An open request of an agent. Unique over all connections of this process.
     AskId
 }
-number_id! {
-    /// An item of a transcript; never reused.
-    ItemId
+
+/// An item of a transcript: a name that is given once and never reused, also after the item went and came back.
+///
+/// It says nothing about where the item stands; `Transcript::index_of` does. Items are numbered upwards from 0 as they
+/// come, and downwards from -1 where they are put in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ItemId(pub i64);
+
+impl ItemId {
+    /// The line above all items that says how much is not shown.
+    pub const HEAD: Self = Self(i64::MIN);
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
 }

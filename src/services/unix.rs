@@ -75,14 +75,8 @@ pub(super) fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
-/// Opens a file below a folder to read it: not through links that lead out of it, and without waiting for a writer.
-pub(super) fn open_within(folder: &Dir, path: &Path) -> io::Result<cap_std::fs::File> {
-    use cap_std::fs::OpenOptionsExt as _;
-    folder.open_with(path, cap_std::fs::OpenOptions::new().read(true).custom_flags(NEVER_WAIT))
-}
-
 /// Makes an open return at once where it would wait: a pipe without a writer.
-const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
+pub(super) const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
 /// Opens a file to read it, without waiting for a writer where it is a pipe.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {

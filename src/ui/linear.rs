@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::app::{
     DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, flow,
 };
-use crate::model::{PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
+use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, Piece, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
@@ -50,32 +50,15 @@ pub struct Linear {
 #[derive(Default)]
 struct Told {
     /// All items before are over.
-    first_open: usize,
+    first_open: Option<ItemId>,
     /// Those behind that were begun.
-    begun: BTreeMap<usize, Said>,
-    count: usize,
-    /// How many items had been put in front of others, and taken away there.
-    moved: (usize, usize),
+    begun: BTreeMap<ItemId, Said>,
+    /// Which history was said.
+    history: u64,
     phase: String,
     plan: String,
     running: Option<(u32, Instant)>,
     queued: usize,
-}
-
-impl Told {
-    /// Items came or went in front of others: places follow.
-    fn follow_moved(&mut self, inserted: usize, removed: usize) {
-        let (came, went) = (inserted.saturating_sub(self.moved.0), removed.saturating_sub(self.moved.1));
-        self.moved = (inserted, removed);
-        if self.count == 0 || (came == 0 && went == 0) {
-            return;
-        }
-        self.first_open = (self.first_open + came).saturating_sub(went);
-        self.count = (self.count + came).saturating_sub(went);
-        let begun = std::mem::take(&mut self.begun).into_iter();
-        self.begun =
-            begun.filter_map(|(place, said)| Some(((place + came).checked_sub(went)?, said))).collect();
-    }
 }
 
 /// How much of an item was said.
@@ -202,15 +185,15 @@ impl Linear {
         now: Instant,
         out: &mut String,
     ) {
-        let items = session.transcript.items();
-        told.follow_moved(session.transcript.inserted(), session.transcript.removed());
-        if items.len() < told.count {
+        let transcript = &session.transcript;
+        if std::mem::replace(&mut told.history, transcript.history()) != transcript.history() {
             // The history was read anew.
-            (told.first_open, told.begun) = (0, BTreeMap::new());
+            (told.first_open, told.begun) = (None, BTreeMap::new());
         }
-        told.count = items.len();
-        for (index, item) in items.iter().enumerate().skip(told.first_open) {
-            let before = told.begun.get(&index).copied();
+        let items = transcript.items();
+        let mut first_open = told.first_open.map_or(0, |first| transcript.index_from(first));
+        for item in items.iter().skip(first_open) {
+            let before = told.begun.get(&item.id).copied();
             if before == Some(Said::All) {
                 continue;
             }
@@ -220,13 +203,16 @@ impl Linear {
                 say_over(told, now, out);
             }
             if let Some(said) = self.say_item(state, session, item, before, now, out) {
-                told.begun.insert(index, said);
+                told.begun.insert(item.id, said);
             }
         }
-        while told.begun.get(&told.first_open) == Some(&Said::All) {
-            told.begun.remove(&told.first_open);
-            told.first_open += 1;
+        while let Some(item) = items.get(first_open)
+            && told.begun.get(&item.id) == Some(&Said::All)
+        {
+            told.begun.remove(&item.id);
+            first_open += 1;
         }
+        told.first_open = Some(items.get(first_open).map_or(transcript.next_id(), |item| item.id));
     }
 
     fn say_item(

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::{DiffLayout, Session};
+use crate::app::{DiffLayout, Session, Transcript};
 use crate::model::{ItemId, SessionKey};
 
 use super::cells::layout::{Layout, Screens};
@@ -51,8 +51,8 @@ pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
     wishes: Vec<Wish>,
-    /// How many items had been put in front of others, and taken away there.
-    moved: (usize, usize),
+    /// The order of the items in the last frame.
+    order: Order,
     /// What there was when the reader left the end.
     news: News,
     item_count: usize,
@@ -64,8 +64,8 @@ pub struct TranscriptView {
     look_rev: u64,
     frame: u64,
     heads: Vec<(u16, ItemId)>,
-    /// The first and the last item on the screen.
-    visible: Option<(ItemId, ItemId)>,
+    /// The first and the last item on the screen, with their indices.
+    visible: Option<((usize, ItemId), (usize, ItemId))>,
     /// Where the current hit of the search is.
     spot: Option<find::Spot>,
     /// The current hit is to be brought onto the screen.
@@ -86,7 +86,18 @@ pub struct TranscriptView {
 }
 
 /// Items from which on the reader is near the beginning or the end.
-const NEAR_ITEMS: u64 = 12;
+const NEAR_ITEMS: usize = 12;
+
+/// What the places of a frame mean in the next one, where items came or went in front of them.
+#[derive(Default)]
+struct Order {
+    history: u64,
+    number: u64,
+    /// The items at the anchor, at the one that a filter goes back to, and at the first row.
+    anchor: Option<ItemId>,
+    back: Option<ItemId>,
+    top: Option<ItemId>,
+}
 
 /// What the first row of the screen is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,7 +136,6 @@ struct Cell {
     look_rev: u64,
     /// Things that matter beside the item: terminals, open questions, the group.
     stamp: u64,
-    identity: u64,
     last_used: u64,
 }
 
@@ -185,7 +195,7 @@ impl TranscriptView {
 
     /// The first and the last item on the screen, as of the last frame.
     pub fn visible(&self) -> Option<(ItemId, ItemId)> {
-        self.visible
+        self.visible.map(|((_, first), (_, last))| (first, last))
     }
 
     /// Whether the end is followed.
@@ -284,45 +294,67 @@ impl TranscriptView {
         self.wishes.retain(|wish| !is_sideways(wish));
     }
 
-    /// Items were put in front of those that are read, or taken away there: what is read stays where it is on the screen.
-    fn follow_moved(&mut self, inserted: usize, removed: usize) {
-        let (came, went) = (inserted.saturating_sub(self.moved.0), removed.saturating_sub(self.moved.1));
-        self.moved = (inserted, removed);
-        if (came == 0 && went == 0) || self.item_count == 0 {
+    /// Where items came or went in front of those that are read, what is read stays where it is on the screen.
+    fn follow_order(&mut self, transcript: &Transcript) {
+        let is_other = self.order.history != transcript.history();
+        if !is_other && self.order.number == transcript.order() {
             return;
         }
         self.cells.clear();
         self.warm.clear();
         self.heights.clear();
-        self.spot = None;
+        (self.spot, self.reading) = (None, None);
         self.clear_selection();
-        // The first item is the line above all of them, and stays the first.
-        let moved = |place: Place| match place.item {
-            0 => Place { item: came + 1, ..Place::default() },
-            item if item + came > went => Place { item: item + came - went, ..place },
-            _ => Place { item: 1, ..Place::default() },
+        if is_other {
+            self.anchor = Anchor::Follow;
+            return;
+        }
+        let moved = |place: Place, id: Option<ItemId>| {
+            let Some(id) = id else { return place };
+            let item = transcript.index_from(id);
+            let is_here = transcript.items().get(item).is_some_and(|item| item.id == id);
+            if is_here { Place { item, ..place } } else { Place { item, ..Place::default() } }
         };
         if let Anchor::At(place) = self.anchor {
-            self.anchor = Anchor::At(moved(place));
+            self.anchor = Anchor::At(moved(place, self.order.anchor));
         }
         if let Some(filter) = &mut self.filter
             && let Anchor::At(place) = filter.back
         {
-            filter.back = Anchor::At(moved(place));
+            filter.back = Anchor::At(moved(place, self.order.back));
         }
-        self.last_top = moved(self.last_top);
-        self.item_count = (self.item_count + came).saturating_sub(went);
-        self.news.shift(came, went);
+        self.last_top = moved(self.last_top, self.order.top);
+    }
+
+    /// Takes note of the items at the places that are kept for the next frame.
+    fn note_order(&mut self, transcript: &Transcript) {
+        // The line above all items stays the first: who is there stays with what is below it.
+        let items = transcript.items();
+        let at = |place: Place| {
+            let item = items.get(place.item)?;
+            if item.id == ItemId::HEAD { items.get(1).map(|item| item.id) } else { Some(item.id) }
+        };
+        let anchored = |anchor: Anchor| match anchor {
+            Anchor::At(place) => at(place),
+            Anchor::Follow => None,
+        };
+        self.order = Order {
+            history: transcript.history(),
+            number: transcript.order(),
+            anchor: anchored(self.anchor),
+            back: self.filter.as_ref().and_then(|filter| anchored(filter.back)),
+            top: at(self.last_top),
+        };
     }
 
     /// Whether the reader is near the beginning of what is shown.
     pub fn is_near_top(&self) -> bool {
-        self.visible.is_some_and(|(first, _)| first.0 <= NEAR_ITEMS)
+        self.visible.is_some_and(|((first, _), _)| first <= NEAR_ITEMS)
     }
 
     /// Whether the reader is near the end of what is shown.
     pub fn is_near_end(&self) -> bool {
-        self.visible.is_some_and(|(_, last)| last.0 + NEAR_ITEMS >= self.item_count as u64)
+        self.visible.is_some_and(|(_, (last, _))| last + NEAR_ITEMS >= self.item_count)
     }
 
     /// Lets go of drawings that are far from the screen.
@@ -374,6 +406,7 @@ pub fn draw(
         *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
     }
     view.move_sideways();
+    view.follow_order(&session.transcript);
     view.follow_filter(session);
     let look = &Look { sideways: Some(view.sideways), ..*look };
     view.heads.clear();
@@ -392,13 +425,6 @@ pub fn draw(
     view.take_look(look, cols);
     view.height = usize::from(area.height);
     let count = session.transcript.items().len();
-    view.follow_moved(session.transcript.inserted(), session.transcript.removed());
-    if count < view.item_count {
-        view.cells.clear();
-        view.anchor = Anchor::Follow;
-        view.clear_selection();
-        view.heights.clear();
-    }
     let is_read = session.ledger.reading.is_some();
     if is_read && view.is_following() && (1..count).contains(&view.item_count) {
         // The next part of an old session came: the reader stays where they are.
@@ -412,12 +438,13 @@ pub fn draw(
     view.hold(look.now);
     let was_following = view.is_following();
     let top = List::new(session, view, look, cols).place_top();
-    view.news.follow(session.transcript.items(), is_read || was_following || view.is_following());
+    view.news.follow(&session.transcript, is_read || was_following || view.is_following());
     let mut list = List::new(session, view, look, cols);
     list.follow_heights();
     paint::draw(&mut list, top, area, buf, rows);
     view.last_top = top;
     view.follow_edge(top);
+    view.note_order(&session.transcript);
     select::paint(view, look, buf);
     view.trim();
 }

@@ -7,9 +7,9 @@
 use std::time::Instant;
 
 use crate::app::{Effect, ItemBody, Session, State, kept, user};
-use crate::model::{Action, EventPlace, ItemId, SessionKey, StoreJob};
+use crate::model::{Action, EventPlace, ItemId, KeptEvent, SessionKey, StoreJob};
 
-use super::{Page, weight};
+use super::{Orphan, Page, weight};
 
 /// So much is read at once, if a page is not more.
 const READ_BYTES: usize = 1 << 20;
@@ -64,6 +64,11 @@ pub(in crate::app) fn read_failed(session: &mut Session) {
     }
 }
 
+/// Whether the page that was asked for was in memory before: then it has all that happened to its items.
+pub(in crate::app) fn is_own(session: &Session) -> bool {
+    session.pages.book.reading > 0
+}
+
 /// The pages that were asked for came: how many events are left before them, or `None` for what a page of ours is not.
 pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> u64 {
     let book = &mut session.pages.book;
@@ -73,51 +78,113 @@ pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: 
     }
     let (left, before) = session.ledger.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
     book.gone.truncate(book.gone.len().saturating_sub(count));
-    book.away.bring_back(first_seq);
     left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0))
+}
+
+/// Puts events behind those of a page, from its first one up to before the other, because what they are about may stand in
+/// it; and takes out those that are about something else.
+pub(in crate::app) fn place_orphans(
+    session: &Session,
+    events: &mut Vec<KeptEvent>,
+    (first_seq, before): (i64, i64),
+    is_own: bool,
+) {
+    let orphans = &session.pages.book.orphans;
+    events.retain(|event| orphans.iter().all(|orphan| orphan.event != *event));
+    let may_be_here =
+        |orphan: &&Orphan| orphan.home.map_or(!is_own, |home| (first_seq..before).contains(&home));
+    events.extend(orphans.iter().filter(may_be_here).map(|orphan| orphan.event.clone()));
+}
+
+/// These events are about something that does not stand in what was read from this event on. The others that were played
+/// with it have found what they are about.
+pub(in crate::app) fn add_orphans(session: &mut Session, left: Vec<KeptEvent>, first_seq: i64) {
+    let orphans = &mut session.pages.book.orphans;
+    for orphan in orphans.iter_mut().filter(|orphan| orphan.home.is_none()) {
+        orphan.home = (!left.contains(&orphan.event)).then_some(first_seq);
+    }
+    let is_new = |event: &KeptEvent| orphans.iter().all(|known| known.event != *event);
+    let new: Vec<KeptEvent> = left.into_iter().filter(is_new).collect();
+    orphans.extend(new.into_iter().map(|event| Orphan { event, home: None }));
 }
 
 /// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them
 /// there does so here.
 pub(in crate::app) fn put_in_front(session: &mut Session, before: Session, first_seq: i64) {
-    let items = before.transcript.into_items();
-    let by = items.len();
-    let turns: Vec<u32> = items.iter().map(|item| item.turn).collect();
-    session.transcript.insert(1, items);
-    session.shift_places(1, by);
-    let here = |id: ItemId| ItemId(id.0 + 1);
-    let turn_of = |id: ItemId| turns.get(super::index(id)).copied();
+    let behind = session.transcript.items().iter().find(|item| item.id != ItemId::HEAD);
+    let behind = behind.map_or(session.transcript.next_id(), |item| item.id);
+    let offset = session.transcript.prepend(before.transcript);
+    let here = |id: ItemId| ItemId(id.0 + offset);
+    let turn_of = |id: ItemId, session: &Session| session.transcript.get(id).map(|item| item.turn);
     for (id, place) in before.tools.into_iter().chain(before.ledger.former_tools) {
-        let of = turn_of(place);
-        if of == Some(session.turn_count) {
-            session.tools.entry(id).or_insert(here(place));
-        } else if of.map(|turn| turn + 1) == Some(session.turn_count) {
-            session.ledger.former_tools.entry(id).or_insert(here(place));
+        let place = here(place);
+        if session.tools.contains_key(&id) {
+            continue;
         }
+        let is_of_now = turn_of(place, session) == Some(session.turn_count);
+        let known = if is_of_now { &mut session.tools } else { &mut session.ledger.former_tools };
+        known.entry(id).or_insert(place);
     }
     for (id, view) in before.terminals {
         session.terminals.entry(id).or_insert(view);
     }
-    let ledger = &mut session.ledger;
+    for (id, place) in before.ledger.shown_by {
+        session.ledger.shown_by.entry(id).or_insert(here(place));
+    }
     for (id, place) in before.ledger.compactions {
-        ledger.compactions.entry(id).or_insert(here(place));
+        let later = session.ledger.compactions.insert(id, here(place));
+        join(session, here(place), later);
     }
     for (id, place) in before.ledger.subagents {
-        ledger.subagents.entry(id).or_insert(here(place));
+        let later = session.ledger.subagents.insert(id, here(place));
+        join(session, here(place), later);
     }
-    for (id, place) in before.ledger.shown_by {
-        ledger.shown_by.entry(id).or_insert(here(place));
+    if let Some(search) = &mut session.search {
+        search.look_before(behind);
     }
-    let weight = weight::of_items(session, 1..1 + by);
-    let book = &mut session.pages.book;
-    book.has_head = true;
-    book.closed.push_front(Page {
-        begin: Some(EventPlace::Seq(first_seq)),
-        first: 1,
-        weight,
-        ..Page::default()
-    });
+    let first = session.transcript.items().iter().find(|item| item.id != ItemId::HEAD);
+    let first = first.map_or(behind, |item| item.id);
+    let weight = weight::of_items(session, first, behind);
+    let begin = Some(EventPlace::Seq(first_seq));
+    session.pages.book.closed.push_front(Page { begin, first, weight, ..Page::default() });
     session.pages.wants_trim = true;
+}
+
+/// What was read before the page that it stands in looked like another thing.
+fn join(session: &mut Session, place: ItemId, later: Option<ItemId>) {
+    let Some(later) = later.and_then(|id| session.transcript.get(id)) else { return };
+    let (later, body) = (later.id, later.body.clone());
+    session.transcript.edit(place, |item| match (&mut item.body, body) {
+        (
+            ItemBody::Compaction { status, summary, error, .. },
+            ItemBody::Compaction { status: new_status, summary: new_summary, error: new_error, .. },
+        ) => {
+            *status = new_status;
+            if !new_summary.is_empty() {
+                *summary = new_summary;
+            }
+            *error = new_error.or(error.take());
+        }
+        (
+            ItemBody::Subagent { key, title, description, state, .. },
+            ItemBody::Subagent {
+                key: new_key,
+                title: new_title,
+                description: new_description,
+                state: new_state,
+                ..
+            },
+        ) => {
+            *key = new_key.or(*key);
+            if !new_title.is_empty() {
+                *title = new_title;
+            }
+            *description = new_description.or(description.take());
+            *state = new_state.or(state.take());
+        }
+        _ => {}
+    });
+    session.transcript.remove(later);
 }
 
 /// A page is in memory again: helpers are known by their items, and what the user wished is done.

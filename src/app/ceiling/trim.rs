@@ -5,7 +5,7 @@
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, user};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 
-use super::{Gone, Key, Page, index};
+use super::{Gone, Page, gone, index_range};
 use crate::app::restore::earlier_words;
 use crate::app::words;
 
@@ -67,10 +67,11 @@ fn count_to_go(session: &Session, goal: usize) -> usize {
     if session.ledger.keeping.kept_as.is_none() {
         return 0;
     }
-    let item_count = session.transcript.items().len();
-    let stays_from = item_count.saturating_sub(LEAST_ITEMS);
-    let stays_from =
-        pages.reader.map_or(stays_from, |reader| stays_from.min(index(reader).saturating_sub(NEAR_ITEMS)));
+    let transcript = &session.transcript;
+    let stays_from = transcript.items().len().saturating_sub(LEAST_ITEMS);
+    let stays_from = pages.reader.map_or(stays_from, |reader| {
+        stays_from.min(transcript.index_from(reader).saturating_sub(NEAR_ITEMS))
+    });
     let closed = &pages.book.closed;
     let mut left = pages.weight();
     let mut count = 0;
@@ -79,7 +80,8 @@ fn count_to_go(session: &Session, goal: usize) -> usize {
     {
         let next = closed.get(count + 1).unwrap_or(&pages.book.open);
         let is_kept = is_placed(page) && is_placed(next) && page.late <= pages.written && !page.is_cut;
-        if !is_kept || next.first > stays_from || is_busy(session, page.first..next.first) {
+        let range = index_range(transcript, page.first, next.first);
+        if !is_kept || range.end > stays_from || is_busy(session, range) {
             break;
         }
         left -= page.weight;
@@ -94,19 +96,16 @@ fn is_placed(page: &Page) -> bool {
 
 /// Whether something happens in these items, or they are pointed to.
 fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
-    let is_marked = session.selected.is_some_and(|id| range.contains(&index(id)));
+    let is_in = |id: ItemId| session.transcript.index_of(id).is_some_and(|index| range.contains(&index));
+    let is_marked = session.selected.is_some_and(is_in);
     let is_asked_about = session
         .asks
         .iter()
-        .any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if range.contains(&index(tool))));
+        .any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if is_in(tool)));
     is_marked
         || is_asked_about
-        || session.ledger.open_message.is_some_and(|id| range.contains(&index(id)))
-        || session
-            .ledger
-            .shown_by
-            .iter()
-            .any(|(id, at)| range.contains(&index(*at)) && runs_on(session, id, *at))
+        || session.ledger.open_message.is_some_and(is_in)
+        || session.ledger.shown_by.iter().any(|(id, at)| is_in(*at) && runs_on(session, id, *at))
         || session.transcript.items().get(range).unwrap_or_default().iter().any(is_open)
 }
 
@@ -134,100 +133,20 @@ fn drop_pages(session: &mut Session, count: usize) {
     else {
         return;
     };
-    let range = usize::from(book.has_head)..end.first;
-    note_away(session, count);
-    let book = &mut session.pages.book;
-    for page in book.closed.drain(..count) {
-        if let Some(EventPlace::Seq(begin)) = page.begin {
-            book.gone.push(Gone { begin, weight: page.weight });
-        }
+    let end = end.first;
+    let mut first_seq = None;
+    for _ in 0..count {
+        let Some(page) = session.pages.book.closed.pop_front() else { break };
+        let Some(EventPlace::Seq(begin)) = page.begin else { continue };
+        let next = session.pages.book.closed.front().unwrap_or(&session.pages.book.open).first;
+        let range = index_range(&session.transcript, page.first, next);
+        let things = gone::take_things(session, range);
+        first_seq = first_seq.or(Some(begin));
+        session.pages.book.gone.push(Gone::new(begin, page.weight, things));
     }
-    let begin = book.gone.get(book.gone.len() - count).map_or(before, |gone| gone.begin);
-    let events = u64::try_from(before - begin).unwrap_or(0);
-    let has_head = std::mem::replace(&mut book.has_head, true);
+    session.transcript.remove_before(end);
+    let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);
     let count = events + session.ledger.earlier.as_ref().map_or(0, |earlier| earlier.count);
-    let title = earlier_words(count);
-    let head = ItemBody::Notice { severity: Severity::Info, title: title.clone(), detail: None };
-    // The line takes the place of the first item, if there was none before.
-    let by = range.len() - usize::from(!has_head);
-    let end = range.end;
-    session.transcript.remove(range, (!has_head).then_some(head));
-    session.unshift_places(end, by);
-    if has_head {
-        set_head(session, title);
-    }
+    session.transcript.set_head(earlier_words(count));
     session.ledger.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
-}
-
-/// The line above all items says how much is kept, and not in memory.
-pub(super) fn set_head(session: &mut Session, words: String) {
-    session.transcript.edit(ItemId(0), |item| {
-        if let ItemBody::Notice { title, .. } = &mut item.body {
-            *title = words;
-        }
-    });
-}
-
-/// Remembers what goes with the first so many pages, and forgets where it was.
-fn note_away(session: &mut Session, count: usize) {
-    let mut away = std::mem::take(&mut session.pages.book.away);
-    for place in 0..count {
-        let book = &session.pages.book;
-        let (Some(page), Some(next)) =
-            (book.closed.get(place), book.closed.get(place + 1).or(Some(&book.open)))
-        else {
-            continue;
-        };
-        let Some(EventPlace::Seq(behind)) = next.begin else { continue };
-        let range = page.first..next.first;
-        let is_in = |id: &ItemId| range.contains(&index(*id));
-        let turn = session.turn_count;
-        for item in session.transcript.items().get(range.clone()).unwrap_or_default() {
-            if let ItemBody::Message(message) = &item.body
-                && let Some(id) = &message.message
-            {
-                away.put(&Key::Message(message.role, id), item.turn, behind);
-            }
-        }
-        session.tools.retain(|id, at| {
-            let goes = is_in(at);
-            if goes {
-                away.put(&Key::Tool(id), turn, behind);
-            }
-            !goes
-        });
-        let ledger = &mut session.ledger;
-        ledger.former_tools.retain(|id, at| {
-            let goes = is_in(at);
-            if goes {
-                away.put(&Key::Tool(id), turn.saturating_sub(1), behind);
-            }
-            !goes
-        });
-        ledger.compactions.retain(|id, at| {
-            let goes = is_in(at);
-            if goes {
-                away.put(&Key::Compaction(id), turn, behind);
-            }
-            !goes
-        });
-        ledger.subagents.retain(|id, at| {
-            let goes = is_in(at);
-            if goes {
-                away.put(&Key::Subagent(id), turn, behind);
-            }
-            !goes
-        });
-        ledger.shown_by.retain(|id, at| {
-            let goes = is_in(at);
-            if goes {
-                away.put(&Key::Terminal(id), turn, behind);
-                session.terminals.remove(id);
-            }
-            !goes
-        });
-    }
-    session.tools.shrink_to_fit();
-    session.ledger.former_tools.shrink_to_fit();
-    session.pages.book.away = away;
 }

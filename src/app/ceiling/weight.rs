@@ -2,11 +2,10 @@
 //!
 //! Invariant: an event is weighed by what it brings, without a look at what it is added to.
 
-use std::ops::Range;
-
+use super::index_range;
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, Patch, Record, ResourceBody,
+    AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, ItemId, Patch, Record, ResourceBody,
     SessionUpdate, ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
 };
 
@@ -15,8 +14,9 @@ pub(super) const ITEM: usize = size_of::<Item>() + 64;
 /// What an event costs beside its texts and the item that it may make.
 const EVENT: usize = 16;
 
-/// Items by their places, with the terminals that they show.
-pub(super) fn of_items(session: &Session, range: Range<usize>) -> usize {
+/// Items from the first up to before the other, with the terminals that they show.
+pub(super) fn of_items(session: &Session, first: ItemId, behind: ItemId) -> usize {
+    let range = index_range(&session.transcript, first, behind);
     let items = session.transcript.items().get(range).unwrap_or_default();
     items.iter().map(|item| ITEM + of_body(session, &item.body)).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, State, call, ceiling, restore, user};
+use crate::app::{Effect, State, call, ceiling, restore, user};
 use crate::model::{EarlierPage, SessionKey, Window};
 
 use super::Later;
@@ -79,6 +79,8 @@ pub(super) fn on_earlier(
             return;
         }
     };
+    let end_seq = session.ledger.earlier.as_ref().map_or(i64::MAX, |earlier| earlier.before);
+    let is_own = ceiling::is_own(session);
     let left_out_count = ceiling::on_page(session, page.first_seq, page.left_out_count);
     let page = EarlierPage { left_out_count, ..page };
     if let Some(earlier) = &mut session.ledger.earlier {
@@ -86,15 +88,9 @@ pub(super) fn on_earlier(
         earlier.count = page.left_out_count;
     }
     let is_over = page.left_out_count == 0 || page.events.is_empty();
-    restore::prepend(session, page, now);
+    restore::prepend(session, page, end_seq, is_own, now);
     if is_over {
         session.ledger.earlier = None;
-    }
-    // These name items by their places.
-    let is_of_items = |modal: &Modal| matches!(modal, Modal::Inspect(_)) || user::names_items(modal);
-    session.shelf.modals.retain(|modal| !is_of_items(modal));
-    if state.active == key {
-        state.modals.retain(|modal| !is_of_items(modal));
     }
     ceiling::redo(state, key, now, fx);
 }

@@ -79,12 +79,12 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let items = session.transcript.items();
     let only = session.only;
     let seen = |item: &&Item| !item.is_hidden() && only.is_none_or(|only| only.shows(item));
-    let marked = session.selected.and_then(|id| usize::try_from(id.0).ok());
+    let marked = session.selected.and_then(|id| session.transcript.index_of(id));
     let (before, behind) = if let Some(place) = marked {
         (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
     } else {
         // Without a mark it begins with the last one on the screen.
-        let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
+        let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
         let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
         (items.get(..end).unwrap_or_default(), [].as_slice())
     };

@@ -94,11 +94,10 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
 
 /// The item that a jump goes from; `None`: from beyond the end, or before the beginning.
 fn start(session: &Session, is_forward: bool) -> Option<usize> {
-    let index = |id: ItemId| usize::try_from(id.0).unwrap_or(usize::MAX);
-    let marked = session.selected.map(index);
-    let Some((first, last)) = session.reading.map(|(first, last)| (index(first), index(last))) else {
-        return marked;
-    };
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let marked = session.selected.and_then(index);
+    let reading = session.reading.and_then(|(first, last)| Some((index(first)?, index(last)?)));
+    let Some((first, last)) = reading else { return marked };
     if let Some(marked) = marked.filter(|marked| (first..=last).contains(marked)) {
         return Some(marked);
     }
@@ -175,7 +174,9 @@ pub fn show_all(state: &mut State) -> bool {
 fn nearest(rows: &[PickerRow], session: &Session) -> usize {
     let place = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
     let Some(place) = place else { return rows.len().saturating_sub(1) };
-    let is_at_or_above = |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if id.0 <= place as u64);
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let is_at_or_above =
+        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(place));
     rows.iter().rposition(is_at_or_above).unwrap_or(0)
 }
 

@@ -94,6 +94,20 @@ pub(super) fn is_substance(record: &Record) -> bool {
     }
 }
 
+/// Whether an event ends the message before it, whatever that was.
+pub(super) fn begins_anew(record: &Record) -> bool {
+    match record {
+        Record::Prompt { .. } => true,
+        Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement,
+        _ => false,
+    }
+}
+
+/// Whether an event may go on with the message before it.
+pub(super) fn is_chunk(record: &Record) -> bool {
+    matches!(record, Record::Update(SessionUpdate::Chunk { .. } | SessionUpdate::Block { .. }))
+}
+
 /// Joins a chunk of text with the one before it, if they belong to one message.
 pub(super) fn join(last: &mut Record, next: &Record) -> bool {
     /// A joined chunk stays below this.

@@ -215,7 +215,15 @@ fn piece(
     let mut left_out_count = 0;
     if let Some(first) = first_seq {
         left_out_count = count_between(conn, id, begin, first)?;
-        if let Some((count, seq)) = turn_begins_at.filter(|_| left_out_count > 0) {
+        // Nor is a message cut in two, unless much would be left out for that.
+        let last = |fits: fn(&Record) -> bool| {
+            let count = events.iter().rposition(|(_, event)| fits(&event.record))? + 1;
+            events.get(count - 1).map(|(seq, _)| (count, *seq)).filter(|_| count * 2 > events.len())
+        };
+        let begins_at = turn_begins_at
+            .or_else(|| last(format::begins_anew))
+            .or_else(|| last(|record| !format::is_chunk(record)));
+        if let Some((count, seq)) = begins_at.filter(|_| left_out_count > 0) {
             events.truncate(count);
             first_seq = Some(seq);
             left_out_count = count_between(conn, id, begin, seq)?;

@@ -264,5 +264,5 @@ fn a_look_costs_what_is_open() {
     let all = linear.advance(&stage.state, stage.now);
     assert_eq!(all.matches("answer").count(), 5000);
     let told = &linear.sessions[&stage.state.active];
-    assert_eq!((told.first_open, told.begun.len()), (5000, 0));
+    assert_eq!((told.first_open, told.begun.len()), (Some(ItemId(5000)), 0));
 }

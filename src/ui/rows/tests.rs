@@ -15,7 +15,7 @@ use crate::ui::{ViewState, draw_into};
 #[derive(Debug, Clone)]
 enum Step {
     Say(Role, String),
-    Mark(u64),
+    Mark(i64),
     Dialog(bool),
     Theme(&'static str),
     Resize(u16, u16),
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (-9..9_i32).prop_map(|lines| Step::View(ViewCommand::ScrollLines(lines))),
         1 => Just(Step::View(ViewCommand::ScrollEnd)),
         1 => "[a-z\n]{0,9}".prop_map(|text| Step::View(ViewCommand::SetDraft(text))),
-        1 => (0..6_u64).prop_map(Step::Mark),
+        1 => (0..6_i64).prop_map(Step::Mark),
         1 => any::<bool>().prop_map(Step::Dialog),
         1 => prop_oneof![Just("dark"), Just("light")].prop_map(Step::Theme),
         1 => ((30..70_u16), (8..24_u16)).prop_map(|(cols, rows)| Step::Resize(cols, rows)),

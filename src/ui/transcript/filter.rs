@@ -37,7 +37,7 @@ impl Filter {
         match transcript.edited_since(self.revision).filter(|_| self.seen <= items.len()) {
             Some(edited) => {
                 for id in edited {
-                    self.look_at(usize::try_from(id.0).unwrap_or(usize::MAX), items);
+                    self.look_at(transcript.index_from(id), items);
                 }
                 self.look(items, self.seen);
             }
@@ -95,8 +95,9 @@ mod tests {
         ItemBody::Tool(Box::new(call))
     }
 
-    fn set(transcript: &mut Transcript, index: u64, kind: ToolKind) {
-        transcript.edit(ItemId(index), |item| {
+    fn set(transcript: &mut Transcript, index: usize, kind: ToolKind) {
+        let Some(id) = transcript.items().get(index).map(|item| item.id) else { return };
+        transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
                 call.kind = kind;
             }
@@ -130,7 +131,7 @@ mod tests {
                 let kind = if is_edit { ToolKind::Edit } else { ToolKind::Read };
                 match what {
                     0..4 => drop(transcript.push(1, call(kind))),
-                    4..9 => set(&mut transcript, index as u64, kind),
+                    4..9 => set(&mut transcript, index, kind),
                     9 if index == 0 => transcript.clear(),
                     _ => {
                         filter.follow(&transcript);

@@ -136,7 +136,7 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
     {
         return Some(spot.place);
     }
-    let index = usize::try_from(hit.item.0).ok()?;
+    let index = session.transcript.index_of(hit.item)?;
     let item = group::leader(list.session, list.items, index);
     let (place, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
     let gap = list.lines_before(item, place);

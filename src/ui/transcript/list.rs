@@ -41,8 +41,8 @@ impl<'a> List<'a> {
                 Wish::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
                 Wish::Sideways(_) => top,
                 Wish::Top => Some(Place::default()),
-                Wish::Show(id) => self.shown(from, index_of(id)).or(top),
-                Wish::ShowAtTop(id) => self.head_of(index_of(id)).or(top),
+                Wish::Show(id) => self.shown(from, self.index_of(id)).or(top),
+                Wish::ShowAtTop(id) => self.head_of(self.index_of(id)).or(top),
             };
         }
         if let Some(hit) = find::locate(self)
@@ -66,6 +66,10 @@ impl<'a> List<'a> {
         self.view.anchor = Anchor::Follow;
         let end = self.end();
         self.up(end, height)
+    }
+
+    fn index_of(&self, id: ItemId) -> usize {
+        self.session.transcript.index_of(id).unwrap_or(usize::MAX)
     }
 
     /// A place so many lines away; `None` below the end.
@@ -252,14 +256,11 @@ impl<'a> List<'a> {
             return cell.layout.pieces.len();
         }
         let stamp = self.stamp(index, item);
-        let identity = identity(item);
-        let known = self.view.cells.remove(&index).filter(|cell| cell.identity == identity);
-        let mut cell = known.unwrap_or_else(|| Cell {
+        let mut cell = self.view.cells.remove(&index).unwrap_or_else(|| Cell {
             layout: Layout::default(),
             rev,
             look_rev: 0,
             stamp,
-            identity,
             last_used: frame,
         });
         let is_good =
@@ -392,10 +393,6 @@ impl<'a> List<'a> {
     }
 }
 
-fn index_of(id: ItemId) -> usize {
-    usize::try_from(id.0).unwrap_or(usize::MAX)
-}
-
 /// Whether an item goes without blank lines among its like.
 fn is_compact(item: &Item) -> bool {
     match &item.body {
@@ -412,22 +409,4 @@ fn is_blank(item: &Item) -> bool {
         crate::app::MessagePart::Text(text) => text.trim_start().is_empty(),
         crate::app::MessagePart::Block(_) => false,
     })
-}
-
-/// Tells an item from another one that took its place after the transcript was emptied.
-fn identity(item: &Item) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    std::mem::discriminant(&item.body).hash(&mut hasher);
-    match &item.body {
-        ItemBody::Message(message) => (message.role, message.began).hash(&mut hasher),
-        ItemBody::Tool(tool) => (&tool.id, tool.began).hash(&mut hasher),
-        ItemBody::Notice { title, .. } => title.hash(&mut hasher),
-        ItemBody::Compaction { id, .. } => id.hash(&mut hasher),
-        ItemBody::Subagent { session, .. } => session.hash(&mut hasher),
-        ItemBody::Answered { question, .. } => question.hash(&mut hasher),
-        ItemBody::Raw { name, raw } => (name, raw.0.as_ptr() as usize).hash(&mut hasher),
-        ItemBody::TurnEnd(_) => item.turn.hash(&mut hasher),
-    }
-    hasher.finish()
 }

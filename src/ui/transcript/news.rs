@@ -2,13 +2,14 @@
 //!
 //! Invariant: a frame looks only at bytes that came since the last one.
 
-use crate::app::{Item, ItemBody, MessagePart};
+use crate::app::{ItemBody, MessagePart, Transcript};
+use crate::model::ItemId;
 
 /// What there was, and what came since.
 #[derive(Default)]
 pub(super) struct News {
-    /// Items there were when the end was left.
-    seen: usize,
+    /// The last item that was there when the end was left.
+    seen: Option<ItemId>,
     count: usize,
     /// Up to where the text of the last of them was counted: its part, its byte.
     upto: (usize, usize),
@@ -17,12 +18,15 @@ pub(super) struct News {
 
 impl News {
     /// Follows the transcript; at the end nothing is new.
-    pub fn follow(&mut self, items: &[Item], is_at_end: bool) {
-        self.count = items.len();
-        if is_at_end || items.len() < self.seen {
-            (self.seen, self.lines) = (items.len(), 0);
+    pub fn follow(&mut self, transcript: &Transcript, is_at_end: bool) {
+        let items = transcript.items();
+        if is_at_end {
+            (self.seen, self.lines) = (items.last().map(|last| last.id), 0);
         }
-        let last = self.seen.checked_sub(1).and_then(|last| items.get(last));
+        let last = self.seen.and_then(|id| transcript.index_of(id));
+        let seen = last.map_or_else(|| self.seen.map_or(0, |id| transcript.index_from(id)), |last| last + 1);
+        self.count = items.len().saturating_sub(seen);
+        let last = last.and_then(|last| items.get(last));
         let Some(ItemBody::Message(message)) = last.map(|item| &item.body) else { return };
         if is_at_end {
             let part = message.parts.len().saturating_sub(1);
@@ -42,14 +46,9 @@ impl News {
         self.upto = (part, from);
     }
 
-    /// So many items were put in front of others, or taken away there: they are no news.
-    pub fn shift(&mut self, came: usize, went: usize) {
-        self.seen = (self.seen + came).saturating_sub(went);
-    }
-
     /// Items that came.
     pub fn items(&self) -> usize {
-        self.count.saturating_sub(self.seen)
+        self.count
     }
 
     /// Lines that were added to the last item that was there.

@@ -77,7 +77,7 @@ enum Mark {
 
 /// Draws the rows from `top` on, as far as they are not on the screen already.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut Rows) {
-    let selected = list.session.selected.and_then(|id| usize::try_from(id.0).ok());
+    let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
     let selected = selected.map(|index| group::leader(list.session, list.items, index));
     let mut all = Vec::new();
     let mut y = area.y;
@@ -157,15 +157,15 @@ fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, 
         is_user: matches!(&item.body, ItemBody::Message(message) if message.role == Speaker::User),
         is_selected: selected == Some(at.item),
     };
-    let first = list.view.visible.map_or(item.id, |(first, _)| first);
-    list.view.visible = Some((first, item.id));
+    let (first, _) = list.view.visible.unwrap_or(((at.item, item.id), (at.item, item.id)));
+    list.view.visible = Some((first, (at.item, item.id)));
     for y in y..y + rows {
         let row = shown.row(y);
         if at.piece == 0 && row == blank {
             list.view.heads.push((y - area.y, item.id));
         }
         let row = row.checked_sub(blank);
-        list.view.select.seen.push(SeenRow { item: at.item, piece: at.piece, row, x });
+        list.view.select.seen.push(SeenRow { id: item.id, item: at.item, piece: at.piece, row, x });
     }
     Some(shown)
 }

@@ -24,11 +24,8 @@ pub(super) fn before(
 ) -> Option<(Place, usize)> {
     let Anchor::At(place) = view.anchor else { return None };
     let cols = view.look.as_ref()?.cols;
-    let moved = (session.transcript.inserted(), session.transcript.removed());
-    if moved != view.moved
-        || area.width == cols + LEFT_COLS + RIGHT_COLS
-        || !view.cells.contains_key(&place.item)
-    {
+    // Where items came or went in front, nothing of the last frame is there.
+    if area.width == cols + LEFT_COLS + RIGHT_COLS || !view.cells.contains_key(&place.item) {
         return None;
     }
     match view.reading {

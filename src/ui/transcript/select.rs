@@ -43,6 +43,7 @@ struct Spot {
 /// What the mouse is at.
 #[derive(Debug, Clone, Copy)]
 struct Touched {
+    id: ItemId,
     spot: Spot,
     /// It is at the blank before the spot.
     is_gap: bool,
@@ -51,6 +52,7 @@ struct Touched {
 /// A row of the screen, as of the last frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SeenRow {
+    pub id: ItemId,
     pub item: usize,
     pub piece: usize,
     /// The row of the piece; `None` for the blank before it.
@@ -152,7 +154,8 @@ impl TranscriptView {
         let head = head.or_else(|| self.more_of(place)).filter(|_| count == 1);
         let spot = place.spot;
         let gap =
-            if count == 1 && !place.is_gap { self.gap_of(spot.item, spot.piece, spot.row) } else { None };
+            if count == 1 && !place.is_gap { self.gap_at(spot.item, spot.piece, spot.row) } else { None };
+        let gap = gap.map(|gap| (place.id, gap));
         self.select.held = Some(Held { at, place, unit, head, gap, followed: self.is_following() });
         if unit != Unit::Cell {
             self.extend(place);
@@ -196,22 +199,20 @@ impl TranscriptView {
     }
 
     /// The item of which a row says that there is more of it.
-    fn more_of(&self, Touched { spot, is_gap }: Touched) -> Option<ItemId> {
+    fn more_of(&self, Touched { id, spot, is_gap }: Touched) -> Option<ItemId> {
         let layout = &self.cells.get(&spot.item).filter(|_| !is_gap)?.layout;
-        (layout.is_gap(spot.piece, spot.row) && layout.gap_at(spot.piece, spot.row).is_none())
-            .then_some(ItemId(spot.item as u64))
+        (layout.is_gap(spot.piece, spot.row) && layout.gap_at(spot.piece, spot.row).is_none()).then_some(id)
     }
 
-    fn gap_of(&self, item: usize, piece: usize, row: usize) -> Option<(ItemId, Gap)> {
-        let gap = self.cells.get(&item)?.layout.gap_at(piece, row)?;
-        Some((ItemId(item as u64), gap))
+    fn gap_at(&self, item: usize, piece: usize, row: usize) -> Option<Gap> {
+        self.cells.get(&item)?.layout.gap_at(piece, row)
     }
 
     /// The first gap on the screen, as of the last frame; where an item is marked, the first one of that.
     pub fn gap_on_screen(&self, marked: Option<ItemId>) -> Option<(ItemId, Gap)> {
-        let is_meant = |seen: &&SeenRow| marked.is_none_or(|marked| marked.0 == seen.item as u64);
+        let is_meant = |seen: &&SeenRow| marked.is_none_or(|marked| marked == seen.id);
         let mut rows = self.select.seen.iter().filter(is_meant);
-        rows.find_map(|seen| self.gap_of(seen.item, seen.piece, seen.row?))
+        rows.find_map(|seen| Some((seen.id, self.gap_at(seen.item, seen.piece, seen.row?)?)))
     }
 
     /// Whether text is selected.
@@ -281,7 +282,7 @@ impl TranscriptView {
             Some(_) => usize::from(at.x.saturating_sub(seen.x)),
         };
         let spot = Spot { item: seen.item, piece: seen.piece, row: seen.row.unwrap_or(0), col };
-        Some(Touched { spot, is_gap: seen.row.is_none() })
+        Some(Touched { id: seen.id, spot, is_gap: seen.row.is_none() })
     }
 
     /// Makes the selection reach from where the button went down to this cell.
@@ -306,7 +307,7 @@ impl TranscriptView {
     }
 
     /// The cell, word or line around a spot: its first cell, and the one behind its last.
-    fn unit(&self, Touched { spot, is_gap }: Touched, unit: Unit, is_second: bool) -> (Spot, Spot) {
+    fn unit(&self, Touched { spot, is_gap, .. }: Touched, unit: Unit, is_second: bool) -> (Spot, Spot) {
         let rows = self.rows(spot);
         match unit {
             // Between two items nothing is touched.

@@ -54,7 +54,7 @@ fn find(rig: &mut Rig, text: &str) -> Vec<Effect> {
     rig.type_line(text)
 }
 
-fn open_items(rig: &mut Rig) -> Vec<u64> {
+fn open_items(rig: &mut Rig) -> Vec<i64> {
     let items = rig.session().transcript.items().iter();
     items.filter(|item| item.is_open == Some(true)).map(|item| item.id.0).collect()
 }

@@ -16,8 +16,9 @@ fn snap(name: &str, session: &Session) {
     for cols in [40, 80, 200] {
         for (word, is_open) in [("by rule", None), ("open", Some(true)), ("closed", Some(false))] {
             let mut session = session.clone();
-            for index in 0..session.transcript.items().len() as u64 {
-                session.transcript.edit(ItemId(index), |item| item.is_open = is_open);
+            let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
+            for id in ids {
+                session.transcript.edit(id, |item| item.is_open = is_open);
             }
             let buf = render(&session, &mut TranscriptView::default(), cols, 60);
             out.push_str(&format!("== {cols} columns, {word}\n{}\n", digest(&buf)));

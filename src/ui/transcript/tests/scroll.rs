@@ -272,10 +272,9 @@ mod hostile {
             push(&mut session, ItemBody::Notice { severity: Severity::Error, title: text.clone(), detail });
             push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone() });
             push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(Arc::from(text.as_str())) });
-            for id in 0..session.transcript.items().len() as u64 {
-                if id % 2 == 0 {
-                    session.transcript.edit(ItemId(id), |item| item.is_open = Some(true));
-                }
+            let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
+            for id in ids.into_iter().step_by(2) {
+                session.transcript.edit(id, |item| item.is_open = Some(true));
             }
             let mut view = TranscriptView::default();
             let buf = render(&session, &mut view, cols, 120);

@@ -1,0 +1,388 @@
+//! Paging equals never paging: whatever comes, goes to the disk and is read again.
+
+#![allow(clippy::cast_possible_wrap, reason = "few events")]
+
+use proptest::prelude::*;
+
+use super::ceiling::*;
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+/// Something that an agent, a user, a disk or a reader does.
+#[derive(Debug, Clone)]
+enum Step {
+    Says(u8, u16),
+    SaysOn(u16),
+    Thinks(u16),
+    Steers(u8),
+    Echoes,
+    Call(u8, bool),
+    Ends(u8),
+    Output(u8, u16),
+    Asks(u8),
+    Answers(bool),
+    Questions,
+    Replies(bool),
+    Command(u8),
+    Wrote(u8, u16),
+    Exits(u8),
+    Rewrites(bool, u8),
+    Compacts(u8, bool),
+    CompactsOn(u8),
+    Subagent(u8, bool),
+    Plans(u8),
+    Unknown,
+    Warns(u8),
+    EndTurn(u8),
+    Prompt,
+    Write,
+    ReadUp,
+    ServesRead,
+    ToEnd,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let said = prop_oneof![
+        12 => (any::<u8>(), 200..3_000_u16).prop_map(|(id, size)| Step::Says(id, size)),
+        3 => (200..3_000_u16).prop_map(Step::SaysOn),
+        3 => (200..3_000_u16).prop_map(Step::Thinks),
+        3 => any::<u8>().prop_map(Step::Steers),
+        1 => Just(Step::Echoes),
+        1 => any::<u8>().prop_map(Step::Plans),
+        1 => Just(Step::Unknown),
+        1 => any::<u8>().prop_map(Step::Warns),
+        2 => (any::<bool>(), any::<u8>()).prop_map(|(is_user, id)| Step::Rewrites(is_user, id)),
+        2 => (0..6_u8, any::<bool>()).prop_map(|(id, is_over)| Step::Compacts(id, is_over)),
+        1 => (0..6_u8).prop_map(Step::CompactsOn),
+        2 => (0..4_u8, any::<bool>()).prop_map(|(id, is_named)| Step::Subagent(id, is_named)),
+    ];
+    let called = prop_oneof![
+        8 => (0..30_u8, any::<bool>()).prop_map(|(id, ends)| Step::Call(id, ends)),
+        8 => (0..30_u8).prop_map(Step::Ends),
+        8 => (0..30_u8, 0..3_000_u16).prop_map(|(id, size)| Step::Output(id, size)),
+        2 => (0..30_u8).prop_map(Step::Asks),
+        3 => any::<bool>().prop_map(Step::Answers),
+        1 => Just(Step::Questions),
+        2 => any::<bool>().prop_map(Step::Replies),
+        3 => (0..8_u8).prop_map(Step::Command),
+        4 => (0..8_u8, 0..2_000_u16).prop_map(|(id, size)| Step::Wrote(id, size)),
+        4 => (0..8_u8).prop_map(Step::Exits),
+    ];
+    let other = prop_oneof![
+        2 => (0..4_u8).prop_map(Step::EndTurn),
+        3 => Just(Step::Prompt),
+        6 => Just(Step::Write),
+        2 => Just(Step::ReadUp),
+        2 => Just(Step::ServesRead),
+        2 => Just(Step::ToEnd),
+    ];
+    prop_oneof![30 => said, 40 => called, 18 => other]
+}
+
+fn text_of(size: u16) -> String {
+    "x".repeat(usize::from(size))
+}
+
+fn subagent(id: u8, title: Patch<String>) -> SessionUpdate {
+    SessionUpdate::Subagent(SubagentPatch {
+        session: format!("child{id}").as_str().into(),
+        title,
+        description: Patch::Keep,
+        state: Patch::Set("running".into()),
+        can_cancel: Patch::Keep,
+    })
+}
+
+fn play(desk: &mut Desk, step: &Step, nth: u64) {
+    let terminal = |id: &u8| TerminalId::from(format!("term{id}"));
+    match step {
+        Step::Says(id, size) => drop(desk.update(says_in(&format!("m{id}"), &text_of(*size)))),
+        Step::SaysOn(size) => drop(desk.update(says(&text_of(*size)))),
+        Step::Thinks(size) => drop(desk.update(text(Role::Thought, &text_of(*size)))),
+        Step::Steers(id) => drop(desk.update(text(Role::User, &format!("steer {id}")))),
+        Step::Echoes => drop(desk.update(text(Role::User, "next"))),
+        Step::Call(id, ends) => {
+            let status = if *ends { ToolStatus::Completed } else { ToolStatus::InProgress };
+            desk.update(call(&format!("c{id}"), status));
+        }
+        Step::Ends(id) => drop(desk.update(news(&format!("c{id}"), ToolStatus::Completed))),
+        Step::Output(id, size) => drop(desk.update(patch(&format!("c{id}"), |patch| {
+            patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text_of(*size)))];
+        }))),
+        Step::Asks(id) => drop(desk.ask(nth + 1, permission(&format!("c{id}")))),
+        Step::Answers(is_allow) => drop(desk.choose(is_allow.then_some(0))),
+        Step::Questions => drop(desk.ask(nth + 1, question())),
+        Step::Replies(is_yes) => {
+            use flow::ElicitationOutcome::{Cancel, Decline};
+            let outcome = if *is_yes { Decline } else { Cancel };
+            desk.flow(|state, now, fx| flow::answer_elicitation(state, KEY, outcome, now, fx));
+        }
+        Step::Command(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.is_announcement = true;
+            patch.status = Patch::Set(ToolStatus::Completed);
+            patch.content = Patch::Set(vec![ToolContent::Terminal(terminal(id))]);
+            patch.terminals = vec![AgentTerminal::Info { id: terminal(id), cwd: None }];
+        }))),
+        Step::Wrote(id, size) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.terminals = vec![AgentTerminal::Output { id: terminal(id), data: text_of(*size) }];
+        }))),
+        Step::Exits(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+            patch.terminals = vec![AgentTerminal::Exit { id: terminal(id), status: ExitInfo::default() }];
+        }))),
+        Step::Rewrites(is_user, id) => drop(desk.update(SessionUpdate::Message {
+            role: if *is_user { Role::User } else { Role::Agent },
+            message: format!("m{id}").as_str().into(),
+            content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
+        })),
+        Step::Compacts(id, is_over) => drop(desk.update(SessionUpdate::Compaction {
+            id: format!("compact{id}"),
+            status: if *is_over { "completed" } else { "in_progress" }.into(),
+            summary: Patch::Set(text_of(300)),
+            error: Patch::Keep,
+        })),
+        Step::CompactsOn(id) => drop(
+            desk.update(SessionUpdate::CompactionChunk { id: format!("compact{id}"), text: text_of(200) }),
+        ),
+        Step::Subagent(id, is_named) => {
+            let title = if *is_named { Patch::Set(format!("look {id}")) } else { Patch::Keep };
+            desk.update(subagent(*id, title));
+        }
+        Step::Plans(id) => drop(desk.update(SessionUpdate::PlanRemoved(format!("p{id}").as_str().into()))),
+        Step::Unknown => {
+            desk.update(SessionUpdate::Unknown { name: "news".into(), raw: Raw("{}".into()) });
+        }
+        Step::Warns(id) => drop(desk.update(SessionUpdate::Notice {
+            severity: Severity::Warning,
+            title: format!("mind {}", id % 3),
+            description: None,
+        })),
+        Step::EndTurn(how) => {
+            // Whoever forgets the end of a command does not go on with it turns later.
+            let runs = |(id, view): (&TerminalId, &TerminalView)| view.exit.is_none().then(|| id.clone());
+            let running: Vec<TerminalId> = desk.session().terminals.iter().filter_map(runs).collect();
+            for id in running {
+                desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
+            }
+            if desk.session().turn.is_running() {
+                match how {
+                    0 => drop(desk.cancel().end_turn(StopReason::Cancelled)),
+                    1 => drop(desk.fail(-1, "no luck")),
+                    2 => drop(desk.end_turn(StopReason::MaxTokens)),
+                    _ => drop(desk.end_turn(StopReason::EndTurn)),
+                }
+            }
+        }
+        Step::Prompt if !desk.session().turn.is_running() => drop(desk.submit("next")),
+        Step::Prompt | Step::Write | Step::ReadUp | Step::ServesRead | Step::ToEnd => {}
+    }
+}
+
+/// A session that never lets anything go.
+fn twin() -> Desk {
+    let mut twin = Desk::ready();
+    twin.state.setup.keeps_sessions = true;
+    twin.submit("the first prompt");
+    twin.fx.clear();
+    twin
+}
+
+fn keep_store_jobs(desk: &mut Desk) {
+    desk.fx.retain(|effect| matches!(effect, Effect::Store(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_session_that_was_paged_is_that_of_one_that_never_was(
+        steps in prop::collection::vec(step(), 0..500),
+    ) {
+        let (mut desk, mut disk) = desk();
+        let mut twin = twin();
+        for (nth, step) in steps.iter().enumerate() {
+            play(&mut desk, step, nth as u64);
+            play(&mut twin, step, nth as u64);
+            match step {
+                Step::Write => disk.write(&mut desk),
+                Step::ReadUp => {
+                    go_up(&mut desk);
+                    desk.play(Event::Act(Action::LoadEarlier));
+                }
+                Step::ServesRead => drop(disk.serve(&mut desk)),
+                Step::ToEnd => drop(desk.play(Event::Reader(None))),
+                _ => {}
+            }
+            keep_store_jobs(&mut desk);
+        }
+        for desk in [&mut desk, &mut twin] {
+            while !desk.session().asks.is_empty() {
+                play(desk, &Step::Answers(true), 0);
+                play(desk, &Step::Replies(true), 0);
+            }
+        }
+        keep_store_jobs(&mut desk);
+        disk.write(&mut desk);
+        disk.serve(&mut desk);
+        disk.read_all(&mut desk);
+        let (ours, theirs) = (whole(desk.session()), whole(twin.session()));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            prop_assert_eq!(ours, theirs);
+        }
+        prop_assert_eq!(ours.len(), theirs.len());
+        prop_assert_eq!(desk.session().turn_count, twin.session().turn_count);
+    }
+
+    #[test]
+    fn a_session_that_is_read_by_parts_is_that_of_one_that_is_read_whole(
+        steps in prop::collection::vec(step(), 0..120),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        is_forward in any::<bool>(),
+    ) {
+        let mut desk = twin();
+        for (nth, step) in steps.iter().enumerate() {
+            play(&mut desk, step, nth as u64);
+            keep_store_jobs(&mut desk);
+        }
+        desk.play(Event::Input);
+        let mut events: Vec<KeptEvent> = Vec::new();
+        for note in std::mem::take(&mut desk.kept) {
+            if let Note::Event { turn, record } = note {
+                events.push(KeptEvent { at_ms: events.len() as i64, turn, record: *record });
+            }
+        }
+        // What is announced twice in a turn may not be parted, and what was never named has no place of its own.
+        let mut known = std::collections::HashSet::new();
+        let mut named = std::collections::HashSet::new();
+        events.retain(|event| match &event.record {
+            Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
+                named.insert(patch.id.to_string());
+                known.insert((event.turn, patch.id.clone()))
+            }
+            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+                named.contains(patch.id.as_str())
+            }
+            Record::Decided { tool, .. } => named.contains(tool.as_str()),
+            Record::Update(SessionUpdate::Compaction { id, .. }) => {
+                named.insert(id.clone());
+                true
+            }
+            Record::Update(SessionUpdate::CompactionChunk { id, .. }) => named.contains(id),
+            Record::Update(SessionUpdate::Subagent(patch)) => {
+                let is_named = patch.title.as_set().is_some();
+                (is_named && named.insert(patch.session.to_string())) || named.contains(patch.session.as_str())
+            }
+            _ => true,
+        });
+        // Where the beginning of a part is chosen, no message is cut in two.
+        let begins_anew = |event: &KeptEvent| match &event.record {
+            Record::Prompt { .. } => true,
+            Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement,
+            _ => false,
+        };
+        let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut.index(events.len())).collect();
+        bounds.retain(|at| is_forward || begins_anew(&events[*at]));
+        bounds.extend([0, events.len()]);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let parts: Vec<(usize, &[KeptEvent])> =
+            bounds.windows(2).map(|bounds| (bounds[0], &events[bounds[0]..bounds[1]])).collect();
+        let read = |session: &mut Session, events: &[KeptEvent], first: usize, later: usize| {
+            let kept = KeptSession {
+                head: SessionHead { kept_as: Some("k".into()), ..SessionHead::default() },
+                events: events.to_vec(),
+                left_out_count: first as u64,
+                first_seq: first as i64,
+                end_seq: (first + events.len()) as i64,
+                later: (later > 0).then_some(((first + events.len()) as i64, later as u64)),
+                ..KeptSession::default()
+            };
+            restore::restore(session, kept, desk.now);
+        };
+        let fresh = || Session::new(KEY, SessionPlace::default());
+        let mut by_parts = fresh();
+        let mut all = fresh();
+        read(&mut all, &events, 0, 0);
+        if is_forward {
+            let (_, first) = parts[0];
+            read(&mut by_parts, first, 0, events.len() - first.len());
+            for (at, part) in parts.iter().skip(1) {
+                let next = at + part.len();
+                let window = Window {
+                    events: part.to_vec(),
+                    first_seq: *at as i64,
+                    next_seq: next as i64,
+                    later_count: (events.len() - next) as u64,
+                    ..Window::default()
+                };
+                restore::append(&mut by_parts, window, desk.now);
+            }
+        } else if let Some(((at, last), rest)) = parts.split_last() {
+            read(&mut by_parts, last, *at, 0);
+            for (at, part) in rest.iter().rev() {
+                let end = (at + part.len()) as i64;
+                let page = EarlierPage { events: part.to_vec(), first_seq: *at as i64, left_out_count: *at as u64 };
+                restore::prepend(&mut by_parts, page, end, false, desk.now);
+            }
+        }
+        let (ours, theirs) = (whole(&by_parts), whole(&all));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            prop_assert_eq!(ours, theirs);
+        }
+        prop_assert_eq!(ours.len(), theirs.len());
+    }
+}
+
+#[test]
+fn an_update_turns_later_reaches_its_call_in_memory_and_on_the_disk() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("old", ToolStatus::Completed));
+    for _ in 0..3 {
+        desk.end_turn(StopReason::EndTurn).submit("next");
+    }
+    desk.update(patch("old", |patch| patch.output_text = Patch::Set("turns later".into())));
+    assert!(whole(desk.session())[1].contains("turns later"), "{:?}", whole(desk.session()));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    let left = count(&desk);
+    desk.update(patch("old", |patch| patch.output_text = Patch::Set("from the disk".into())));
+    assert_eq!(count(&desk), left, "it is not a new call");
+    desk.update(call("old", ToolStatus::Completed));
+    assert_eq!(count(&desk), left + 1, "what is announced in another turn is one");
+    disk.read_all(&mut desk);
+    let all = whole(desk.session());
+    assert!(all[1].contains("from the disk"), "{}", all[1]);
+    assert_eq!(all.iter().filter(|line| line.contains("tool old")).count(), 2);
+}
+
+#[test]
+fn the_end_of_a_command_is_known_until_it_is_released_also_when_its_call_is_on_the_disk() {
+    let (mut desk, mut disk) = desk();
+    let conn = desk.conn();
+    let command = TerminalCommand { command: "make".into(), ..TerminalCommand::default() };
+    desk.ask(1, Ask::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
+    let started = ServiceEvent::TerminalStarted {
+        conn,
+        ask: AskId(1),
+        session: KEY,
+        command: "make".into(),
+        result: Ok("t".into()),
+    };
+    desk.service(started);
+    desk.update(patch("run", |patch| {
+        patch.is_announcement = true;
+        patch.status = Patch::Set(ToolStatus::Completed);
+        patch.content = Patch::Set(vec![ToolContent::Terminal("t".into())]);
+    }));
+    let exit = ExitInfo { code: Some(3), signal: None };
+    desk.service(ServiceEvent::TerminalEnded { terminal: "t".into(), exit });
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert!(!desk.session().terminals.contains_key(&"t".into()), "its call is gone");
+    desk.fx.clear();
+    desk.ask(2, Ask::TerminalWait("t".into()));
+    assert!(desk.sent().contains("answer 2: exit"), "it is answered");
+    desk.ask(3, Ask::TerminalRelease("t".into())).fx.clear();
+    desk.ask(4, Ask::TerminalWait("t".into()));
+    assert!(desk.sent().contains("answer 4: error"));
+}

@@ -1,0 +1,310 @@
+//! The list of items, in order.
+//!
+//! Every change goes through the methods of [`Transcript`], so no revision is forgotten. An item keeps its id wherever
+//! others come or go; ids ascend in order but for those of items that were inserted between others.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Item, ItemBody};
+use crate::model::{ItemId, Severity};
+
+/// All items of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transcript {
+    items: Vec<Item>,
+    /// Bumped on each change of any item, so that a view knows at a glance whether to look.
+    revision: u64,
+    /// Bumped when items come or go elsewhere than at the end, so that an index means another item than before.
+    order: u64,
+    /// Bumped when all items are replaced by others.
+    history: u64,
+    /// The id of the next item at the end.
+    next: i64,
+    /// The lowest id that was given to an item in front of others.
+    lowest: i64,
+    /// Items that were inserted between others: the id of the item before which they stand, and their place among those
+    /// that stand there.
+    inserted: BTreeMap<ItemId, (i64, u32)>,
+    /// Items that were added or changed since they were last asked for; `None`: nobody asks.
+    touched: Option<BTreeSet<ItemId>>,
+    edits: Edits,
+}
+
+/// Orders the items of a transcript; good until an item is inserted between others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Rank {
+    /// The id of the item itself, or of the one that it was inserted before.
+    anchor: i64,
+    /// Its place among those inserted there; the item that they stand before comes last.
+    nth: u32,
+    /// Which item.
+    pub item: ItemId,
+}
+
+/// Which items were edited last, so that a view of some of them need not look at all again.
+#[derive(Debug, Clone, Default)]
+struct Edits {
+    /// Items with the revision of their last edit in a row, the latest last.
+    last: VecDeque<(u64, ItemId)>,
+    /// What was edited up to this revision is not known.
+    forgotten: u64,
+}
+
+/// Edits that are remembered: what a turn with some agents beside it changes between two frames.
+const EDITS_MAX: usize = 64;
+
+impl PartialEq for Edits {
+    /// Transcripts are alike, however they came to be so.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Edits {
+    fn note(&mut self, revision: u64, id: ItemId) {
+        match self.last.back_mut() {
+            Some((last, same)) if *same == id => *last = revision,
+            _ => self.last.push_back((revision, id)),
+        }
+        if self.last.len() > EDITS_MAX
+            && let Some((revision, _)) = self.last.pop_front()
+        {
+            self.forgotten = revision;
+        }
+    }
+
+    /// Items have other places now.
+    fn forget(&mut self, revision: u64) {
+        self.last.clear();
+        self.forgotten = revision;
+    }
+}
+
+impl Transcript {
+    /// All items, in order.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Bumped on each change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The items that were edited after this revision; `None` when that is not known, as after a change of places.
+    pub fn edited_since(&self, revision: u64) -> Option<impl Iterator<Item = ItemId>> {
+        let edits = self.edits.last.iter().rev();
+        let after = edits.take_while(move |(edit, _)| *edit > revision).map(|(_, id)| *id);
+        (self.edits.forgotten <= revision).then_some(after)
+    }
+
+    /// Bumped when items come or go elsewhere than at the end: indices that were noted before mean other items then.
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// Bumped when all items are replaced by others.
+    pub fn history(&self) -> u64 {
+        self.history
+    }
+
+    /// How many items were inserted between others: until that changes, a [`Rank`] is good.
+    pub fn inserted_count(&self) -> usize {
+        self.inserted.len()
+    }
+
+    /// The item of this id.
+    pub fn get(&self, id: ItemId) -> Option<&Item> {
+        self.index_of(id).and_then(|index| self.items.get(index))
+    }
+
+    /// Where the item of this id stands now; `None`: it is not here.
+    pub fn index_of(&self, id: ItemId) -> Option<usize> {
+        let index = self.index_from(id);
+        self.items.get(index).is_some_and(|item| item.id == id).then_some(index)
+    }
+
+    /// Where the item of this id stands, or the first one behind it if it is not here.
+    pub fn index_from(&self, id: ItemId) -> usize {
+        // The last items are mostly numbered without a gap.
+        let from_end = self.items.last().and_then(|last| usize::try_from(last.id.0.checked_sub(id.0)?).ok());
+        let guess = from_end.and_then(|back| self.items.len().checked_sub(back + 1));
+        if let Some(guess) = guess.filter(|at| self.items.get(*at).is_some_and(|item| item.id == id)) {
+            return guess;
+        }
+        let rank = self.rank(id);
+        self.items.partition_point(|item| self.rank(item.id) < rank)
+    }
+
+    /// Orders an item among the others.
+    pub fn rank(&self, id: ItemId) -> Rank {
+        let (anchor, nth) = self.inserted.get(&id).copied().unwrap_or((id.0, u32::MAX));
+        Rank { anchor, nth, item: id }
+    }
+
+    /// The id that the next item at the end gets.
+    pub fn next_id(&self) -> ItemId {
+        ItemId(self.next)
+    }
+
+    /// Adds an item at the end. A notice that says the same as the one before it is counted there instead.
+    pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
+        if matches!(body, ItemBody::Notice { .. })
+            && let Some(same) = self.items.last().filter(|last| last.body == body).map(|last| last.id)
+        {
+            self.edit(same, |item| item.times = item.times.saturating_add(1));
+            return same;
+        }
+        let id = self.new_id();
+        self.revision += 1;
+        self.items.push(Item::new(id, turn, body));
+        id
+    }
+
+    fn new_id(&mut self) -> ItemId {
+        let id = ItemId(self.next);
+        self.next += 1;
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
+        id
+    }
+
+    /// Puts an item before another one, or at the end if that is not here. All ids stay good.
+    pub fn insert_before(&mut self, before: ItemId, turn: u32, body: ItemBody) -> ItemId {
+        let index = self.index_from(before).max(usize::from(self.has_head()));
+        let Some(anchor) = self.items.get(index).map(|item| self.rank(item.id).anchor) else {
+            return self.push(turn, body);
+        };
+        let id = self.new_id();
+        self.items.insert(index, Item::new(id, turn, body));
+        let stands_there = |item: &Item| self.inserted.get(&item.id).filter(|(at, _)| *at == anchor);
+        let before = index.checked_sub(1).and_then(|at| self.items.get(at)).and_then(stands_there);
+        let mut nth = before.map_or(0, |(_, nth)| nth + 1);
+        self.inserted.insert(id, (anchor, nth));
+        for item in self.items.iter().skip(index + 1) {
+            let Some((_, place)) = self.inserted.get_mut(&item.id).filter(|(at, _)| *at == anchor) else {
+                break;
+            };
+            nth += 1;
+            *place = nth;
+        }
+        self.reorder();
+        id
+    }
+
+    /// Puts all items of another transcript in front of these, behind the head. Returns what is added to their ids.
+    pub(in crate::app) fn prepend(&mut self, before: Self) -> i64 {
+        let offset = self.lowest - before.next;
+        self.lowest += before.lowest - before.next;
+        let moved = |id: ItemId| ItemId(id.0 + offset);
+        let items = before.items.into_iter().map(|item| Item { id: moved(item.id), ..item });
+        let at = usize::from(self.has_head());
+        self.items.splice(at..at, items);
+        let inserted = before.inserted.into_iter();
+        self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
+        self.reorder();
+        offset
+    }
+
+    /// Takes all items away that stand before this one, but for the head.
+    pub(in crate::app) fn remove_before(&mut self, id: ItemId) {
+        let end = self.index_from(id);
+        let start = usize::from(self.has_head()).min(end);
+        for item in self.items.drain(start..end) {
+            self.inserted.remove(&item.id);
+        }
+        // What was let go is to be free for others.
+        self.items.shrink_to_fit();
+        self.reorder();
+    }
+
+    /// Takes an item away.
+    pub(in crate::app) fn remove(&mut self, id: ItemId) {
+        if let Some(index) = self.index_of(id) {
+            self.items.remove(index);
+            self.inserted.remove(&id);
+            self.reorder();
+        }
+    }
+
+    /// Whether the first item is the line that says how much is not shown.
+    pub fn has_head(&self) -> bool {
+        self.items.first().is_some_and(|first| first.id == ItemId::HEAD)
+    }
+
+    /// Says in a line above all items how much is not shown.
+    pub(in crate::app) fn set_head(&mut self, title: String) {
+        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+        if self.has_head() {
+            self.edit(ItemId::HEAD, |head| head.body = body);
+            return;
+        }
+        let turn = self.items.first().map_or(0, |item| item.turn);
+        self.items.insert(0, Item::new(ItemId::HEAD, turn, body));
+        self.reorder();
+    }
+
+    fn reorder(&mut self) {
+        self.revision += 1;
+        self.order += 1;
+        self.edits.forget(self.revision);
+    }
+
+    /// A copy of all that belongs to the turns up to this one.
+    #[must_use]
+    pub(in crate::app) fn up_to_turn(&self, turn: u32) -> Self {
+        let mut copy = self.clone();
+        let end = copy.items.iter().position(|item| item.turn > turn).unwrap_or(copy.items.len());
+        copy.items.truncate(end);
+        copy.touched = None;
+        copy
+    }
+
+    /// Changes an item; the only way to do so.
+    pub fn edit(&mut self, id: ItemId, change: impl FnOnce(&mut Item)) {
+        let Some(item) = self.index_of(id).and_then(|index| self.items.get_mut(index)) else { return };
+        change(item);
+        item.rev = item.rev.wrapping_add(1);
+        self.revision += 1;
+        self.edits.note(self.revision, id);
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
+    }
+
+    /// From now on remembers which items change, or no longer does.
+    pub fn watch(&mut self, is_wanted: bool) {
+        self.touched = is_wanted.then(BTreeSet::new);
+    }
+
+    /// The items that were added or changed since this was last asked; none while nobody watches.
+    pub fn take_touched(&mut self) -> BTreeSet<ItemId> {
+        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Forgets all items (before a history is replayed).
+    pub fn clear(&mut self) {
+        drop(self.take());
+    }
+
+    /// Takes all items out, leaving an empty transcript in which none of their ids comes again.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let items = std::mem::take(&mut self.items);
+        let inserted = std::mem::take(&mut self.inserted);
+        let former = Self { items, inserted, touched: None, edits: Edits::default(), ..*self };
+        self.history += 1;
+        self.reorder();
+        former
+    }
+
+    /// Puts items back that were taken out.
+    pub fn restore(&mut self, former: Self) {
+        self.clear();
+        (self.items, self.inserted) = (former.items, former.inserted);
+    }
+}
+
+#[cfg(test)]
+mod tests;
