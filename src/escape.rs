@@ -23,11 +23,16 @@ pub fn is_plain(c: char) -> bool {
         | '\u{2060}'..='\u{206f}'
         | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => false,
-        // Blanks that are no spaces.
-        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => false,
+        | '\u{e0000}'..='\u{e0fff}'
+        // Blanks that are not spaces.
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{3164}'
+        | '\u{ffa0}'
+        | '\u{2800}'
         // Private use: terminals and parlor give some of them meanings of their own.
-        '\u{10eeee}' | '\u{10fff0}'..='\u{10ffff}' => false,
+        | '\u{10eeee}'
+        | '\u{10fff0}'..='\u{10ffff}' => false,
         _ => !c.is_control() && c.width() != Some(0),
     }
 }

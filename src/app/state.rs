@@ -193,6 +193,9 @@ impl State {
     }
 
     /// The list of the agent of the session on the screen, for tests to fill.
+    ///
+    /// # Panics
+    /// If that session has no connection.
     #[cfg(test)]
     pub fn listed_mut(&mut self) -> &mut Vec<SessionInfo> {
         let root = super::call::root_of(self, self.active);

@@ -363,7 +363,7 @@ mod tests {
                 rows.iter().filter(|(sign, _)| *sign != skip).map(|(_, line)| (*line).to_owned()).collect()
             };
             let (old, new) = (side('+'), side('-'));
-            let body: String = rows.iter().map(|(sign, line)| format!("{sign}{line}\n")).collect();
+            let body = rows.iter().fold(String::new(), |body, (sign, line)| format!("{body}{sign}{line}\n"));
             let patch = format!("--- a/f\n+++ b/f\n@@ -1,{} +1,{} @@\n{body}", old.len(), new.len());
             (old, new, patch)
         })
@@ -391,7 +391,7 @@ mod tests {
                 prop_assert_eq!(range.start, at);
                 let rest = &text[range.end..];
                 at = range.end + rest.find('\n').map_or(rest.len(), |end| end + 1);
-                prop_assert!(rest.starts_with('\n') || rest.starts_with("\r") || rest.is_empty());
+                prop_assert!(rest.starts_with('\n') || rest.starts_with('\r') || rest.is_empty());
             }
             prop_assert_eq!(at, text.len());
         }

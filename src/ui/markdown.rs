@@ -440,6 +440,7 @@ impl Markdown {
 }
 
 /// A top-level block as the parser sees it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Top {
     /// Where it begins, with a definition right before it that says how its first line is read.
     start: usize,

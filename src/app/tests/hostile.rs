@@ -107,6 +107,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 
 /// What an agent may say, and what a user does who looks at lists but agrees to nothing.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "a few of them live at a time")]
 enum Step {
     Ready(Vec<AuthMethod>),
     Replied(Result<Reply, CallError>),

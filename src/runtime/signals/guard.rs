@@ -125,12 +125,12 @@ mod tests {
             };
             let (is_out, out) = oneshot::channel();
             let mut is_out = Some(is_out);
-            let next = async || match signals.pop_front() {
-                Some(number) => number,
-                None => {
-                    let _ = is_out.take().map(|out| out.send(()));
-                    std::future::pending().await
+            let next = async || {
+                if let Some(number) = signals.pop_front() {
+                    return number;
                 }
+                let _ = is_out.take().map(|out| out.send(()));
+                std::future::pending().await
             };
             let answers = async {
                 while let Some(ending) = endings.recv().await {

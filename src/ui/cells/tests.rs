@@ -153,7 +153,7 @@ fn ran(kind: ToolKind, lines: usize) -> ToolCall {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     (tool.kind, tool.status) = (kind, ToolStatus::Completed);
     tool.title = "x".to_owned();
-    let output: String = (1..=lines).map(|line| format!("line {line}\n")).collect();
+    let output = (1..=lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
     tool
 }

@@ -5,6 +5,7 @@
 //! the input (`acp::codec`), drawing those.
 //! Invariant: a value is left out only where its own text, or its own change, stands in the dialog.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use ratatui::text::{Line, Span};
@@ -189,7 +190,9 @@ fn name_of(path: &[Step]) -> String {
                     out.push_str(&reveal_line(tail));
                 }
             }
-            Step::Index(index) => out.push_str(&format!("[{index}]")),
+            Step::Index(index) => {
+                let _ = write!(out, "[{index}]");
+            }
         }
     }
     out

@@ -63,18 +63,15 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     }
     let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
     if let Some((_, open)) = user::marked_ask(scene.state) {
-        let count = match &open.kind {
-            OpenAskKind::Permission { request, .. } => {
-                (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
-                request.options.len()
+        let count = if let OpenAskKind::Permission { request, .. } = &open.kind {
+            (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
+            request.options.len()
+        } else {
+            let labels = answers(open);
+            for (index, label) in labels.iter().enumerate() {
+                sheet.foot.extend(choice(scene, index, label, false, cols));
             }
-            _ => {
-                let labels = answers(open);
-                for (index, label) in labels.iter().enumerate() {
-                    sheet.foot.extend(choice(scene, index, label, false, cols));
-                }
-                labels.len()
-            }
+            labels.len()
         };
         let last = u8::try_from(count.min(9)).ok().map(Action::Choose);
         let first = scene.key(Context::Permission, Action::Choose(1));

@@ -9,7 +9,7 @@ fn text(buf: &Buffer) -> String {
 #[test]
 fn what_is_read_stays_when_the_width_changes() {
     let mut session = session();
-    let words: String = (0..6000).map(|n| format!("w{n} ")).collect();
+    let words = (0..6000).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
     push(&mut session, message(Role::Agent, &words));
     push(&mut session, message(Role::User, "end"));
     let mut view = TranscriptView::default();
