@@ -121,6 +121,7 @@ fn listed_ids(state: &State) -> Vec<&str> {
     state.listed().iter().map(|info| info.id.as_str()).collect()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer as the agent gives it")]
 fn sessions(ids: &[&str], next: Option<&str>) -> Result<Reply, CallError> {
     let sessions = ids.iter().map(|id| SessionInfo {
         id: (*id).into(),

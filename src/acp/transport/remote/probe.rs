@@ -138,7 +138,7 @@ impl Probe {
                 route.expect(letter);
                 route.take(response, letter.clone());
                 self.say(Carrier::StreamableHttp);
-                return Ok(Some(Route::Streamable(route)));
+                return Ok(Some(Route::Streamable(Box::new(route))));
             }
             self.not_instead_of_streams()?;
             let route = Post::new(desk, Places::at_one_url(&url, &self.remote), self.profile);
@@ -155,7 +155,7 @@ impl Probe {
                 self.say(Carrier::StreamableHttp);
                 let route = Streamable::start(desk, url, connection, None);
                 route.expect(letter);
-                return Ok(Some(Route::Streamable(route)));
+                return Ok(Some(Route::Streamable(Box::new(route))));
             }
             // Taken without an answer, which is to come on a stream.
             self.not_instead_of_streams()?;
@@ -181,7 +181,7 @@ impl Probe {
             let route = Streamable::start(desk.clone(), url, connection, version);
             self.say(Carrier::StreamableHttp);
             desk.inlet.message(&body).await?;
-            return Ok(Some(Route::Streamable(route)));
+            return Ok(Some(Route::Streamable(Box::new(route))));
         }
         if answer.is_error {
             // The protocol's own server keeps no connection then; another form may be tried.

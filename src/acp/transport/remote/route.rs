@@ -19,7 +19,7 @@ pub enum Route {
     /// Not known yet.
     Probe(Box<Probe>),
     /// The protocol's own HTTP transport.
-    Streamable(Streamable),
+    Streamable(Box<Streamable>),
     /// A web socket.
     Socket(Box<Socket>),
     /// POST, with or without one event stream.
