@@ -192,18 +192,6 @@ impl State {
         self.sessions.get(&key).and_then(|session| session.conn).and_then(|conn| self.conns.get(&conn))
     }
 
-    /// The list of the agent of the session on the screen, for tests to fill.
-    ///
-    /// # Panics
-    /// If that session has no connection.
-    #[cfg(test)]
-    pub fn listed_mut(&mut self) -> &mut Vec<SessionInfo> {
-        let root = super::call::root_of(self, self.active);
-        let conn = self.conn_of(root).map(|conn| conn.id);
-        let conn = conn.and_then(|conn| self.conns.get_mut(&conn)).expect("a connection that could list");
-        &mut conn.listing.sessions
-    }
-
     /// What the agent of the session on the screen lists.
     pub fn listed(&self) -> &[SessionInfo] {
         let conn = self.conn_of(super::call::root_of(self, self.active));

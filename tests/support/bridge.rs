@@ -413,6 +413,7 @@ impl House {
 }
 
 impl Agent {
+    #[allow(clippy::disallowed_methods, reason = "the bridge is a program of its own")]
     fn start(command: &[OsString]) -> Self {
         let (program, args) = command.split_first().unwrap();
         let mut process = Command::new(program);

@@ -21,6 +21,15 @@ pub struct Desk {
     pub kept: Vec<Note>,
 }
 
+impl State {
+    /// The list of the agent of the session on the screen, to be filled.
+    pub(crate) fn listed_mut(&mut self) -> &mut Vec<SessionInfo> {
+        let conn = self.active_session().and_then(|session| session.conn);
+        let conn = conn.and_then(|conn| self.conns.get_mut(&conn)).expect("the session has an agent");
+        &mut conn.listing.sessions
+    }
+}
+
 impl Desk {
     /// An agent was just started.
     pub fn started() -> Self {

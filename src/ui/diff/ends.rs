@@ -57,7 +57,7 @@ impl Cut {
     }
 
     /// The lines of a text: what is shown of each, and what is compared.
-    pub fn lines<'t>(self, text: &'t str) -> (Vec<Range<u32>>, Vec<&'t str>) {
+    pub fn lines(self, text: &str) -> (Vec<Range<u32>>, Vec<&str>) {
         let (mut shown, mut compared) = (Vec::new(), Vec::new());
         let mut start = 0;
         for line in text.split_inclusive('\n') {

@@ -60,7 +60,8 @@ pub struct SseReader {
     name: Option<String>,
     /// The id of the event that is not complete yet; without one of its own, that of the event before.
     id: Option<Arc<str>>,
-    has_own_id: bool,
+    /// Its own id.
+    own_id: Option<Arc<str>>,
     last_id: Option<Arc<str>>,
     retry: Option<Duration>,
     /// The last byte was a carriage return: a line feed right behind it belongs to it.
@@ -80,7 +81,7 @@ impl SseReader {
             oversize_bytes: None,
             name: None,
             id: None,
-            has_own_id: false,
+            own_id: None,
             last_id: None,
             retry: None,
             is_after_return: false,
@@ -171,7 +172,7 @@ impl SseReader {
             }
             b"id" if value.len() <= MAX_FIELD_BYTES && !value.contains(&0) => {
                 self.id = (!value.is_empty()).then(|| String::from_utf8_lossy(value).into());
-                self.has_own_id = self.id.is_some();
+                self.own_id.clone_from(&self.id);
             }
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let text = std::str::from_utf8(value).unwrap_or_default();
@@ -206,7 +207,7 @@ impl SseReader {
     fn dispatch(&mut self, out: &mut Vec<SseItem>) {
         // Only the blank line makes an id count: an event that was cut off is asked for again.
         self.last_id.clone_from(&self.id);
-        let has_own_id = std::mem::take(&mut self.has_own_id);
+        let id = self.own_id.take();
         let data = self.data.split().freeze();
         let name = self.name.take().filter(|name| !name.is_empty() && name != "message");
         self.has_data = false;
@@ -214,7 +215,6 @@ impl SseReader {
             // A copy, so that the memory of the whole is given back.
             out.push(SseItem::Oversize { len_bytes, head: Bytes::copy_from_slice(&data) });
         } else if !data.trim_ascii().is_empty() {
-            let id = self.last_id.clone().filter(|_| has_own_id);
             out.push(SseItem::Event { name, id, data });
         }
     }

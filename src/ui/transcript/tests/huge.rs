@@ -80,7 +80,7 @@ fn a_huge_text_is_laid_out_where_it_is_looked_at() {
 
 #[test]
 fn an_output_in_one_line_is_selected_as_one_line() {
-    let line: String = (0..9000).map(|n| format!("{n}\t")).collect();
+    let line = (0..9000).fold(String::new(), |line, n| format!("{line}{n}\t"));
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "call");
     call.output_text = Some(format!("{line}|\nnext\n"));
     let mut session = session();
