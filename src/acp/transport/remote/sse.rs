@@ -46,7 +46,6 @@ pub enum SseItem {
 
 /// Cuts an event stream into events.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a state of the parser of its own")]
 pub struct SseReader {
     max_bytes: usize,
     /// The line that is not complete yet.
