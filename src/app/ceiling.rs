@@ -257,6 +257,14 @@ pub(super) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
     let serial = session.pages.serial + 1;
     let Some(turn) = session.transcript.get(item).map(|item| item.turn) else { return };
     let Some((before, page)) = behind(session, item) else { return };
+    // A question about a call of this page is none about another one, whatever came between.
+    let record = match record {
+        Record::Asked(patch) => {
+            let patch = ToolCallPatch { is_assumed: true, is_announcement: false, ..*patch };
+            Record::Update(SessionUpdate::Tool(Box::new(patch)))
+        }
+        record => record,
+    };
     page.late = serial;
     page.weight += weight::of_record(&record);
     session.pages.serial = serial;

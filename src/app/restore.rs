@@ -235,7 +235,13 @@ fn play_to(
         session.ledger.open_message = open_message;
     } else {
         session.ledger.echo = None;
-        session.asks.clear();
+        // What was asked about and not decided was not done.
+        let asked: Vec<OpenAsk> = session.asks.drain(..).collect();
+        for open in asked {
+            if let OpenAskKind::Permission { tool, .. } = open.kind {
+                tools::cancel(session, tool, last);
+            }
+        }
         let status = if bounds.is_over { ToolStatus::Completed } else { ToolStatus::Cancelled };
         tools::close_open(session, status, last);
         access::close_restored(session, last);

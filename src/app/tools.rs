@@ -140,6 +140,17 @@ fn awaits_user(session: &Session, id: ItemId) -> bool {
     session.asks.iter().any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if tool == id))
 }
 
+/// A call that was not done, unless it has ended.
+pub(super) fn cancel(session: &mut Session, id: ItemId, now: Instant) {
+    if get(session, id).is_some_and(|call| !call.status.is_final()) {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                assume_end(call, ToolStatus::Cancelled, now);
+            }
+        });
+    }
+}
+
 fn assume_end(call: &mut ToolCall, status: ToolStatus, now: Instant) {
     let is_refused = call.decision.as_ref().is_some_and(|decision| !is_allowed(decision));
     call.status = if is_refused { ToolStatus::Cancelled } else { status };
