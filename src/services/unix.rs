@@ -76,11 +76,18 @@ pub(super) fn is_link_error(error: &io::Error) -> bool {
 }
 
 /// Makes an open return at once where it would wait: a pipe without a writer.
-pub(super) const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
+const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
 /// Opens a file to read it, without waiting for a writer where it is a pipe.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new().read(true).custom_flags(NEVER_WAIT).open(path)
+}
+
+/// Opens a file below a folder to read it, likewise. Links that lead out of the folder are not followed.
+pub(super) fn open_at_once_in(folder: &cap_std::fs::Dir, path: &Path) -> io::Result<cap_std::fs::File> {
+    let mut options = cap_std::fs::OpenOptions::new();
+    cap_std::fs::OpenOptionsExt::custom_flags(options.read(true), NEVER_WAIT);
+    folder.open_with(path, &options)
 }
 
 /// Gives a new file the owner and group of the old one, as far as the system lets us.

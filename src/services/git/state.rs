@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::Dir;
 use ring::digest::{self, Algorithm};
 
 use super::index::{self, Entry, Index};
@@ -181,9 +181,7 @@ impl Looking<'_> {
 
     /// The bytes of a file in the work tree, not through links that lead out of it.
     fn content(&self, path: &Path) -> Option<Vec<u8>> {
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(unix::NEVER_WAIT);
-        let file = self.dir.open_with(path, &options).ok()?;
+        let file = unix::open_at_once_in(&self.dir, path).ok()?;
         let mut content = Vec::new();
         file.take(MAX_CONTENT_BYTES).read_to_end(&mut content).ok()?;
         Some(content)
