@@ -52,6 +52,8 @@ pub struct Pages {
     wants_trim: bool,
     /// Where the reader is, who left the end.
     reader: Option<ItemId>,
+    /// The last turn that was read to its end.
+    pub(super) ended_turn: u32,
     /// The line below all items that says how much of a session that is only read is not shown.
     pub(super) later_line: Option<ItemId>,
     /// What the user wished and waits for pages.

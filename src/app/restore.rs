@@ -154,6 +154,7 @@ pub(super) fn prepend(session: &mut Session, page: EarlierPage, before: i64, is_
     if !is_own {
         ceiling::add_orphans(session, orphans, first_seq);
     }
+    session.pages.ended_turn = session.pages.ended_turn.max(part.pages.ended_turn);
     ceiling::put_in_front(session, part, first_seq);
     session.transcript.set_head(earlier_words(left_out_count));
 }
@@ -166,8 +167,8 @@ fn is_over(session: &Session, turn: u32) -> bool {
         ItemBody::Notice { title, .. } => title == CUT,
         _ => false,
     };
-    session.turn_count > turn
-        && !rest.take_while(|item| item.turn <= turn).any(|item| ended_badly(&item.body))
+    let has_ended = session.turn_count > turn || session.pages.ended_turn >= turn;
+    has_ended && !rest.take_while(|item| item.turn <= turn).any(|item| ended_badly(&item.body))
 }
 
 /// What surrounds the events that are played.
@@ -391,6 +392,7 @@ fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
 }
 
 fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
+    session.pages.ended_turn = session.turn_count;
     session.turn = Turn::Idle;
     session.ledger.echo = None;
     let end = match outcome {
