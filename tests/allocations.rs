@@ -195,7 +195,7 @@ impl Stream {
 }
 
 /// So many updates come after the first measurement.
-const MORE: u64 = 45_000;
+const MORE: u32 = 45_000;
 /// What is remembered of a call or message that is only on the disk, so that an update finds it: at most one of them
 /// comes with each update.
 const THING_BYTES: usize = 16;
@@ -206,14 +206,11 @@ fn a_ceiling_holds_the_heap() {
     stream.stream(15_000);
     stream.stream_until_pages_go();
     let (short, items) = (HeapStats::get().curr_bytes, stream.items());
-    stream.stream(MORE);
+    stream.stream(MORE.into());
     stream.stream_until_pages_go();
     let (long, now) = (HeapStats::get().curr_bytes, stream.items());
     println!("{short} bytes with {items} items, {long} bytes with {now} items");
     assert!(items.abs_diff(now) < 200, "{items} items, then {now}");
-    assert!(
-        long <= short + PAGE + usize::try_from(MORE).unwrap() * THING_BYTES,
-        "{short} bytes, then {long}"
-    );
+    assert!(long <= short + PAGE + MORE as usize * THING_BYTES, "{short} bytes, then {long}");
     assert!(long < 8 * LIMIT, "{long} bytes for a ceiling of {LIMIT}");
 }
