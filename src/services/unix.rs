@@ -193,7 +193,8 @@ pub(super) fn has_variable(process: Pid, variable: &str) -> bool {
 pub(super) fn sessions_of_run(mark: &str) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let own = rustix::process::getsid(None).ok();
+    // Not `getsid`, which panics on the 0 that Linux returns when the session's leader lives outside this container.
+    let own = read_stat(rustix::process::getpid()).and_then(|stat| stat.session);
     let mut sessions: Vec<Pid> = ids
         .filter_map(process_id)
         .filter_map(|process| {
