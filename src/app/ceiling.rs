@@ -110,6 +110,8 @@ struct Page {
 #[derive(Debug, Clone, PartialEq)]
 struct Orphan {
     event: KeptEvent,
+    /// The number of the first event of the part that it stands in.
+    part: i64,
     /// The number of the first event of the page that has what it is about, once that was read.
     home: Option<i64>,
 }

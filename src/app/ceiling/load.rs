@@ -105,7 +105,9 @@ pub(in crate::app) fn add_orphans(session: &mut Session, left: Vec<KeptEvent>, f
     }
     let is_new = |event: &KeptEvent| orphans.iter().all(|known| known.event != *event);
     let new: Vec<KeptEvent> = left.into_iter().filter(is_new).collect();
-    orphans.extend(new.into_iter().map(|event| Orphan { event, home: None }));
+    // They are played in the order in which they came.
+    let at = orphans.partition_point(|orphan| orphan.part < first_seq);
+    orphans.splice(at..at, new.into_iter().map(|event| Orphan { event, part: first_seq, home: None }));
 }
 
 /// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them

@@ -160,9 +160,8 @@ fn play(desk: &mut Desk, step: &Step, nth: u64) {
         })),
         Step::EndTurn(how) => {
             // Whoever forgets the end of a command does not go on with it turns later.
-            let runs = |(id, view): (&TerminalId, &TerminalView)| view.exit.is_none().then(|| id.clone());
-            let running: Vec<TerminalId> = desk.session().terminals.iter().filter_map(runs).collect();
-            for id in running {
+            for id in 0..8 {
+                let id = terminal(&id);
                 desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
             }
             if desk.session().turn.is_running() {
@@ -304,14 +303,18 @@ proptest! {
                 named.contains(patch.id.as_str())
             }
             Record::Decided { tool, .. } => named.contains(tool.as_str()),
-            Record::Update(SessionUpdate::Compaction { id, .. }) => {
-                named.insert(id.clone());
-                true
-            }
+            // Told twice, these look like others where the first is not known, and end the message before them.
+            Record::Update(SessionUpdate::Compaction { id, .. }) => named.insert(id.clone()),
             Record::Update(SessionUpdate::CompactionChunk { id, .. }) => named.contains(id),
+            // A message that is written anew in another part is one of its own there.
+            Record::Update(SessionUpdate::Message { role, message, .. }) => {
+                *role == Role::User && named.insert(message.to_string())
+            }
             Record::Update(SessionUpdate::Subagent(patch)) => {
                 let is_named = patch.title.as_set().is_some();
-                (is_named && named.insert(patch.session.to_string())) || named.contains(patch.session.as_str())
+                let is_new = !named.contains(patch.session.as_str());
+                named.extend(is_named.then(|| patch.session.to_string()));
+                is_named == is_new
             }
             _ => true,
         });
