@@ -137,7 +137,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
         Event::Act(action) => user::on_action(state, action, now, &mut fx),
-        Event::Draft(text) => user::on_draft(state, text, now, &mut fx),
+        Event::Draft(text) => user::on_draft(state, text, &mut fx),
         Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
         Event::Open(target) => user::on_open(state, target, &mut fx),
         Event::Reading(first, last) => user::on_reading(state, first, last),

@@ -11,7 +11,7 @@ mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
+use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::user::{self, Focus};
 use crate::app::{Event, FieldState, OpenAskKind, State};
@@ -70,7 +70,20 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     let act = || keymap.lookup(context, key).map(Event::Act);
     // In a form the blank and the arrows belong to the text where a field has one; a list keeps its keys.
     let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
-    event.or_else(|| act_beside_request(key, state, keymap)).into_iter().collect()
+    let event = event.or_else(|| act_beside_request(key, state, keymap));
+    event.or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
+}
+
+/// A letter that is no answer begins a prompt; the reducer then keeps the dialog from taking the letters after it.
+fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Option<Event> {
+    let is_letter = matches!(key.code, KeyCode::Char(_))
+        && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    (is_letter && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
+}
+
+/// Whether an agent's request without a text field has the keys.
+fn is_request(focus: Focus) -> bool {
+    matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
 }
 
 /// A request of the agent may wait as long as it likes: meanwhile the keys that lead elsewhere do so.
@@ -184,6 +197,9 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Access
             | Focus::Attention => false,
         };
+        if is_request(user::focus(state)) {
+            return if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() };
+        }
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }

@@ -14,7 +14,7 @@ use crate::model::{AskId, Capacity};
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
 /// So many requests of an agent may be open at once; each is kept until its answer.
-const MOST: Capacity = Capacity { items: 512, bytes: 128 << 20 };
+const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// An open request.
 #[derive(Debug)]

@@ -118,7 +118,7 @@ mod tests {
         let (outgoing, frames, stopper) = test_link();
         let mut pen = Pen::new(Tap::default());
         pen.attach(outgoing, stopper);
-        let params = format!("\"{}\"", "x".repeat(60 << 20));
+        let params = format!("\"{}\"", "x".repeat(30 << 20));
         for _ in 0..4 {
             pen.notify("session/cancel", &params);
             assert!(!pen.settle());

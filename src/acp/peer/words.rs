@@ -12,7 +12,7 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 
 /// What the user reads when an agent was ended because it left too much unread.
-pub const NOT_READ: &str = "The agent stopped reading its input, and more than 256 MiB were waiting for it. Restart it, or report this to its authors.";
+pub const NOT_READ: &str = "The agent stopped reading its input, and more than 128 MiB were waiting for it. Restart it, or report this to its authors.";
 
 /// What an agent reads that asks faster than it can be answered.
 pub fn too_many() -> RpcError {

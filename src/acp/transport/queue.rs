@@ -16,7 +16,7 @@ use crate::model::{Bounded, Capacity};
 const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
 
 /// Answers that were under way when the queue got full still fit. What is beyond runs over.
-pub const MOST: Capacity = Capacity { items: 65_536, bytes: 256 << 20 };
+pub const MOST: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 
 /// A writer takes no more at a time, unless a single frame has more.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
@@ -185,7 +185,7 @@ mod tests {
         assert!(outgoing.is_full(), "it is not written yet");
         frames.written(1);
         assert!(!outgoing.is_full() && outgoing.drained().now_or_never().is_some());
-        for _ in 0..31 {
+        for _ in 0..MOST.bytes / large.len() - 1 {
             outgoing.send(large.clone());
         }
         assert!(!outgoing.has_run_over());

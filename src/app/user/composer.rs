@@ -60,8 +60,7 @@ pub fn selected_completion(state: &State) -> usize {
 }
 
 /// The prompt's text changed.
-pub fn on_draft(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let _ = now;
+pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if session.draft == text {
         return;
@@ -74,6 +73,8 @@ pub fn on_draft(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effe
     state.user.dismissed = None;
     // Two presses of Ctrl+C count only when nothing is typed between them.
     state.last_interrupt = None;
+    // Someone who types a prompt does not answer a dialog with its next letter.
+    state.user.unlocked = None;
 }
 
 /// Actions of the prompt. Returns whether it was one.

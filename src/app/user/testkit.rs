@@ -97,7 +97,7 @@ impl Rig {
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
         let mut fx = Vec::new();
         on_input(&mut self.state, self.now);
-        on_draft(&mut self.state, text.to_owned(), self.now, &mut fx);
+        on_draft(&mut self.state, text.to_owned(), &mut fx);
         fx
     }
 

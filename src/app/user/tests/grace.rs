@@ -31,7 +31,7 @@ fn a_key_within_the_quiet_time_does_nothing_at_all() {
 }
 
 #[test]
-fn it_takes_keys_400_ms_after_it_appeared() {
+fn it_takes_keys_500_ms_after_it_appeared() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     assert!(!rig.wait(499).takes_input());
@@ -49,6 +49,18 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
     assert_eq!(rig.session().draft, "yes");
     assert!(!rig.wait(499).takes_input());
     assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn typing_after_a_pause_closes_it_again() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(500).act_now(Action::Down);
+    rig.wait(2_000).type_draft("t");
+    for action in [Action::Accept, Action::Choose(1)] {
+        assert!(answers(&rig.wait(100).act_now(action)).is_empty(), "{action:?}");
+    }
     assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
 }
 
