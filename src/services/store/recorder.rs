@@ -29,6 +29,9 @@ const MUCH_BYTES: usize = 256 << 10;
 /// How long to wait before what failed is tried again.
 const RETRY: Duration = Duration::from_secs(3);
 
+/// Each time that sessions have grown by so much in one run, the user is told.
+const MUCH_GROWTH_BYTES: u64 = 128 << 20;
+
 /// How long [`Recorder::finish`] waits for the disk.
 const MAX_FINISH: Duration = Duration::from_secs(3);
 
@@ -105,6 +108,7 @@ impl Recorder {
             batch: Batch::default(),
             passed: BTreeMap::new(),
             is_failing: false,
+            growth: Growth::default(),
         };
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
             Ok(thread) => self.thread = Some(thread),
@@ -197,6 +201,38 @@ struct Writer {
     /// What the batch brings sessions to.
     passed: BTreeMap<SessionKey, Passed>,
     is_failing: bool,
+    growth: Growth,
+}
+
+/// How much was written in this run.
+#[derive(Debug)]
+struct Growth {
+    bytes: u64,
+    /// When the user is told next.
+    told_at: u64,
+    step: u64,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self { bytes: 0, told_at: MUCH_GROWTH_BYTES, step: MUCH_GROWTH_BYTES }
+    }
+}
+
+impl Growth {
+    /// More was written; what the user is told of it, if so.
+    fn add(&mut self, bytes: u64) -> Option<String> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes < self.told_at {
+            return None;
+        }
+        self.told_at = self.bytes.saturating_add(self.step);
+        Some(format!(
+            "Sessions have stored {} MiB since parlor started. If an agent is flooding its session, cancel the turn; \
+             `parlor sessions delete` frees the space.",
+            self.bytes >> 20
+        ))
+    }
 }
 
 impl Writer {
@@ -348,6 +384,10 @@ impl Writer {
         });
         match result {
             Ok(gone) => {
+                let bytes: usize = batch.events.iter().map(|event| event.body.len()).sum();
+                if let Some(words) = self.growth.add(bytes as u64) {
+                    self.tell(words);
+                }
                 if std::mem::take(&mut self.is_failing) {
                     self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
                     self.tell_saving(None);
@@ -457,6 +497,7 @@ pub(super) mod tests {
             batch: Batch::default(),
             passed: BTreeMap::new(),
             is_failing: false,
+            growth: Growth::default(),
         };
         (TestWriter(writer), told)
     }
@@ -475,6 +516,10 @@ pub(super) mod tests {
             }
             self.0.take_all(inbox.notes, false);
             self.0.write();
+        }
+
+        pub fn tell_growth_each(&mut self, step: u64) {
+            self.0.growth = Growth { bytes: 0, told_at: step, step };
         }
 
         pub fn on_conn_for_test(&mut self, work: impl Fn(&Connection) -> rusqlite::Result<()>) {

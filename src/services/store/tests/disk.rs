@@ -207,3 +207,22 @@ fn all_files_of_the_store_are_their_owners_alone_also_those_that_were_not() {
     let is_stale = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "lock");
     assert!(wide.iter().all(is_stale), "but for what is left of a process that has gone: {wide:?}");
 }
+
+#[test]
+fn a_flood_that_is_saved_is_told_each_time_it_has_grown_by_much() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let (mut writer, mut told) = recorder::tests::writer(&store);
+    writer.tell_growth_each(1 << 20);
+    let mut words = Vec::new();
+    writer.keep_now(vec![head("flood"), prompt(1, "go")]);
+    for _ in 0..10 {
+        writer.keep_now(vec![says(1, &"x".repeat(300 << 10))]);
+        while let Ok(event) = told.try_recv() {
+            words.extend(if let ServiceEvent::Trouble(text) = event { Some(text) } else { None });
+        }
+    }
+    let [first, second] = words.as_slice() else { panic!("{words:?}") };
+    assert!(first.contains("stored 1 MiB") && first.contains("cancel the turn"), "{first}");
+    assert!(second.contains("stored 2 MiB"), "{second}");
+}

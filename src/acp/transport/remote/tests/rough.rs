@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::server::{Exchange, Server, read};
@@ -92,6 +92,23 @@ async fn fragments_over_the_limit_end_the_socket() {
     stream.write_all(&frame(0x00, &part)).await.unwrap();
     let LinkEnd::Io(error) = peer.end().await else { panic!() };
     assert!(error.contains("over the limit"), "{error}");
+}
+
+#[tokio::test]
+async fn answers_to_pings_are_not_held_for_a_server_that_reads_none() {
+    const FLOOD_MIB: usize = 40;
+    let (_peer, mut stream) = raw_socket().await;
+    let pings = frame(0x89, &[b'x'; 125]).repeat((1 << 20) / 127);
+    for _ in 0..FLOOD_MIB {
+        stream.write_all(&pings).await.unwrap();
+    }
+    stream.write_all(&frame(0x88, b"")).await.unwrap();
+    let (mut answered, mut part) = (0, vec![0; 1 << 16]);
+    while let Ok(bytes @ 1..) = stream.read(&mut part).await {
+        answered += bytes;
+    }
+    // What waits in parlor is 17 MiB at the most, the rest are buffers of the system. An answer is longer than its ping.
+    assert!(answered > 0 && answered < 36 << 20, "{answered} bytes were held");
 }
 
 #[tokio::test]
