@@ -53,7 +53,7 @@ pub(super) fn tell_servers(state: &mut State, key: SessionKey) {
         })
         .collect();
     let (names, detail) = if let Some(names) = not_passed {
-        let detail = "This agent is behind a URL. Write mcp = true in its table of the configuration to tell it your \
+        let detail = "This agent runs on another machine. Write mcp = true in its table of the configuration to tell it your \
                       servers, with their headers and variables.";
         (names, detail)
     } else {

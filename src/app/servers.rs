@@ -62,7 +62,7 @@ fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderWish
 /// Whether a session that is about to be opened must wait for the answer; then the question is asked. If not, it has
 /// the servers of its folder from here on.
 pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    // Headers and variables of servers are the user's secrets: an agent behind a URL gets them only if it may.
+    // Headers and variables of servers are the user's secrets: an agent on another machine gets them only if it may.
     let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
     let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
     if let Some(session) = state.sessions.get_mut(&key) {

@@ -99,6 +99,7 @@ pub(super) fn read_agents(
             }
         } else {
             remote::tell_strays(reader, &place, table);
+            remote::tell_stray_servers(reader, &place, table);
             ssh::tell_strays(reader, &place, table);
             let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around)
             else {

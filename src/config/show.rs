@@ -139,6 +139,7 @@ impl Out<'_> {
             if let Some(program) = &ssh.program {
                 self.value(&format!("{place}.ssh_program"), "ssh_program", program.as_str());
             }
+            self.value(&format!("{place}.mcp"), "mcp", ssh.gets_servers);
         }
         self.value(&format!("{place}.command"), "command", spec.command.as_str());
         self.value(&format!("{place}.args"), "args", shown_arguments(&spec.args));

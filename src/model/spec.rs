@@ -35,10 +35,11 @@ impl AgentSpec {
         self.remote.is_some() || self.ssh.is_some()
     }
 
-    /// Whether it is told MCP servers, with their headers and variables: an agent behind a URL only if the user
+    /// Whether it is told MCP servers, with their headers and variables: an agent on another machine only if the user
     /// switched that on for it by name.
     pub fn gets_servers(&self) -> bool {
-        self.remote.as_ref().is_none_or(|remote| remote.gets_servers)
+        let of_url = self.remote.as_ref().is_none_or(|remote| remote.gets_servers);
+        of_url && self.ssh.as_ref().is_none_or(|ssh| ssh.gets_servers)
     }
 
     /// Where a session of this folder works, if that is on another machine: in the folder of the agent, else in one

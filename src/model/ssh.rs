@@ -28,6 +28,8 @@ pub struct Ssh {
     pub args: Vec<String>,
     /// The ssh to use; `None`: the one on the search path.
     pub program: Option<String>,
+    /// Whether the agent is told the user's MCP servers, with their headers and variables.
+    pub gets_servers: bool,
 }
 
 /// The folder of a session on another machine.
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     fn ssh() -> Ssh {
-        Ssh { host: "ada@build".to_owned(), args: words(&["-p", "2222"]), program: None }
+        Ssh { host: "ada@build".to_owned(), args: words(&["-p", "2222"]), ..Ssh::default() }
     }
 
     /// What the far shell would make of the last argument, with this input.

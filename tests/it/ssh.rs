@@ -66,6 +66,7 @@ impl Host {
                 host: name.to_owned(),
                 args: vec!["-4".to_owned()],
                 program: Some(self.path().join("ssh").to_string_lossy().into_owned()),
+                ..Ssh::default()
             }),
             ..agent(scripted_agent(), &["script"])
         }

@@ -127,10 +127,12 @@ fn an_agent_on_another_machine_gets_none_of_this_folder() {
 }
 
 #[test]
-fn an_agent_behind_a_url_is_told_no_servers_unless_the_user_switched_that_on() {
-    for gets_servers in [false, true] {
-        let remote = Some(Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() });
-        let mut desk = desk(found(), AgentSpec { remote, ..spec() });
+fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_on() {
+    for (is_ssh, gets_servers) in [(false, false), (false, true), (true, false), (true, true)] {
+        let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
+        let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
+        let far = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
+        let mut desk = desk(found(), far);
         desk.fx.clear();
         desk.handshake(all_capabilities());
         let told = desk.fx.iter().find_map(|effect| match effect {

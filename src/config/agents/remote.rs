@@ -13,7 +13,9 @@ use crate::model::{Carrier, Remote, TokenSource};
 
 /// Keys that only an agent behind a URL has.
 const REMOTE_KEYS: &[&str] =
-    &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file", "mcp"];
+    &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file"];
+/// Whether an agent on another machine is told the user's MCP servers.
+const SERVERS_KEY: &str = "mcp";
 /// Keys that only an agent has that is started.
 const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd", "ssh", "ssh_args", "ssh_program"];
 const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
@@ -51,14 +53,25 @@ pub(super) fn read(
         carrier: table.get("transport").and_then(|value| read_carrier(reader, place, value)),
         events_url: read_events_url(reader, place, table),
         ca_file: read_string(reader, place, "ca_file", table).map(|path| expand_home(&path, around)),
-        gets_servers: table
-            .get("mcp")
-            .and_then(|value| reader.boolean(&format!("{place}.mcp"), value))
-            .unwrap_or_default(),
+        gets_servers: reads_servers(reader, place, table),
         headers,
         token,
         url,
     })
+}
+
+/// Whether the table of an agent on another machine says that it is told the user's MCP servers.
+pub(super) fn reads_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> bool {
+    let value = table.get(SERVERS_KEY);
+    value.and_then(|value| reader.boolean(&format!("{place}.{SERVERS_KEY}"), value)).unwrap_or_default()
+}
+
+/// Tells the key that means nothing for an agent on this machine.
+pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+    if let Some((found, _)) = table.get_key_value(SERVERS_KEY) {
+        let text = format!("`{SERVERS_KEY}` of `{place}` belongs to an agent on another machine");
+        reader.problem(&found.span(), text, "remove it: an agent on this machine gets the MCP servers");
+    }
 }
 
 /// Tells keys that mean nothing without a `url`.
@@ -241,14 +254,23 @@ fs_read = true
     #[test]
     fn servers_are_told_only_to_the_agent_that_is_named() {
         let (config, problems, shown) = parse(
-            "[agents.a]\nurl = \"wss://a\"\n[agents.b]\nurl = \"wss://b\"\nmcp = true\n[agents.c]\ncommand = \"/c\"\n",
+            "[agents.a]\nurl = \"wss://a\"\n[agents.b]\nurl = \"wss://b\"\nmcp = true\n[agents.c]\ncommand = \"/c\"\n\
+             [agents.d]\nssh = \"d\"\ncommand = \"d\"\n[agents.e]\nssh = \"e\"\ncommand = \"e\"\nmcp = true\n",
         );
         assert_eq!(problems, Vec::<String>::new());
         let gets = |name: &str| config.agents.get(name).unwrap().gets_servers();
-        assert_eq!((gets("a"), gets("b"), gets("c")), (false, true, true));
-        assert!(shown.contains("mcp = false") && shown.contains("mcp = true"), "{shown}");
+        assert_eq!(["a", "b", "c", "d", "e"].map(gets), [false, true, true, false, true]);
+        for agent in ["a", "b", "d", "e"] {
+            let table = shown.split(&format!("[agents.{agent}]")).nth(1).unwrap();
+            let line = table.lines().find(|line| line.starts_with("mcp = ")).unwrap();
+            assert!(line.starts_with(&format!("mcp = {}", gets(agent))), "{line}");
+        }
+        assert_eq!(parse(&shown).1, Vec::<String>::new());
         let (_, problems, _) = parse("[agents.c]\ncommand = \"/c\"\nmcp = true\n");
-        assert!(problems[0].contains("`mcp` of `agents.c` belongs to an agent behind a URL"), "{problems:?}");
+        assert!(
+            problems[0].contains("`mcp` of `agents.c` belongs to an agent on another machine"),
+            "{problems:?}"
+        );
     }
 
     #[test]

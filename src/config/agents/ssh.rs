@@ -35,7 +35,12 @@ pub(super) fn read(
         args: args_of_agent,
         env: read_pairs(reader, place, "env", table),
         cwd: read_cwd(reader, place, table, &host),
-        ssh: Some(Ssh { host, args, program: read_string(reader, place, "ssh_program", table) }),
+        ssh: Some(Ssh {
+            host,
+            args,
+            program: read_string(reader, place, "ssh_program", table),
+            gets_servers: super::remote::reads_servers(reader, place, table),
+        }),
         ..AgentSpec::default()
     })
 }
@@ -121,6 +126,7 @@ mod tests {
                 host: "ada@build".to_owned(),
                 args: vec!["-J".to_owned(), "gate".to_owned()],
                 program: Some("/opt/bin/ssh".to_owned()),
+                gets_servers: false,
             }),
             editor: Some("code --remote ssh-remote+build {path}".to_owned()),
             callbacks: Callbacks { terminal: true, ..Callbacks::NONE },

@@ -99,7 +99,10 @@ fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
     if !servers.is_empty() {
         facts.push(("MCP servers", servers.join(", ")));
     } else if !conn.spec.gets_servers() {
-        facts.push(("MCP servers", "none are passed to an agent behind a URL without mcp = true".to_owned()));
+        facts.push((
+            "MCP servers",
+            "none are passed to an agent on another machine without mcp = true".to_owned(),
+        ));
     }
     if let Some(words) = scene.anomalies() {
         facts.push(("anomalies", format!("{words}; the log shows them")));
