@@ -74,7 +74,7 @@ pub use keep::Keeping;
 pub use kept::{Earlier, Later, Reading};
 pub use listing::Listing;
 pub use modal::*;
-pub use policy::{Approval, ListedGrant, granted};
+pub use policy::{Approval, ListedGrant, granted, protected_files};
 pub use restore::{play, restore};
 pub use servers::{FolderWish, ServersAnswer};
 pub use session::*;

@@ -189,7 +189,7 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
 }
 
 /// The files that a call names.
-fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
+pub(super) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
     let places = call.locations.iter().map(|place| &place.path);
     places.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
 }

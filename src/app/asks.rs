@@ -403,11 +403,9 @@ pub fn answer_ask(
             take(state, conn, ask);
             if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
                 let is_always = chosen.kind == PermissionKind::AllowAlways;
-                let session = state.sessions.get_mut(&key);
-                if let Some((session, call)) = session
-                    .and_then(|session| tools::get(session, *tool).cloned().map(|call| (session, call)))
-                {
-                    policy::note_approval(session, conn, &call, is_always);
+                let session = state.sessions.get(&key);
+                if let Some(call) = session.and_then(|session| tools::get(session, *tool).cloned()) {
+                    policy::note_approval(state, key, conn, &call, is_always);
                 }
             }
             note_decision(state, key, &kind, &decision, now);
@@ -423,7 +421,7 @@ pub fn answer_ask(
             };
             take(state, conn, ask);
             callbacks::on_answered(state, (conn, ask), open, choice, now, fx);
-            if matches!(choice, AccessChoice::Longer(_)) {
+            if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
                 answer_same(state, key, conn, open, choice, now, fx);
             }
         }
@@ -441,12 +439,12 @@ fn answer_same(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let is_same = |open: &&OpenAsk| {
-        let of = |kind: &OpenAskKind| match kind {
-            OpenAskKind::Access(open) => open.grant.clone(),
-            _ => None,
-        };
-        open.conn == conn && granted.grant.is_some() && of(&open.kind) == granted.grant
+    let is_same = |open: &&OpenAsk| match &open.kind {
+        OpenAskKind::Access(other) if open.conn == conn => match choice {
+            AccessChoice::AllCommands => other.offers_all_commands,
+            _ => granted.grant.is_some() && other.grant == granted.grant,
+        },
+        _ => false,
     };
     let Some(session) = state.sessions.get(&key) else { return };
     let same: Vec<OpenAsk> = session.asks.iter().filter(is_same).cloned().collect();

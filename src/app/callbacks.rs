@@ -10,14 +10,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, Answer, Ask, AskId, AskWhy, AskedFile, Callbacks,
-    CommandAccess, ConnId, ExitInfo, Facts, FileJob, FileOp, RefusedBy, RpcError, ServedFile, SessionId,
-    SessionKey, TerminalCommand, TerminalId, TerminalJob, Verdict, WriteChange, decide, shell_line,
+    Access, AccessOutcome, AccessRecord, AllowedBy, Answer, Ask, AskId, AskedFile, Callbacks, CommandAccess,
+    ConnId, ExitInfo, Facts, FileJob, FileOp, RpcError, ServedFile, SessionId, SessionKey, TerminalCommand,
+    TerminalId, TerminalJob, Verdict, decide, shell_line,
 };
 
+mod question;
+
+use question::question;
+pub(super) use question::{note_refused, on_answered};
+
 use super::{
-    AccessAsk, AccessChoice, AccessWork, AskClass, Effect, Starting, State, TerminalView, access, asks, keep,
-    policy, terminals,
+    AccessWork, AskClass, Effect, Starting, State, TerminalView, access, asks, keep, policy, terminals,
 };
 
 /// The most commands that run for an agent at a time.
@@ -141,8 +145,8 @@ pub(super) fn on_file_asks(
     let Some(AskClass::File(key)) = class.cloned() else {
         return;
     };
+    let is_covered = policy::covers_write(state, conn, key, &asked);
     let AskedFile { access, facts, why, change } = asked;
-    let is_covered = change.as_ref().is_some_and(|change| policy::covers_write(state, conn, key, change));
     // Something may have been granted since the job was made.
     let policy = policy::of(state, conn, key);
     if let Verdict::Allow(by) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
@@ -160,84 +164,6 @@ fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     if !was_added {
         let words = "too many file requests are open; wait for their answers";
         asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
-    }
-}
-
-/// What the user is asked.
-fn question(
-    state: &State,
-    conn: ConnId,
-    work: AccessWork,
-    access: Access,
-    why: AskWhy,
-    change: Option<WriteChange>,
-    now: Instant,
-) -> AccessAsk {
-    let outcome = AccessOutcome::Refused(RefusedBy::Cancelled);
-    let record = AccessRecord { change: change.clone(), ..AccessRecord::new(access.clone(), outcome) };
-    let call = Box::new(access::call_of(record, now));
-    let grant = policy::grant_of(state, &access, why);
-    let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
-    AccessAsk { work, access, why, change, call, grant, agent }
-}
-
-/// The user answered about a file or command.
-pub(super) fn on_answered(
-    state: &mut State,
-    (conn, ask): (ConnId, AskId),
-    open: &AccessAsk,
-    choice: AccessChoice,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let key = match &open.work {
-        AccessWork::Run(key, _) => Some(*key),
-        AccessWork::File(_) => match state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)) {
-            Some(AskClass::File(key)) => Some(*key),
-            _ => None,
-        },
-    };
-    let Some(key) = key else { return };
-    let by = match choice {
-        AccessChoice::Once => AllowedBy::You,
-        AccessChoice::Longer(scope) => {
-            if let Some(grant) = &open.grant {
-                policy::add_grant(state, conn, key, grant.clone(), scope, fx);
-            }
-            AllowedBy::Grant(scope)
-        }
-        AccessChoice::Refuse => {
-            note_refused(state, open, RefusedBy::You, now);
-            let what = match &open.access {
-                Access::Read { path } => format!("reading {}", path.display()),
-                Access::Write { path } => format!("writing {}", path.display()),
-                Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
-            };
-            let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
-            asks::answer(state, conn, ask, Answer::Error(error), fx);
-            return;
-        }
-    };
-    match &open.work {
-        AccessWork::File(job) => add_file(state, FileJob { allowed: Some(by), ..job.clone() }, fx),
-        AccessWork::Run(key, command) => start(state, (conn, ask), *key, command.clone(), by, false, fx),
-    }
-}
-
-/// What was not done is an item, too.
-pub(super) fn note_refused(state: &mut State, open: &AccessAsk, by: RefusedBy, now: Instant) {
-    let key = match &open.work {
-        AccessWork::Run(key, _) => Some(*key),
-        AccessWork::File(job) => {
-            match state.conns.get(&job.conn).and_then(|conn| conn.open_asks.get(&job.ask)) {
-                Some(AskClass::File(key)) => Some(*key),
-                _ => None,
-            }
-        }
-    };
-    if let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) {
-        let record = AccessRecord::new(open.access.clone(), AccessOutcome::Refused(by));
-        access::add(session, AccessRecord { change: open.change.clone(), ..record }, now);
     }
 }
 
@@ -305,9 +231,8 @@ fn judge(
             if let Some((place, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
                 policy::use_approval(state, key, place);
             }
-            // What the user saw and allowed runs where they saw it.
-            let is_bound = is_inside && matches!(by, AllowedBy::ApprovedCall | AllowedBy::Configuration);
-            start(state, (conn, ask), key, command, by, is_bound, fx);
+            // What the user saw and allowed runs where they saw it. If a link leads out, it is judged again as outside.
+            start(state, (conn, ask), key, command, by, is_inside, fx);
             return;
         }
         Verdict::Ask(why) => why,

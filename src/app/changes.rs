@@ -317,7 +317,7 @@ fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
 }
 
 /// The text with the one place of `from` replaced; `None` if it is not there, or more than once.
-fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
+pub(super) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
     let mut places = text.match_indices(from);
     let (at, _) = places.next()?;
     if from.is_empty() || places.next().is_some() {

@@ -386,6 +386,8 @@ pub enum AccessChoice {
     Once,
     /// Yes, and the same again for so long.
     Longer(GrantScope),
+    /// Yes, and all other commands of the agent in the session's folders, until the session ends.
+    AllCommands,
     /// No.
     Refuse,
 }
@@ -395,13 +397,14 @@ impl AccessAsk {
     pub fn choices(&self) -> Vec<AccessChoice> {
         let longer = [GrantScope::Session, GrantScope::Folder].map(AccessChoice::Longer);
         let longer = longer.into_iter().filter(|_| self.grant.is_some());
-        [AccessChoice::Once].into_iter().chain(longer).chain([AccessChoice::Refuse]).collect()
+        let all = self.offers_all_commands.then_some(AccessChoice::AllCommands);
+        [AccessChoice::Once].into_iter().chain(longer).chain(all).chain([AccessChoice::Refuse]).collect()
     }
 
     /// The same in words.
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
-            Some(Grant::Run(_)) | None => "this command",
+            Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command",
             Some(Grant::WriteFile(_)) => "writes to this file",
             Some(Grant::ReadFile(_)) => "reads of this file",
             // Without the path: a long one must not push the refusal off the screen.
@@ -414,6 +417,7 @@ impl AccessAsk {
             AccessChoice::Longer(GrantScope::Folder) => {
                 format!("Always allow {what} for {} in this folder", self.agent)
             }
+            AccessChoice::AllCommands => format!("Allow all commands of {} for this session", self.agent),
             AccessChoice::Refuse => "Refuse".to_owned(),
         };
         self.choices().into_iter().map(label).collect()

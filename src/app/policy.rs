@@ -3,17 +3,22 @@
 //! Duty: makes the [`Policy`] of an agent in a session, remembers approvals, and says whether one covers a command or a
 //! write. Not its duty: deciding (`model::policy`), asking (`asks`).
 //! Invariants: an approval is what the call showed when it was approved, so a later update of the call changes nothing;
-//! it covers one command, unless the user chose to allow it always.
+//! it covers one command, unless the user chose to allow it always; it covers a protected file only if the dialog marked
+//! that file as protected and showed exactly what is written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::model::{
-    Access, AgentSpec, CommandAccess, ConnId, FileDiff, Grant, GrantScope, Policy, SessionKey, StoredGrant,
-    WriteChange, approved_lines, is_plain_environment,
+    Access, AgentSpec, AskedFile, CommandAccess, ConnId, DiffChange, FileDiff, Grant, GrantScope, Policy,
+    Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment, protection_of,
 };
 
-use super::changes::{explains, plain};
-use super::{Effect, Session, State, ToolCall, Turn, call};
+use super::changes::{explains, plain, replaced};
+use super::{Effect, Session, State, ToolCall, Turn, access, call};
+
+/// The most protected files that the dialog of a call names. Its approval covers no other.
+const MOST_MARKED: usize = 4;
 
 /// The most approvals that are remembered.
 const MOST_APPROVALS: usize = 64;
@@ -27,10 +32,14 @@ pub struct Approval {
     turn: u32,
     /// Command lines that it shows.
     lines: Vec<String>,
-    /// The working directory that it shows.
-    cwd: Option<PathBuf>,
+    /// The working directory: the one that it shows, else that of the session.
+    cwd: PathBuf,
+    /// Whether it shows that directory.
+    shows_cwd: bool,
     /// Changes that it shows.
     diffs: Vec<FileDiff>,
+    /// Files that its dialog marked as protected.
+    marked: Vec<PathBuf>,
     /// Whether the user chose to allow it always.
     is_always: bool,
 }
@@ -72,19 +81,51 @@ pub(super) fn is_inside(session: &Session, folder: &Path) -> bool {
     roots(session).iter().any(|root| folder.starts_with(plain(root)))
 }
 
+/// The protected files that a call is to change, as its dialog marks them. They are known by name only: links are not
+/// followed here.
+pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec<(PathBuf, Protection)> {
+    let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
+    let policy = Policy { home, own_folders, ..Policy::default() };
+    let folder = session.place.folder();
+    let told = call.told_diffs().map(|diff| plain(&folder.join(&diff.path)));
+    let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+    let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
+    let mut found: Vec<(PathBuf, Protection)> = Vec::new();
+    for path in told.chain(named) {
+        if let Some(why) = protection_of(&path, None, &policy)
+            && found.len() < MOST_MARKED
+            && !found.iter().any(|(other, _)| *other == path)
+        {
+            found.push((path, why));
+        }
+    }
+    found
+}
+
 /// The user approved a call.
-pub(super) fn note_approval(session: &mut Session, conn: ConnId, call: &ToolCall, is_always: bool) {
+pub(super) fn note_approval(
+    state: &mut State,
+    key: SessionKey,
+    conn: ConnId,
+    call: &ToolCall,
+    is_always: bool,
+) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let folder = session.place.folder();
     let approval = Approval {
         conn,
         turn: session.turn_count,
         lines: approved_lines(call.kind, &call.title, &call.content, &call.input),
-        cwd: call.input.cwd.as_ref().map(|cwd| plain(&session.place.folder().join(cwd))),
+        cwd: plain(&call.input.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd))),
+        shows_cwd: call.input.cwd.is_some(),
         diffs: call.diffs().cloned().collect(),
+        marked: protected_files(state, session, call).into_iter().map(|(path, _)| path).collect(),
         is_always,
     };
     if approval.lines.is_empty() && approval.diffs.is_empty() {
         return;
     }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let approvals = &mut session.ledger.approvals;
     if approvals.len() >= MOST_APPROVALS {
         approvals.remove(0);
@@ -112,10 +153,10 @@ pub(super) fn covering(
     let (place, approval) = approvals.find(|(_, approval)| {
         approval.conn == conn
             && (approval.is_always || approval.turn == session.turn_count)
-            && approval.cwd.as_ref().is_none_or(|cwd| *cwd == plain(&command.cwd))
+            && approval.cwd == plain(&command.cwd)
             && approval.lines.contains(&command.line)
     })?;
-    Some((place, approval.cwd.is_some()))
+    Some((place, approval.shows_cwd))
 }
 
 /// An approval was used: unless it holds always, it covers no other command.
@@ -128,15 +169,44 @@ pub(super) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
     }
 }
 
-/// Whether an approved call of the running turn shows exactly this change.
-pub(super) fn covers_write(state: &State, conn: ConnId, key: SessionKey, change: &WriteChange) -> bool {
-    let (Some(session), Some(diff)) = (working(state, key), &change.diff) else { return false };
+/// Whether an approved call of the running turn shows exactly this write.
+pub(super) fn covers_write(state: &State, conn: ConnId, key: SessionKey, asked: &AskedFile) -> bool {
+    let (Some(session), Some(change), Access::Write { path }) =
+        (working(state, key), &asked.change, &asked.access)
+    else {
+        return false;
+    };
+    let Some(diff) = &change.diff else { return false };
     let folder = session.place.folder();
+    let is_ordinary = asked.facts.protection.is_none_or(|why| why == Protection::WideRoot);
     session.ledger.approvals.iter().any(|approval| {
         approval.conn == conn
             && approval.turn == session.turn_count
-            && explains(folder, approval.diffs.iter(), diff)
+            && if is_ordinary {
+                explains(folder, approval.diffs.iter(), diff)
+            } else {
+                // Of a large file only a part is known here.
+                change.line.is_none() && approval.makes(folder, path, diff)
+            }
     })
+}
+
+impl Approval {
+    /// Whether it marked a file as protected, and its changes, made one after the other, write exactly this.
+    fn makes(&self, folder: &Path, path: &Path, made: &FileDiff) -> bool {
+        let DiffChange::Texts { old, new } = &made.change else { return false };
+        let mut shown = self.diffs.iter().filter(|diff| plain(&folder.join(&diff.path)) == path).peekable();
+        let is_marked = self.marked.iter().any(|marked| marked == path) && shown.peek().is_some();
+        let begin: Arc<str> = old.clone().unwrap_or_default();
+        let end = shown.try_fold(begin, |text, diff| match &diff.change {
+            DiffChange::Texts { old, new } if *text == *old.as_deref().unwrap_or_default() => {
+                Some(Arc::clone(new))
+            }
+            DiffChange::Texts { old, new } => replaced(&text, old.as_deref().unwrap_or_default(), new),
+            DiffChange::Patch(_) => None,
+        });
+        is_marked && end.is_some_and(|end| *end == **new)
+    }
 }
 
 /// The session that works for the user, while its turn runs and was not cancelled.

@@ -468,6 +468,8 @@ pub struct AccessAsk {
     pub call: Box<ToolCall>,
     /// What an answer that holds longer would grant.
     pub grant: Option<Grant>,
+    /// Whether all commands of the agent may be allowed for the session.
+    pub offers_all_commands: bool,
     /// The agent's name.
     pub agent: String,
 }

@@ -3,12 +3,13 @@
 //! [`decide`] is pure: it gets what an agent asks for ([`Access`]), what is known of it ([`Facts`]) and what the user
 //! set and granted ([`Policy`]), and says whether it is allowed, asked or refused, with the reason as data. Services
 //! call it with paths whose links were followed, the app with command lines.
-//! Invariants: a protected file is never written without a question; an allowed command is the exact command line that
-//! the user saw.
+//! Invariants: a protected file is never written unless the user saw its new content and that it is protected; an allowed
+//! command is the exact command line that the user saw, unless the user allowed all commands of a session.
 
 mod command;
 mod protected;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,8 @@ pub struct Facts {
     pub is_inside: bool,
     /// Why the file is protected, if it is.
     pub protection: Option<Protection>,
-    /// Whether an approved tool call of the running turn shows exactly this.
+    /// Whether an approved tool call of the running turn shows exactly this. For a protected file: with its real path,
+    /// in a dialog that marked it as protected.
     pub is_covered: bool,
 }
 
@@ -86,6 +88,8 @@ impl Default for PolicyRules {
 pub enum Grant {
     /// This exact command line, in this folder and with this environment.
     Run(CommandAccess),
+    /// Commands in the session's folders, unless their variables can change what they execute.
+    AnyCommand,
     /// Writes to this file.
     WriteFile(PathBuf),
     /// Writes to unprotected files directly in this folder.
@@ -192,8 +196,8 @@ pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
 
 fn decide_write(policy: &Policy, facts: Facts) -> Verdict {
     match facts.protection {
-        // An approved call shows the path that the agent names, which need not be where links lead.
-        Some(protection) if !(protection == Protection::WideRoot && facts.is_covered) => {
+        // What parlor itself obeys is asked about in parlor's own dialog only.
+        Some(protection) if !facts.is_covered || protection == Protection::Own => {
             Verdict::Ask(AskWhy::Protected(protection))
         }
         _ if !facts.is_inside => Verdict::Ask(AskWhy::Outside),
@@ -238,6 +242,7 @@ impl Grant {
         let is_ordinary = facts.protection.is_none_or(|protection| protection == Protection::WideRoot);
         match (self, access) {
             (Self::Run(granted), Access::Run(command)) => granted == command,
+            (Self::AnyCommand, Access::Run(command)) => facts.is_inside && is_plain_environment(&command.env),
             (Self::WriteFile(granted), Access::Write { path })
             | (Self::ReadFile(granted), Access::Read { path }) => granted == path,
             (Self::WriteIn(folder), Access::Write { path }) => {
@@ -251,7 +256,16 @@ impl Grant {
     /// What it grants, for people: `run "cargo test" in /code`.
     pub fn words(&self) -> String {
         match self {
-            Self::Run(command) => format!("run {:?} in {}", command.line, command.cwd.display()),
+            Self::Run(command) => {
+                let mut words = format!("run {:?} in {}", command.line, command.cwd.display());
+                // Values may be secrets.
+                let names: Vec<String> = command.env.iter().map(|(name, _)| format!("{name:?}")).collect();
+                if !names.is_empty() {
+                    let _ = write!(words, " with {} set", names.join(", "));
+                }
+                words
+            }
+            Self::AnyCommand => "run any command in the session's folders".to_owned(),
             Self::WriteFile(path) => format!("write {}", path.display()),
             Self::WriteIn(folder) => format!("write files in {}", folder.display()),
             Self::ReadFile(path) => format!("read {}", path.display()),

@@ -102,13 +102,14 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
         runs(14, "echo seen; exit 3"),
         WAITS.to_owned(),
     ];
-    let text = place.session(&steps.concat(), "go\n4\n4\n4\n1\n");
+    let text = place.session(&steps.concat(), "go\n5\n4\n4\n1\n");
     assert_in_order(
         &text,
         &[
             "Run a command?",
             "touch ran",
-            "4. Refuse",
+            "4. Allow all commands of",
+            "5. Refuse",
             "refused by you",
             "Write to a protected file?",
             ".git/hooks/pre-commit",
@@ -146,6 +147,68 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
             }
         }
     }
+}
+
+/// Asks for a permission to create a file with this content.
+fn permission(id: u32, path: &Path, content: &str) -> String {
+    let change = format!("\"type\":\"diff\",\"path\":\"{}\",\"newText\":\"{content}\"", path.display());
+    let call =
+        format!("\"toolCallId\":\"t{id}\",\"kind\":\"edit\",\"title\":\"Edit\",\"content\":[{{{change}}}]");
+    let options = "{\"optionId\":\"a\",\"name\":\"Allow\",\"kind\":\"allow_once\"},{\"optionId\":\"r\",\"name\":\"Reject\",\"kind\":\"reject_once\"}";
+    asks(id, "session/request_permission", &format!("\"toolCall\":{{{call}}},\"options\":[{options}]"))
+}
+
+#[test]
+fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other_content_is() {
+    let place = Place::new();
+    let hook = place.path("work/.git/hooks/pre-commit");
+    let shown = permission(10, &hook, "true\\n");
+    let text = place.session(&[shown.as_str(), &writes(11, &hook, "true\\n")].concat(), "go\n1\n");
+    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git executes", "1. Allow"]);
+    assert!(!text.contains("Write to a protected file?"), "{text}");
+    assert_eq!(fs::read_to_string(&hook).unwrap(), "true\n");
+
+    fs::remove_file(&hook).unwrap();
+    let text = place.session(&[shown.as_str(), &writes(11, &hook, "id\\n")].concat(), "go\n1\n4\n");
+    assert_in_order(
+        &text,
+        &["Protected file: ", "1. Allow", "Write to a protected file?", "id", "4. Refuse"],
+    );
+    assert!(!hook.exists());
+
+    // A harmless name that leads to a protected file is marked nowhere.
+    symlink(".git/hooks/pre-commit", place.path("work/notes.txt")).unwrap();
+    let notes = place.path("work/notes.txt");
+    let steps = [permission(10, &notes, "true\\n"), writes(11, &notes, "true\\n")];
+    let text = place.session(&steps.concat(), "go\n1\n4\n");
+    assert_in_order(&text, &["1. Allow", "Write to a protected file?", ".git/hooks/pre-commit", "4. Refuse"]);
+    assert!(!hook.exists() && !text.contains("Protected file: "), "{text}");
+}
+
+#[test]
+fn one_answer_allows_all_commands_of_a_session_in_its_folders() {
+    let place = Place::new();
+    fs::create_dir(place.path("outside")).unwrap();
+    symlink(place.path("outside"), place.path("work/link")).unwrap();
+    let through_link = asks(
+        13,
+        "terminal/create",
+        &format!("\"command\":\"touch\",\"args\":[\"x\"],\"cwd\":\"{}\"", place.path("work/link").display()),
+    );
+    let steps =
+        [runs(10, "touch a"), runs(11, "touch b"), runs(12, "echo seen"), WAITS.to_owned(), through_link];
+    let text = place.session(&steps.concat(), "go\n4\n4\n");
+    assert_eq!(text.matches("Run a command?").count(), 1, "{text}");
+    let parts = [
+        "4. Allow all commands of",
+        "allowed by you for this session",
+        "seen",
+        "outside the session's folders",
+    ];
+    assert_in_order(&text, &parts);
+    assert!(!place.path("outside/x").exists());
+    let again = place.session(&runs(10, "echo again"), "go\n5\n");
+    assert_in_order(&again, &["Run a command?", "refused by you"]);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use crate::app::changes::changed_files;
 use crate::app::*;
 use crate::model::*;
 
+mod remembered;
+
 fn command(line: &str) -> TerminalCommand {
     TerminalCommand { command: line.into(), ..TerminalCommand::default() }
 }
@@ -207,6 +209,15 @@ fn folder_and_environment_of_a_command_count() {
     desk.choose(None).choose(None);
     let env = vec![("NO_COLOR".to_owned(), "1".to_owned())];
     assert!(is_started(&mut desk, 4, TerminalCommand { env, ..command("make") }));
+    // A call that shows no folder was approved for that of the session, which the other folders are not.
+    approve(&mut desk, 8, 0, runs("make"));
+    assert!(!is_started(
+        &mut desk,
+        9,
+        TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") }
+    ));
+    desk.choose(None);
+    assert!(is_started(&mut desk, 10, TerminalCommand { cwd: Some("./".into()), ..command("make") }));
     // A folder that the call shows was approved with it.
     approve(&mut desk, 5, 0, |patch| {
         runs("make")(patch);

@@ -208,6 +208,7 @@ pub fn outside_file(ask: u64) -> OpenAskKind {
         why: AskWhy::Outside,
         change: None,
         call: Box::new(ToolCall::new("parlor:read".into(), std::time::Instant::now())),
+        offers_all_commands: false,
         agent: "fake".to_owned(),
     }))
 }

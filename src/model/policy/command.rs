@@ -76,11 +76,15 @@ pub fn shell_line(command: &TerminalCommand) -> String {
     shell_words::join(std::iter::once(&command.command).chain(&command.args))
 }
 
-/// Whether the variables cannot change what a command executes.
+/// Whether the variables cannot change what a command executes. A value that could be a path is not plain: locales and
+/// descriptions of terminals are read from files.
 pub fn is_plain_environment(env: &[(String, String)]) -> bool {
+    let is_plain_value = |value: &str| {
+        value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:,@+".contains(c)) && !value.contains("..")
+    };
     env.iter().all(|(name, value)| {
-        PLAIN_VARIABLES.contains(&name.as_str())
-            || name.starts_with("LC_")
+        let is_plain_name = PLAIN_VARIABLES.contains(&name.as_str()) || name.starts_with("LC_");
+        is_plain_name && is_plain_value(value)
             || PAGERS.iter().any(|(pager, values)| pager == name && values.contains(&value.as_str()))
     })
 }

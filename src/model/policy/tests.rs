@@ -113,12 +113,18 @@ fn every_write_is_asked_for_where_the_root_is_home_or_above_it() {
 }
 
 #[test]
-fn an_approved_call_never_covers_a_protected_file() {
-    for protection in [Protection::Git, Protection::Tool, Protection::Own, Protection::Keys] {
-        let facts = Facts { protection: Some(protection), ..COVERED };
-        let verdict = decide(&policy(), &write("/code/.git/config"), &facts);
-        assert_eq!(verdict, Verdict::Ask(AskWhy::Protected(protection)));
+fn an_approved_call_covers_a_protected_file_inside_the_folders_unless_it_is_parlors_own() {
+    let decided = |facts| decide(&policy(), &write("/code/.git/config"), &facts);
+    for protection in [Protection::Git, Protection::Tool, Protection::Keys] {
+        let facts = Facts { protection: Some(protection), ..INSIDE };
+        assert_eq!(decided(facts), Verdict::Ask(AskWhy::Protected(protection)));
+        let covered = Facts { is_covered: true, ..facts };
+        assert_eq!(decided(covered), Verdict::Allow(AllowedBy::ApprovedCall));
+        let outside = Facts { is_inside: false, ..covered };
+        assert_eq!(decided(outside), Verdict::Ask(AskWhy::Outside));
     }
+    let own = Facts { protection: Some(Protection::Own), ..COVERED };
+    assert_eq!(decided(own), Verdict::Ask(AskWhy::Protected(Protection::Own)));
 }
 
 #[test]
@@ -206,6 +212,32 @@ fn grants_hold_for_exactly_what_was_asked() {
     );
 }
 
+#[test]
+fn a_grant_of_all_commands_ends_at_the_folders_and_at_variables() {
+    let policy = Policy { grants: vec![(Grant::AnyCommand, GrantScope::Session)], ..policy() };
+    let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Session));
+    let with = |name: &str| {
+        let env = vec![(name.to_owned(), "1".to_owned())];
+        Access::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env })
+    };
+    assert_eq!(decide(&policy, &run("make"), &INSIDE), held);
+    assert_eq!(decide(&policy, &run("rm -r build"), &INSIDE), held);
+    assert_eq!(decide(&policy, &with("NO_COLOR"), &INSIDE), held);
+    assert_eq!(decide(&policy, &with("LD_PRELOAD"), &INSIDE), Verdict::Ask(AskWhy::Command));
+    let outside = Facts { is_inside: false, ..INSIDE };
+    assert_eq!(decide(&policy, &run("make"), &outside), Verdict::Ask(AskWhy::CommandOutside));
+    let git = Facts { protection: Some(Protection::Git), ..INSIDE };
+    let hook = decide(&policy, &write("/code/.git/hooks/a"), &git);
+    assert_eq!(hook, Verdict::Ask(AskWhy::Protected(Protection::Git)), "it allows no write");
+}
+
+#[test]
+fn a_listed_command_names_its_variables_and_hides_their_values() {
+    let env = vec![("API_KEY".to_owned(), "hush".to_owned()), ("PATH".to_owned(), "/tmp".to_owned())];
+    let grant = Grant::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env });
+    assert_eq!(grant.words(), "run \"make\" in /code with \"API_KEY\", \"PATH\" set");
+}
+
 fn shown(kind: ToolKind, title: &str, text: Option<&str>, command: Option<&str>) -> Vec<String> {
     let content: Vec<ToolContent> =
         text.into_iter().map(|text| ToolContent::Block(ContentBlock::Text(text.into()))).collect();
@@ -267,6 +299,9 @@ fn variables_that_change_what_runs_are_known() {
         assert!(!is_plain(&[(name, "cat")]), "{name}");
     }
     assert!(!is_plain(&[("PAGER", "sh -c id")]));
+    for (name, value) in [("LC_ALL", "../x"), ("LANGUAGE", "/tmp/x"), ("TERM", "/tmp/x"), ("TZ", ":/tmp/x")] {
+        assert!(!is_plain(&[(name, value)]), "{name} is read from a file");
+    }
 }
 
 proptest! {

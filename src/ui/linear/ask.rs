@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
     Event, FieldState, ItemBody, Modal, OpenAskKind, Picker, SessionsDialog, State, URL_OPTIONS,
+    protected_files,
 };
 use crate::config::keymap::actions;
 use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
@@ -153,6 +154,10 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
             let _ = write!(out, "{agent} asks: {}", question_of(kind));
             if let Some(tool) = tool {
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
+                for (path, why) in protected_files(state, session, tool) {
+                    let path = reveal_line(&path.to_string_lossy());
+                    let _ = writeln!(out, "Protected file: {path}. {}", why.words());
+                }
                 let mut body = ToolBody::whole(tool, session, look, COLS);
                 for line in body.lines(0..body.len(), look) {
                     let _ = writeln!(out, "  {}", line.to_string().trim_end());

@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::user::{self, inspect_url};
-use crate::app::{AccessAsk, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS};
+use crate::app::{AccessAsk, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ItemId, PermissionAsk, ToolContent, ToolKind};
 use crate::ui::cells::told::{named_paths, named_text};
@@ -80,6 +80,12 @@ pub(super) fn draw(
         sheet.head.extend(words(scene, Role::Warning, &text, cols));
     }
     let is_low = area.height < LOW_ROWS && !is_full;
+    let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
+    for (path, why) in protected {
+        let path = text::reveal_path(&path, scene.look.folder);
+        let text = format!("{} Protected file: {path}. {}", scene.look.glyphs.warn, why.words());
+        sheet.head.extend(few(words(scene, Role::Warning, &text, cols), is_low));
+    }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
     // Nobody can agree to a name whose end is cut off. A low screen has no row to spare for all of it.

@@ -196,3 +196,35 @@ fn a_write_is_asked_with_its_change_and_where_it_leads() {
         assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
     }
 }
+
+#[test]
+fn a_change_of_a_protected_file_is_marked_in_the_agents_own_request() {
+    let shown = |paths: &[&str], size| {
+        let mut stage = permission();
+        stage.session(|session| {
+            let item = session.transcript.items().last().map(|item| item.id).unwrap();
+            session.transcript.edit(item, |item| {
+                let ItemBody::Tool(tool) = &mut item.body else { unreachable!() };
+                (tool.title, tool.input.path) = ("Edit files".into(), None);
+                let diffs = paths.iter().map(|path| FileDiff {
+                    path: path.into(),
+                    change: DiffChange::Texts { old: None, new: "#!/bin/sh\n".into() },
+                });
+                tool.content = diffs.map(ToolContent::Diff).collect();
+            });
+        });
+        text(&stage.draw(&mut stage.view(), &theme("dark"), size))
+    };
+    let hook = shown(&[".git/hooks/pre-commit"], (120, 40));
+    let words = "Protected file: .git/hooks/pre-commit. git executes or trusts what is in this";
+    assert!(hook.contains(words), "{hook}");
+    let both = shown(&["src/../.envrc", ".vscode/tasks.json", "src/a.rs"], (120, 40));
+    assert!(both.contains("Protected file: .envrc.") && both.contains("Protected file: .vscode/tasks.json."));
+    assert!(!shown(&["src/a.rs"], (120, 40)).contains("Protected"));
+    let four = [".git/a", ".git/b", ".git/c", ".git/d"];
+    let low = shown(&four, (40, 12));
+    assert!(
+        low.contains("Allow this edit?") && low.contains("Protected file") && low.contains("No"),
+        "{low}"
+    );
+}

@@ -1,0 +1,195 @@
+//! What an approval or a permission covers, and what it does not.
+
+use super::*;
+
+/// Variables that choose what a command executes.
+const LOADERS: [&str; 14] = [
+    "PATH",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "DYLD_INSERT_LIBRARIES",
+    "GIT_SSH_COMMAND",
+    "GIT_CONFIG_COUNT",
+    "NODE_OPTIONS",
+    "PYTHONPATH",
+    "PERL5OPT",
+    "BASH_ENV",
+    "ENV",
+    "EDITOR",
+    "PAGER",
+    "LC_ALL",
+];
+
+#[test]
+fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
+    let with = |name: &str, value: &str| {
+        let env = vec![(name.to_owned(), value.to_owned())];
+        TerminalCommand { env, ..command("make") }
+    };
+    let sub = || TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") };
+    // Approved once, approved always, allowed for the session, in the folder, and all commands.
+    for way in 0..5 {
+        let mut desk = Desk::running();
+        if way < 2 {
+            approve(&mut desk, 1, way, runs("make"));
+        } else {
+            assert!(!is_started(&mut desk, 1, command("make")));
+            desk.choose(Some(way - 1));
+            desk.fx.clear();
+        }
+        let mut ask = 2;
+        for name in LOADERS {
+            assert!(!is_started(&mut desk, ask, with(name, "/code/shop/x")), "{name}, way {way}");
+            desk.choose(None);
+            desk.fx.clear();
+            ask += 1;
+        }
+        assert_eq!(is_started(&mut desk, ask, sub()), way == 4, "way {way}");
+        if way < 4 {
+            desk.choose(None);
+            desk.fx.clear();
+        }
+        assert!(is_started(&mut desk, ask + 1, command("make")), "way {way}: what was allowed runs");
+    }
+    // With its variables it is remembered as well, for these values only.
+    let mut desk = Desk::running();
+    assert!(!is_started(&mut desk, 1, with("PATH", "/opt/bin")));
+    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    assert!(!asked.offers_all_commands, "only this very command is offered");
+    desk.choose(Some(1));
+    desk.fx.clear();
+    assert!(is_started(&mut desk, 2, with("PATH", "/opt/bin")));
+    assert!(!is_started(&mut desk, 3, with("PATH", "/tmp")));
+    assert!(!is_started(&mut desk, 4, command("make")));
+}
+
+#[test]
+fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
+    let mut desk = Desk::running();
+    for (ask, line) in [(1, "make"), (2, "make test")] {
+        assert!(!is_started(&mut desk, ask, command(line)));
+    }
+    assert!(!is_started(&mut desk, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
+    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    assert_eq!(asked.labels()[3], "Allow all commands of fake for this session");
+    desk.choose(Some(3));
+    desk.expect_sent(
+        "terminal create 1 \"make\" in /code/shop\nterminal create 2 \"make test\" in /code/shop",
+    );
+    let is_bound = |effect: &Effect| matches!(effect, Effect::Terminal(TerminalJob::Create { within: Some(roots), .. }) if roots.len() == 1);
+    assert!(desk.fx.iter().all(is_bound), "a link does not lead out of the folders");
+    desk.fx.clear();
+    assert_eq!(desk.session().asks.len(), 1, "what runs outside of the folders still waits");
+    desk.choose(None).end_turn(StopReason::EndTurn).submit("more");
+    desk.fx.clear();
+    assert!(is_started(&mut desk, 4, command("rm -r build")), "in the next turn too");
+    // It is listed, can be revoked, and is not saved.
+    let listed: Vec<String> = granted(&desk.state).iter().map(|grant| grant.grant.words()).collect();
+    assert_eq!(listed, ["run any command in the session's folders"]);
+    assert!(desk.state.grants.is_empty());
+    let id = granted(&desk.state)[0].id();
+    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    assert!(!is_started(&mut desk, 5, command("ls")));
+    // An agent on another machine is not offered it.
+    let mut desk = Desk::running();
+    let conn = desk.conn();
+    let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
+    desk.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
+    assert!(!is_started(&mut desk, 1, command("ls")));
+    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    assert!(!asked.choices().contains(&AccessChoice::AllCommands));
+}
+
+/// Writes a file that the service found protected; whether the user is asked about it.
+fn is_asked_again(
+    desk: &mut Desk,
+    ask: u64,
+    (named, real): (&str, &str),
+    old: Option<&str>,
+    new: &str,
+    protection: Protection,
+) -> bool {
+    desk.fx.clear();
+    desk.ask(ask, Ask::WriteFile { session: Some(ID.into()), path: named.into(), content: new.into() });
+    let Some(job) = desk.fx.iter().find_map(|effect| match effect {
+        Effect::File(job) => Some(job.clone()),
+        _ => None,
+    }) else {
+        panic!("{:?}", desk.fx)
+    };
+    let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
+    let diff = Some(FileDiff { path: named.into(), change });
+    let asked = Box::new(AskedFile {
+        access: Access::Write { path: real.into() },
+        facts: Facts { is_inside: true, protection: Some(protection), is_covered: false },
+        why: AskWhy::Protected(protection),
+        change: Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 }),
+    });
+    desk.fx.clear();
+    let waiting = desk.session().asks.len();
+    desk.service(ServiceEvent::FileAsks { job, asked });
+    let is_allowed = desk
+        .fx
+        .iter()
+        .any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::ApprovedCall)));
+    let is_asked = desk.session().asks.len() > waiting;
+    assert!(is_asked != is_allowed, "{:?}", desk.fx);
+    if is_asked {
+        desk.choose(None);
+    }
+    is_asked
+}
+
+#[test]
+fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
+    const HOOK: &str = "/code/shop/.git/hooks/pre-commit";
+    let same = (HOOK, HOOK);
+    let approved = |old: Option<&str>, new: &str| {
+        let mut desk = Desk::running();
+        let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
+        approve(&mut desk, 1, 0, edits(vec![FileDiff { path: ".git/hooks/pre-commit".into(), change }]));
+        desk
+    };
+    let asked = |desk: &mut Desk, paths, old, new| is_asked_again(desk, 2, paths, old, new, Protection::Git);
+
+    assert!(!asked(&mut approved(None, "#!/bin/sh\n"), same, None, "#!/bin/sh\n"), "a new file");
+    assert!(!asked(&mut approved(Some("b\n"), "c\n"), same, Some("a\nb\n"), "a\nc\n"), "a part of a file");
+    assert!(asked(&mut Desk::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
+
+    // What differs from what was shown is asked about.
+    assert!(asked(&mut approved(None, "true\n"), same, None, "true\nrm -rf ~\n"), "other content");
+    assert!(asked(&mut approved(None, "true\n"), same, Some("old\n"), "true\n"), "a file that was there");
+    assert!(asked(&mut approved(Some("b\n"), "c\n"), same, Some("b\nb\n"), "c\nb\n"), "one of two places");
+    assert!(asked(&mut approved(Some("a\n"), "c\n"), same, Some("other\n"), "c\n"), "it changed since");
+    let config = "/code/shop/.git/config";
+    assert!(asked(&mut approved(None, "true\n"), (config, config), None, "true\n"), "another file");
+    let by_link = ("/code/shop/notes", HOOK);
+    assert!(
+        !asked(&mut approved(None, "true\n"), by_link, None, "true\n"),
+        "the dialog showed the real path"
+    );
+    let mut desk = approved(None, "true\n");
+    desk.end_turn(StopReason::EndTurn).submit("more");
+    assert!(asked(&mut desk, same, None, "true\n"), "another turn");
+
+    // The dialog did not mark it: a link with a harmless name, a fifth file, a patch.
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 0, edits(vec![diff("notes", "", "true\n")]));
+    assert!(asked(&mut desk, ("/code/shop/notes", HOOK), None, "true\n"), "by a link");
+    let mut desk = Desk::running();
+    let mut many: Vec<FileDiff> = (0..4).map(|n| diff(&format!(".git/hooks/{n}"), "", "x\n")).collect();
+    many.push(diff(HOOK, "", "true\n"));
+    approve(&mut desk, 1, 0, edits(many));
+    assert!(asked(&mut desk, same, None, "true\n"), "not among those that the dialog names");
+    let mut desk = Desk::running();
+    let patch = DiffChange::Patch("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+true\n".into());
+    approve(&mut desk, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
+    assert!(asked(&mut desk, same, None, "true\n"), "a patch says less than the whole text");
+    // What parlor obeys is always asked about.
+    let mut desk = approved(None, "true\n");
+    assert!(is_asked_again(&mut desk, 2, same, None, "true\n", Protection::Own));
+    // And it was refused.
+    let mut desk = Desk::running();
+    approve(&mut desk, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
+    assert!(asked(&mut desk, same, None, "true\n"));
+}
