@@ -71,7 +71,7 @@ pub use extras::Part;
 pub use files::FileJobs;
 pub use handover::Handover;
 pub use keep::Keeping;
-pub use kept::{Earlier, Later, Reading};
+pub use kept::{Earlier, Later, Reading, unknown_agent};
 pub use listing::Listing;
 pub use modal::*;
 pub use policy::{Approval, ListedGrant, granted, protected_files};

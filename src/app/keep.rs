@@ -52,10 +52,11 @@ impl Keeping {
     }
 
     /// Whether this is the agent that the kept session was with. Its command may have changed since, but hardly
-    /// the sessions that it keeps.
+    /// the sessions that it keeps. An agent on another machine has no command here, and is known by its name only.
     pub fn is_with(&self, spec: &AgentSpec) -> bool {
         self.agent.as_ref().is_some_and(|(name, command, args)| {
-            (!name.is_empty() && *name == spec.name) || (*command == spec.command && *args == spec.args)
+            (!name.is_empty() && *name == spec.name)
+                || (!command.is_empty() && *command == spec.command && *args == spec.args)
         })
     }
 }

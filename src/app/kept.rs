@@ -392,8 +392,20 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.phase = SessionPhase::NoAgent;
+        let keeping = &session.ledger.keeping;
+        let name = keeping.agent.as_ref().map_or("", |(name, ..)| name.as_str());
+        let words = unknown_agent(name, keeping.kept_as.as_deref().unwrap_or_default());
+        call::notice(state, key, Severity::Info, words, None);
     }
     user::open_agents(state);
+}
+
+/// What to do where the agent of a kept session is not known here.
+pub fn unknown_agent(name: &str, uid: &str) -> String {
+    format!(
+        "The agent of this session, {name:?}, is not configured here. Choose an agent, or if it was reached at a URL, \
+         run `parlor --resume {uid} --connect URL`."
+    )
 }
 
 /// The agent of a kept session: the one of that name here, else what was started here then.

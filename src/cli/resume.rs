@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::sessions;
-use crate::app::AgentChoice;
+use crate::app::{AgentChoice, unknown_agent};
 use crate::model::{AgentSpec, Callbacks, FolderOffer, KeptSession, Nearness};
 use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Store};
@@ -126,9 +126,26 @@ fn no_session(store: &Store, folder: &Path) -> String {
     format!("no session of {shown} was kept; start one with `parlor`, or see `parlor sessions list --all`")
 }
 
+/// The agent to go on with where the command line names none: that of the session. Where it is not known here, no other
+/// one takes its place before the user has chosen it, and what to do comes as words.
+pub fn agent_for(
+    kept: &KeptSession,
+    choices: &[AgentChoice],
+    default: Option<AgentSpec>,
+    callbacks: Callbacks,
+) -> (Option<AgentSpec>, Option<String>) {
+    if kept.head.agent.is_empty() {
+        return (default, None);
+    }
+    let known = agent_of(kept, choices, callbacks);
+    let uid = kept.head.kept_as.as_deref().unwrap_or_default();
+    let problem = known.is_none().then(|| unknown_agent(&kept.head.agent, uid));
+    (known, problem)
+}
+
 /// The agent of a kept session: the one of that name here, else what was started here then. An imported one names no
 /// program.
-pub fn agent_of(kept: &KeptSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
+fn agent_of(kept: &KeptSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
     let head = &kept.head;
     let known =
         choices.iter().find(|choice| choice.spec.name == head.agent).map(|choice| choice.spec.clone());

@@ -54,7 +54,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let mut folder_offers = Vec::new();
     if let Some(found) = found {
         if !is_agent_named {
-            agent = resume::agent_of(&found.kept, &agents, config.callbacks).or(agent);
+            let (known, problem) = resume::agent_for(&found.kept, &agents, agent, config.callbacks);
+            agent = known;
+            problems.extend(problem);
         }
         folder = found.folder;
         folder_offers = found.offers;

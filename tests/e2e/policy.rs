@@ -1,7 +1,8 @@
 //! Files and commands of an agent: what is asked, what stands in the transcript and on the disk, what is granted.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -227,4 +228,63 @@ fn a_permission_for_the_folder_is_saved_listed_and_can_be_revoked() {
     fs::remove_file(file.trim_start_matches(['#', ' '])).unwrap();
     let text = place.session(&runs(10, "echo seen"), "go\n");
     assert_in_order(&text, &["Run a command?", "echo seen"]);
+}
+
+/// A server that answers each call in its POST; gives its port.
+fn server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = |stream: TcpStream| -> Option<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let mut length = 0;
+            let mut line = String::new();
+            while stream.read_line(&mut line).ok()? > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().ok()?;
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).ok()?;
+            let call: serde_json::Value = serde_json::from_slice(&body).ok()?;
+            let result = match call["method"].as_str()? {
+                "initialize" => serde_json::json!({"protocolVersion": 1, "agentCapabilities": {}}),
+                "session/new" => serde_json::json!({"sessionId": "s"}),
+                _ => serde_json::json!({"stopReason": "end_turn"}),
+            };
+            let reply = serde_json::json!({"jsonrpc": "2.0", "id": call["id"], "result": result}).to_string();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length";
+            write!(stream.get_mut(), "{head}: {}\r\n\r\n{reply}", reply.len()).ok()?;
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    port
+}
+
+#[test]
+fn a_session_behind_a_url_goes_on_with_no_other_agent_and_says_how_it_is_reached_again() {
+    let place = Place::new();
+    let port = server();
+    let url = format!("http://127.0.0.1:{port}/acp");
+    let first = place.parlor(&["--plain", "--transport", "post", "--connect", &url], "remember this\n");
+    let first = String::from_utf8(first.stdout).unwrap();
+    assert!(first.contains("remember this"), "{first}");
+    // A default agent does not take its place.
+    fs::create_dir_all(place.path("config/parlor")).unwrap();
+    fs::write(place.path("config/parlor/config.toml"), "agent = \"demo\"\n").unwrap();
+    let again = place.parlor(&["--plain", "--continue"], "");
+    let again = String::from_utf8_lossy(&again.stdout).into_owned();
+    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured here.");
+    assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Choose an agent"]);
+    assert!(again.contains("remember this"), "{again}");
+    // As it says.
+    let back =
+        place.parlor(&["--plain", "--continue", "--transport", "post", "--connect", &url], "and this\n");
+    let back = String::from_utf8(back.stdout).unwrap();
+    assert!(back.contains("remember this") && !back.contains("is not configured"), "{back}");
 }

@@ -438,3 +438,32 @@ fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read(
     tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
     assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
 }
+
+#[test]
+fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
+    // Behind a URL, or imported: there is a name, and no program.
+    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
+    let opening = KeptOpening { kept: Ok(KeptSession { head, ..kept("k1") }), ..opening(true) };
+    let mut desk = Desk::ready();
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
+    assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "no agent has it");
+    assert!(matches!(desk.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
+    let is_told = items(shown(&desk)).iter().any(|item| {
+        item.contains("\"far.example\", is not configured here")
+            && item.contains("`parlor --resume k1 --connect URL`")
+    });
+    assert!(is_told, "{:?}", items(shown(&desk)));
+}
+
+#[test]
+fn the_session_of_one_agent_on_another_machine_is_not_loaded_by_another_one() {
+    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
+    let keeping = Keeping::of_kept(head, "", &std::collections::VecDeque::new());
+    let remote = |name: &str| {
+        let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
+        AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }
+    };
+    assert!(keeping.is_with(&remote("far.example")));
+    assert!(!keeping.is_with(&remote("other.example")));
+}

@@ -60,7 +60,10 @@ fn an_imported_session_names_no_program_and_no_folder() {
     assert_eq!((found.folder, store.find("k1").unwrap().owner), (root, None));
     for wish in [Wish::Last, Wish::Id("k1".to_owned())] {
         let found = find(&store, &wish, &folder).unwrap().unwrap();
-        assert_eq!(agent_of(&found.kept, &[], Callbacks::default()), None, "the picker opens");
+        let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
+        let (agent, told) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
+        assert_eq!(agent, None, "the picker opens, whatever agent is the default");
+        assert!(told.unwrap().contains("\"gemini-pro\", is not configured here"));
         assert!(found.kept.head.place.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
