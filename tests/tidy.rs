@@ -269,3 +269,18 @@ fn nothing_is_left_undone() {
         }
     }
 }
+
+#[test]
+fn every_test_that_the_threat_model_names_exists() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).unwrap();
+    let sources = sources();
+    // In the tables, what stands in backticks and has several underscores is a test.
+    let named =
+        page.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let tests: Vec<&str> = named.filter(|name| name.matches('_').count() > 1).collect();
+    assert!(tests.len() > 50, "{tests:?}");
+    for test in tests {
+        let head = format!("fn {test}(");
+        assert!(sources.iter().any(|source| source.text.contains(&head)), "{test} is no test");
+    }
+}

@@ -318,9 +318,8 @@ fn input() -> impl Strategy<Value = Vec<(String, Value)>> {
     })
 }
 
-/// Each line of a text as it may be drawn, without blanks.
-fn lines_of(text: &str) -> Vec<String> {
-    let is_patch = text.starts_with("*** Begin");
+/// Each line of a text as it is drawn, without blanks; a patch may be drawn as a change.
+fn lines_of(text: &str, is_patch: bool) -> Vec<String> {
     let lines = if is_patch {
         text.split('\n').filter_map(|line| line.strip_prefix(['+', '-'])).map(reveal_line).collect()
     } else {
@@ -334,7 +333,10 @@ fn lines_of(text: &str) -> Vec<String> {
 
 fn is_shown(screen: &str, value: &Value) -> bool {
     match value {
-        Value::String(text) => lines_of(text).iter().all(|line| screen.contains(line)),
+        Value::String(text) => {
+            let all_of = |is_patch| lines_of(text, is_patch).iter().all(|line| screen.contains(line));
+            all_of(false) || (text.starts_with("*** Begin") && all_of(true))
+        }
         Value::Array(all) => all.iter().all(|value| is_shown(screen, value)),
         Value::Object(all) => all.iter().all(|(key, value)| {
             (screen.contains(&pack(&reveal_line(key))) || value.is_string()) && is_shown(screen, value)
