@@ -90,8 +90,11 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
     let told = call.told_diffs().map(|diff| plain(&folder.join(&diff.path)));
     let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
     let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
+    // The example files of the built-in agent lie among parlor's own, and nothing obeys them.
+    let is_example =
+        |path: &Path| policy.own_folders.iter().any(|own| path.starts_with(own.join("demo/work")));
     let mut found: Vec<(PathBuf, Protection)> = Vec::new();
-    for path in told.chain(named) {
+    for path in told.chain(named).filter(|path| !is_example(path)) {
         if let Some(why) = protection_of(&path, None, &policy)
             && found.len() < MOST_MARKED
             && !found.iter().any(|(other, _)| *other == path)

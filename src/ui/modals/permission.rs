@@ -64,8 +64,10 @@ pub(super) fn draw(
     let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
     let cols = place.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
-    let mut sheet =
-        Sheet { title: question(kind).to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
+    // The heading is on the screen however low it is.
+    let title = if protected.is_empty() { question(kind) } else { question_of_protected(kind) };
+    let mut sheet = Sheet { title: title.to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
 
     let agent = scene.agent();
     let (wants, what) = wish(scene, tool);
@@ -80,7 +82,6 @@ pub(super) fn draw(
         sheet.head.extend(words(scene, Role::Warning, &text, cols));
     }
     let is_low = area.height < LOW_ROWS && !is_full;
-    let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
     for (path, why) in protected {
         let path = text::reveal_path(&path, scene.look.folder);
         let text = format!("{} Protected file: {path}. {}", scene.look.glyphs.warn, why.words());
@@ -357,6 +358,16 @@ pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
         ToolKind::Fetch => "Allow this request?",
         ToolKind::SwitchMode => "Allow this change of mode?",
         ToolKind::Think | ToolKind::Other => "Allow this?",
+    }
+}
+
+/// The heading where a protected file would be changed.
+fn question_of_protected(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Edit => "Edit a protected file?",
+        ToolKind::Delete => "Delete a protected file?",
+        ToolKind::Move => "Move a protected file?",
+        _ => "Change a protected file?",
     }
 }
 
