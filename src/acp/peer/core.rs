@@ -339,8 +339,9 @@ impl Peer {
     /// False when the method is unknown.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            let before = self.events.len();
             let is_known = self.codec.notification(method, params, &mut self.events);
-            self.calls.note_update(self.events.last(), Instant::now());
+            self.calls.note_update(self.events.get(before..).unwrap_or_default(), Instant::now());
             self.on_turn_news();
             return is_known;
         }
