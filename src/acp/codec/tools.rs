@@ -115,7 +115,8 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
     let kind = patch.kind.as_set().copied();
     patch.input = Patch::Set(input::read(&value, kind, has_diff));
     if patch.locations == Patch::Keep
-        && let files @ [_, _, ..] = input::files(&value).as_slice()
+        && let Some(object) = value.as_object()
+        && let files @ [_, _, ..] = input::files(object).as_slice()
     {
         let places = files.iter().map(|path| Location { path: path.clone(), line: None });
         patch.locations = Patch::Set(places.collect());

@@ -3,7 +3,7 @@
 //! Some agents send results that are made for their model: the output of a command stands between lines that repeat
 //! the command, the folder and the exit code. A preview would show those lines and not the output.
 //! Invariants: what is taken off stays in the raw input or raw output of the call; a text that does not have the whole
-//! form of a wrapper is left alone; permission requests are never changed.
+//! form of a wrapper is left alone; the content of permission requests is never changed.
 
 use serde_json::Value;
 
@@ -155,8 +155,12 @@ pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
             words.push(name);
         }
     }
-    let told = [&input.command, &input.query, &input.url, &input.description].into_iter().flatten().next();
-    let words = if words.is_empty() { told.cloned().unwrap_or_default() } else { words.join(", ") };
+    let other = [&input.query, &input.url, &input.description].into_iter().flatten().next();
+    let words = match (&input.command, other) {
+        (Some(command), _) => command.clone(),
+        (None, Some(other)) if words.is_empty() => other.clone(),
+        _ => words.join(", "),
+    };
     let title = match (head, words.as_str()) {
         ("", "") => return,
         ("", words) => words.to_owned(),
@@ -190,6 +194,20 @@ mod tests {
         let kept = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
         assert_eq!(bare(running), (kept.to_owned(), None), "what says something new stays");
         assert_eq!(bare("[Command exited with code 3]\nhi\n"), ("hi\n".to_owned(), Some(3)));
+    }
+
+    #[test]
+    fn the_title_of_a_command_names_the_command_and_not_its_files() {
+        let mut patch = ToolCallPatch::new("t".into());
+        patch.title = Patch::Set("run: {\"command\": \"rm -rf build\"}".to_owned());
+        patch.input = Patch::Set(crate::model::ToolInput {
+            command: Some("rm -rf build".to_owned()),
+            ..crate::model::ToolInput::default()
+        });
+        let location = crate::model::Location { path: "/w/notes.txt".into(), line: None };
+        patch.locations = Patch::Set(vec![location]);
+        title_in_words(&mut patch);
+        assert_eq!(patch.title, Patch::Set("run: rm -rf build".to_owned()));
     }
 
     #[test]
