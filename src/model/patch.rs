@@ -120,17 +120,15 @@ impl<'t> PatchLines<'t> {
     }
 
     fn read(&mut self, line: &'t str) -> PatchLine<'t> {
-        match self.within {
-            Within::Counted(old, new) => self.read_counted(line, old, new).unwrap_or_else(|| {
-                self.within = Within::Nothing;
-                self.read_outside(line)
-            }),
-            Within::Open => self.read_open(line).unwrap_or_else(|| {
-                self.within = Within::Nothing;
-                self.read_outside(line)
-            }),
-            Within::Nothing => self.read_outside(line),
-        }
+        let of_hunk = match self.within {
+            Within::Counted(old, new) => self.read_counted(line, old, new),
+            Within::Open => self.read_open(line),
+            Within::Nothing => None,
+        };
+        of_hunk.unwrap_or_else(|| {
+            self.within = Within::Nothing;
+            self.read_outside(line)
+        })
     }
 
     /// A line of a hunk that counts; `None` if it is none, so that the count was wrong.
