@@ -52,7 +52,7 @@
 //! 15. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
 //! 16. Programs are started by `program` only, which knows who asked. Roots of a session are `UserRoot`s, made only where
 //!     the user's own words are read. No message of an agent changes a root, or the program that a sign-in starts.
-//! 16. The id of an item is a name that is given once (`app::transcript`): places are looked up by it, and never kept.
+//! 17. The id of an item is a name that is given once (`app::transcript`): places are looked up by it, and never stored.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 

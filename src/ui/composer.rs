@@ -84,6 +84,7 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
+    /// Whether nothing is typed.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }

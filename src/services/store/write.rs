@@ -73,6 +73,7 @@ pub(super) struct EndedHistory {
 }
 
 impl Batch {
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { sessions, events, docs, copies, replaced, late, ended } = self;
         sessions.is_empty()

@@ -51,6 +51,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// The key of these changes in this form.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
         let place = |text: &str| (text.as_ptr() as usize, text.len());
         let of = |(change, at): &Placed<'_>| {

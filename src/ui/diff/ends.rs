@@ -20,6 +20,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
+    /// The line ends of a text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut found = Self::None;
@@ -46,6 +47,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// How the lines of both texts are compared.
     pub fn of(old: &str, new: &str) -> Self {
         let (old, new) = (Ends::of(old), Ends::of(new));
         let note = match (old, new) {
