@@ -1,4 +1,4 @@
-//! Escaping of characters that act on a terminal, or that nobody sees.
+//! Escaping of characters that act on a terminal or are invisible.
 //!
 //! For text that must stay exact and may still be shown by any program: JSON, where the escaped form is the same
 //! value, logs, and what the user judges in a dialog. Text that is only to be read is sanitised instead

@@ -37,7 +37,7 @@ impl Source {
     }
 }
 
-/// The lines of a file but for the items behind `#[cfg(test)]`. Relies on the layout of rustfmt: an item ends with the first
+/// The lines of a file without the items after `#[cfg(test)]`. Relies on the layout of rustfmt: an item ends with the first
 /// line at its own indentation that closes it.
 fn without_tests(text: &str) -> Vec<&str> {
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -349,7 +349,7 @@ fn public_items_are_documented() {
 }
 
 #[test]
-fn code_behind_tests_is_read_too() {
+fn code_after_test_items_is_checked() {
     let text = "a\n#[cfg(test)]\nmod tests;\nb\nimpl X {\n    #[cfg(test)]\n    #[must_use]\n    fn new(\n        x: u8,\n    ) -> Self {\n        {}\n    }\n    c\n}\n";
     assert_eq!(without_tests(text), ["a", "b", "impl X {", "    c", "}"]);
 }

@@ -1,4 +1,4 @@
-//! Sign-ins by a command: which one runs, judged before anything is started.
+//! Sign-ins by a command: which one runs, decided before anything is started.
 //!
 //! The program is always the one of the agent's own specification, which the user configured; a method adds arguments
 //! and variables. Source: ACP v1 authentication, methods of type `terminal`, and the older `_meta["terminal-auth"]`.

@@ -35,8 +35,8 @@ impl AgentSpec {
         self.remote.is_some() || self.ssh.is_some()
     }
 
-    /// Whether it is told MCP servers, with their headers and variables: an agent behind a URL only if the user
-    /// switched that on for it by name.
+    /// Whether MCP servers are passed to it, with their headers and variables. For an agent behind a URL only if the
+    /// user enabled that for it by name.
     pub fn gets_servers(&self) -> bool {
         self.remote.as_ref().is_none_or(|remote| remote.gets_servers)
     }
@@ -99,7 +99,6 @@ pub struct WireSpec {
 /// A system prompt of the user's. Source: unstable `sessionCapabilities.systemPrompt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPrompt {
-    /// The text.
     pub text: String,
     /// Whether it stands in the place of the agent's own.
     pub replaces: bool,
@@ -118,7 +117,6 @@ pub enum Profile {
     ZeptoClaw,
     /// `ActiveContext`.
     ActiveContext,
-    /// Banjo.
     Banjo,
 }
 
@@ -170,9 +168,7 @@ impl Default for Callbacks {
 /// The MCP servers that the session's folder names in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderServers {
-    /// The file.
     pub file: PathBuf,
-    /// The folder.
     pub folder: PathBuf,
     /// Those that can be used.
     pub servers: Vec<McpServer>,
@@ -200,7 +196,6 @@ impl McpServer {
 pub enum McpServer {
     /// A process.
     Stdio {
-        /// Its name.
         name: String,
         /// Program, absolute.
         command: PathBuf,
@@ -211,20 +206,16 @@ pub enum McpServer {
     },
     /// Streamable HTTP; only for agents that take it.
     Http {
-        /// Its name.
         name: String,
         /// Its address.
         url: String,
-        /// Headers.
         headers: Vec<(String, String)>,
     },
     /// Server-sent events; only for agents that take it.
     Sse {
-        /// Its name.
         name: String,
         /// Its address.
         url: String,
-        /// Headers.
         headers: Vec<(String, String)>,
     },
 }

@@ -23,8 +23,8 @@ use super::value::{
 };
 use super::{AskForm, AskKind, elicitation, strict, tools, v2};
 
-/// Further options of a permission request are left out: nobody reads them, and each is compared with all others.
-const MOST_OPTIONS: usize = 200;
+/// Further options of a permission request are left out: each is compared with all others.
+const MOST_OPTIONS: usize = 500;
 
 /// Reads a request.
 pub(super) fn decode(
@@ -311,7 +311,7 @@ mod tests {
         let ask = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
         let Ok((Ask::Permission(request), _)) = ask else { panic!("{ask:?}") };
         assert_eq!(request.options.len(), MOST_OPTIONS);
-        let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9800 of 10000"));
+        let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
         assert!(out.iter().any(lost), "{out:?}");
     }
 }

@@ -166,7 +166,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// What an announcement must have: a title, and a kind where the name, or the one that the title begins with, tells it.
+/// Adds what an announcement must have: a title, and a kind if the name or the beginning of the title implies one.
 fn name_announcement(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep

@@ -1,8 +1,8 @@
-//! What agents write around the input and the output of their tools, taken off.
+//! Removes what agents write around the input and output of their tools.
 //!
 //! Some agents send results that are made for their model: the output of a command stands between lines that repeat
 //! the command, the folder and the exit code. A preview would show those lines and not the output.
-//! Invariants: what is taken off stays in the raw input or raw output of the call; a text that does not have the whole
+//! Invariants: what is removed stays in the raw input or raw output of the call; a text that does not have the whole
 //! form of a wrapper is left alone; the content of permission requests is never changed.
 
 use serde_json::Value;
@@ -20,7 +20,7 @@ struct Bare<'a> {
     exit_code: Option<i32>,
 }
 
-/// Takes wrappers off a call that an update tells of.
+/// Removes wrappers from a call in an update.
 pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict() {
         return;
@@ -62,7 +62,7 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
     }
 }
 
-/// While a call is prepared, its content may be its input once more, as JSON.
+/// While a call is prepared, its content may repeat its input as JSON.
 fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
     else {
@@ -76,7 +76,7 @@ fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Agen
         && matches!(patch.raw_input, Patch::Keep)
         && patch.status != Patch::Set(ToolStatus::Pending)
     {
-        // It comes letter by letter, and counts once it is complete.
+        // It is streamed, and is used once it is complete.
         if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
             patch.input = Patch::Set(input::read(&value, patch.kind.as_set().copied(), false));
             patch.raw_input = Patch::Set(raw(&value));
@@ -98,7 +98,7 @@ fn report(text: &str) -> Option<Bare<'_>> {
     let (error, tail) = tail.split_once("\nExit Code: ")?;
     let (code, tail) = tail.split_once("\nSignal: ")?;
     let signal = tail.lines().next().unwrap_or_default();
-    // What is said of an error or a signal stands nowhere else.
+    // An error or a signal is reported nowhere else.
     let is_plain = is_none(error) && is_none(signal);
     let output = if is_none(output) { "" } else { output };
     is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })

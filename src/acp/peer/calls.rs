@@ -17,7 +17,7 @@ const FAILING_TIME: Duration = Duration::from_secs(30);
 /// How many late or double answers are remembered by name.
 const MAX_RETIRED: usize = 64;
 
-/// How long calls may take. `prompt` and `authenticate` may take for ever; a call that opens a session may take longer
+/// How long calls may take. `prompt` and `authenticate` have no limit; a call that opens a session may take longer
 /// while its history is replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
@@ -25,7 +25,6 @@ pub struct Deadlines {
     pub initialize: Duration,
     /// `session/new`, `load`, `resume`, `fork`: from the call, or from the last update of the session.
     pub session: Duration,
-    /// All others.
     pub other: Duration,
 }
 
@@ -77,7 +76,6 @@ pub enum Asked {
 /// A call that waits.
 #[derive(Debug)]
 pub struct Pending {
-    /// What was asked.
     pub asked: Asked,
     /// The wire's name of it.
     pub method: &'static str,

@@ -7,7 +7,6 @@ use crate::model::Action;
 /// An action that can be bound to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// The action.
     pub action: Action,
     /// Its name in `keymap.toml` and in the configuration.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! Whether a repository's tracked files are changed, told from its index and the files themselves.
+//! Determines from the index and the files whether a repository's tracked files are changed.
 //!
 //! A file whose size and time are those of the index is unchanged. One with another time is read, within bounds, and
 //! its bytes are compared as git stores them; line ends may differ. A content that a filter would change is not judged:
@@ -34,7 +34,7 @@ pub(super) fn is_dirty(root: &Path, git_dir: &Path) -> bool {
     look(root, git_dir).unwrap_or(false)
 }
 
-/// The same; `None` where it cannot be told.
+/// The same; `None` if it is unknown.
 fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     let common_dir = common_dir_of(git_dir);
     let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
@@ -161,7 +161,7 @@ impl Looking<'_> {
         {
             return false;
         }
-        // An empty file of the index may be one that git wants to be read anew.
+        // Git notes size 0 for files that have to be read again.
         if len > MAX_CONTENT_BYTES || len > self.may_read_bytes {
             return !is_same_size && entry.size != 0;
         }

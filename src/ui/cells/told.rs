@@ -1,9 +1,8 @@
-//! What a dialog about a tool call shows of its raw input, and what is left to be listed.
+//! The values of a raw input that a dialog about a tool call has to list.
 //!
-//! Duty: of every value of the raw input, whether what is drawn beside it (command, folder, paths, changes, reason) tells
-//! it already, under a key of that meaning; all others are listed with their names. Not its duty: reading facts out of
-//! the input (`acp::codec`), drawing those.
-//! Invariant: a value is left out only where its own text, or its own change, stands in the dialog.
+//! A value that the dialog shows already (as command, folder, path, change or reason, under a key of that meaning) is
+//! left out; all others are listed with their names. `acp::codec` reads the facts.
+//! Invariant: a value is left out only if its own text, or its own change, is in the dialog.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -52,7 +51,7 @@ pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
     paths
 }
 
-/// What the line about the call says it is about, besides paths: the query of a search, the address of a request.
+/// The subject in the line about the call, besides paths: the query of a search, the address of a request.
 pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
     match tool.kind {
         ToolKind::Search => tool.input.query.as_deref(),
@@ -213,7 +212,7 @@ impl Teller<'_> {
             Step::Key(key) => Some(key.as_str()),
             Step::Index(_) => None,
         });
-        // A name on the way is one that holds changes, or a file that is named; any other is to be seen.
+        // Parents may only be lists of changes or named files; any other name is shown.
         let known = |step: &Step| match step {
             Step::Index(_) => true,
             Step::Key(key) => {

@@ -30,9 +30,7 @@ pub(crate) type Placed<'a> = (&'a FileDiff, Option<&'a DiffPlace>);
 /// Which unchanged lines of changes are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
-    /// All of them.
     pub is_whole: bool,
-    /// Those of these gaps.
     pub gaps: Vec<Gap>,
 }
 

@@ -9,7 +9,7 @@ use super::Note;
 /// How the lines of a text end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// There is no line end.
+    /// The text has one line.
     None,
     /// All with `\n`.
     Lf,
@@ -40,7 +40,7 @@ impl Ends {
 /// How the lines of two texts are cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
-    /// The `\r` of each line end is no part of the line: all lines have it, or none.
+    /// Whether the `\r` of a line end is left out of the line: all lines have it, or none.
     is_bare: bool,
     /// All ends change at once, so that lines are compared without them.
     pub note: Option<Note>,

@@ -1,4 +1,4 @@
-//! Text that is to be judged: what would not be seen is marked.
+//! Marks invisible characters in text that the user judges.
 //!
 //! Duty: commands, paths, titles and changes in dialogs, with a visible mark for every character that [`sanitize`]
 //! would drop or alter, and with long blank runs counted. Not its duty: styles, wrapping.

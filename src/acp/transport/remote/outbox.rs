@@ -108,9 +108,7 @@ impl Requests {
 /// A message to be sent.
 #[derive(Debug)]
 pub struct Message {
-    /// Where to.
     pub url: Url,
-    /// Headers of its own.
     pub headers: HeaderMap,
     /// Its bytes.
     pub frame: Bytes,
@@ -255,7 +253,7 @@ impl<I: Inbox> Outbox<I> {
     }
 }
 
-/// A message on its way.
+/// A message that is being sent.
 struct Sending {
     desk: Desk,
     requests: Arc<Requests>,
@@ -266,7 +264,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// Sends it, again and again while it surely did not arrive. The answer to be read.
+    /// Sends it, and again while it certainly did not arrive. Returns the response to read.
     async fn run(&self) -> Option<Response> {
         if !self.is_stream_ready().await {
             return None;
@@ -290,7 +288,7 @@ impl Sending {
                 return None;
             }
             if pause == patience.least_pause {
-                let text = format!("A message waits to be sent. {}", trouble.text());
+                let text = format!("A message could not be sent yet and is retried. {}", trouble.text());
                 self.desk.inlet.note(text).await.ok()?;
             }
             sleep(pause).await;
@@ -298,8 +296,8 @@ impl Sending {
         }
     }
 
-    /// Waits for the stream that is to be open first, though not when something follows: that may be a cancel. False:
-    /// the stream could not be opened, which ends the connection where it is needed.
+    /// Waits for the stream that must be open first, unless another message follows, which may be a cancel. False if
+    /// the stream could not be opened and the connection ends.
     async fn is_stream_ready(&self) -> bool {
         let Some(mut opening) = self.message.opening.clone() else { return true };
         tokio::select! {
@@ -312,7 +310,7 @@ impl Sending {
         *opening.borrow() != Opening::Failed
     }
 
-    /// Sends it once. `None`: its outcome came elsewhere, and the server leaves the POST open.
+    /// Sends it once. `None` if its outcome came elsewhere and the server leaves the POST open.
     async fn post(&self) -> Option<Result<Response, Trouble>> {
         let Message { url, headers, frame, letter, .. } = &self.message;
         let patience = self.desk.patience;
