@@ -75,6 +75,17 @@ pub fn check(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Vec
     second
 }
 
+/// A subagent of the session `child`.
+fn helper() -> SessionUpdate {
+    SessionUpdate::Subagent(SubagentPatch {
+        session: "child".into(),
+        title: Patch::Set("Helper".into()),
+        description: Patch::Keep,
+        state: Patch::Keep,
+        can_cancel: Patch::Keep,
+    })
+}
+
 const TWO_THEIRS: &str = "notice Info: Only in the agent's history: the next 2 items";
 
 /// Lines of items that all follow the same recorded item, in the form of [`added`].
@@ -304,13 +315,7 @@ fn every_kind_of_item_is_replayed_without_a_change() {
                 summary: Patch::Set("short".into()),
                 error: Patch::Keep,
             },
-            SessionUpdate::Subagent(SubagentPatch {
-                session: "child".into(),
-                title: Patch::Set("Helper".into()),
-                description: Patch::Keep,
-                state: Patch::Keep,
-                can_cancel: Patch::Keep,
-            }),
+            helper(),
             SessionUpdate::Block {
                 role: Role::Agent,
                 message: None,
@@ -466,16 +471,7 @@ fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
 #[test]
 fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
     let mut desk = Desk::running();
-    desk.updates(vec![
-        call("a", ToolStatus::InProgress),
-        SessionUpdate::Subagent(SubagentPatch {
-            session: "child".into(),
-            title: Patch::Set("Helper".into()),
-            description: Patch::Keep,
-            state: Patch::Keep,
-            can_cancel: Patch::Keep,
-        }),
-    ]);
+    desk.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
     let Ask::Permission(ask) = permission("a") else { panic!() };
     desk.ask(1, Ask::Permission(PermissionAsk { session: Some("child".into()), ..ask })).choose(Some(1));
