@@ -1,7 +1,7 @@
 //! What kept sessions cost: opening one of 100,000 updates, writing what happened in half a second, and finding a
 //! word among 100,000 updates of 1,000 sessions.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "a measurement, no part of the program")]
+#![allow(clippy::unwrap_used, reason = "a measurement, no part of the program")]
 
 use std::hint::black_box;
 use std::time::Instant;

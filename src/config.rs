@@ -162,14 +162,12 @@ pub enum Origin {
     },
     /// This variable of the environment.
     Environment(&'static str),
-    /// The command line.
     CommandLine,
 }
 
 /// Something wrong with the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file.
     pub file: PathBuf,
     /// The line, from 1, if one can be named.
     pub line: Option<usize>,

@@ -25,7 +25,7 @@
 //! | `runtime` | the loop, effects, the terminal |
 //! | `cli` | command line and subcommands |
 //! | `demo` | the built-in agent |
-//! | `private`, `escape` | leaves that all may use: files that only their owner reads; exact text made harmless |
+//! | `private`, `escape` | leaves that all may use: files that only their owner can read; escaping of invisible characters |
 //!
 //! # Invariants (`tests/tidy.rs` and reducer tests check them)
 //!
@@ -50,9 +50,9 @@
 //! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::ceiling`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
 //! 15. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
-//! 16. Programs are started by `program` only, which knows who asked. Roots of a session are `UserRoot`s, made only where
+//! 16. Programs are started by `program` only, with the party that asked for it. Roots of a session are `UserRoot`s, made only where
 //!     the user's own words are read. No message of an agent changes a root, or the program that a sign-in starts.
-//! 16. The id of an item is a name that is given once (`app::transcript`): places are looked up by it, and never kept.
+//! 17. The id of an item is a name that is given once (`app::transcript`): places are looked up by it, and never stored.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 

@@ -45,7 +45,7 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
 fn opened(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.mode(FILE_MODE).open(path)?;
     let facts = file.metadata()?;
-    // Where the mode cannot be changed, the file is somebody else's or its disk has no modes.
+    // Where the mode cannot be changed, the file belongs to another user or its file system has no modes.
     if facts.is_file() && facts.permissions().mode() & OTHERS != 0 {
         let _ = file.set_permissions(Permissions::from_mode(FILE_MODE));
     }

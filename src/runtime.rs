@@ -145,7 +145,7 @@ struct Loop {
     log_stand: effects::LogStand,
     /// Something else has the terminal: nothing is drawn, no key is read.
     is_away: bool,
-    /// The app knows that the terminal is gone.
+    /// The app was notified that the terminal is gone.
     is_lost: bool,
     began: Instant,
     /// Chooses a theme by the terminal's background, once.
@@ -407,12 +407,12 @@ impl Loop {
         }
     }
 
-    /// Once the terminal is gone nobody can be asked any more, and agents are to end in order.
+    /// Once the terminal is gone, agents are stopped in order.
     fn notice_loss(&mut self, now: Instant) {
         if self.tty.is_gone() && !self.is_lost {
             self.is_lost = true;
             self.input = None;
-            // A window that is closed sends a signal too; a second wish to leave would give agents no time.
+            // A window that is closed sends a signal too; a second request to quit would give agents no time.
             if !self.doer.is_leaving {
                 self.apply(Event::Terminate, now);
             }

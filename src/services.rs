@@ -4,7 +4,7 @@
 //! [`crate::model::ServiceEvent`].
 //! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
 //! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started by
-//! `crate::program`, which is told who asked.
+//! `crate::program`, with the party that asked for it.
 
 pub mod answers;
 pub mod browser;

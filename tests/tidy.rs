@@ -15,10 +15,13 @@ struct Source {
 }
 
 impl Source {
-    /// The code without its in-file tests, comments and doc comments.
+    /// The code without test items, comments and doc comments.
     fn code(&self) -> String {
-        let text = self.text.split("#[cfg(test)]").next().unwrap_or_default();
-        text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+        without_tests(&self.text)
+            .into_iter()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn is_test(&self) -> bool {
@@ -32,6 +35,59 @@ impl Source {
             self.path == file || self.path.starts_with(&folder)
         })
     }
+}
+
+/// The lines of a file without the items after `#[cfg(test)]`. Relies on the layout of rustfmt: an item ends with the first
+/// line at its own indentation that closes it.
+fn without_tests(text: &str) -> Vec<&str> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = text.lines();
+    let mut kept = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push(line);
+            continue;
+        }
+        let ends = |next: &str| {
+            indent(next) == indent(line)
+                && !next.trim_start().starts_with("#[")
+                && (next.trim_start().starts_with('}') || next.ends_with([';', ',', '}']))
+        };
+        let _ = lines.find(|next| ends(next));
+    }
+    kept
+}
+
+/// The top modules of this crate that code names, in paths and in `use crate::{…}`.
+fn modules_named(code: &str) -> Vec<String> {
+    let mut named = Vec::new();
+    for (at, path) in code.match_indices("crate::") {
+        let rest = &code[at + path.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            named.push(first_name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begins = true;
+        for (at, letter) in group.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                letter if begins && !letter.is_whitespace() => {
+                    named.push(first_name(&group[at..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    named
+}
+
+fn first_name(text: &str) -> String {
+    text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
 }
 
 fn sources() -> Vec<Source> {
@@ -82,11 +138,11 @@ fn assert_does_not_use(layer: &str, forbidden: &[&str]) {
         if source.is_test() || !source.is_in(&[layer]) {
             continue;
         }
-        let code = source.code();
+        let named = modules_named(&source.code());
         strays.extend(
             forbidden
                 .iter()
-                .filter(|other| code.contains(&format!("crate::{other}")))
+                .filter(|other| named.iter().any(|name| name == *other))
                 .map(|other| format!("{}: crate::{other}", source.path)),
         );
     }
@@ -257,6 +313,51 @@ fn no_file_is_too_long_and_each_module_says_what_it_is_for() {
         }
     }
     assert!(strays.is_empty(), "{}", strays.join("\n"));
+}
+
+#[test]
+fn public_items_are_documented() {
+    let kinds = [
+        "fn ",
+        "async fn ",
+        "const fn ",
+        "struct ",
+        "enum ",
+        "trait ",
+        "type ",
+        "const ",
+        "static ",
+        "union ",
+    ];
+    let mut strays = Vec::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("src/") && !source.is_test()) {
+        let mut is_documented = false;
+        for line in without_tests(&source.text) {
+            let line = line.trim_start();
+            let item =
+                line.strip_prefix("pub ").filter(|item| kinds.iter().any(|kind| item.starts_with(kind)));
+            if item.is_some() && !is_documented {
+                strays.push(format!("{}: {line}", source.path));
+            }
+            // Attributes may stand between a comment and its item.
+            let is_attribute = line.starts_with("#[") || line.starts_with(')') || line.starts_with(']');
+            is_documented =
+                line.starts_with("///") || line.starts_with("$(#[") || (is_documented && is_attribute);
+        }
+    }
+    assert!(strays.is_empty(), "these have no doc comment:\n{}", strays.join("\n"));
+}
+
+#[test]
+fn code_after_test_items_is_checked() {
+    let text = "a\n#[cfg(test)]\nmod tests;\nb\nimpl X {\n    #[cfg(test)]\n    #[must_use]\n    fn new(\n        x: u8,\n    ) -> Self {\n        {}\n    }\n    c\n}\n";
+    assert_eq!(without_tests(text), ["a", "b", "impl X {", "    c", "}"]);
+}
+
+#[test]
+fn modules_are_seen_in_groups_of_imports() {
+    let code = "use crate::{escape, model::{a, b},\n    ui};\nlet x = crate::app::run();";
+    assert_eq!(modules_named(code), ["escape", "model", "ui", "app"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Requests for permission, from the wire to the screen: no panic, nothing hidden is drawn unmarked, every key of the
-//! input is shown, listed or told to be left out, and the way to refuse is on the smallest screen.
+//! input is shown, listed or reported as left out, and the way to refuse is on the smallest screen.
 //!
 //! The input is the tool call of a request.
 

@@ -187,7 +187,7 @@ impl Codec {
             return outcome.is_ok();
         }
         self.quirks.has(Quirk::OwnMethods)
-            // On another way than the events, the receipt may come behind the first of them.
+            // Over HTTP the receipt may arrive after the first events of the turn.
             && (!has_news || self.is_remote && self.memory.tells_ends)
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
@@ -325,7 +325,6 @@ impl Codec {
 /// How a request was spelled, so that its answer is spelled alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskForm {
-    /// What was asked.
     pub kind: AskKind,
     /// Whether options were keyed by `id`: the permission reply is then flat, too.
     pub is_flat: bool,

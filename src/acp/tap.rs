@@ -29,9 +29,7 @@ pub const LINE_BYTES: usize = 16 << 10;
 /// Which way a line went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// To the agent.
     ToAgent,
-    /// From the agent.
     FromAgent,
     /// From the agent's stderr.
     Stderr,
@@ -57,7 +55,6 @@ pub struct TapLine {
     pub at: Duration,
     /// The number of its connection.
     pub conn: u64,
-    /// Which way.
     pub direction: Direction,
     /// The line, or how it begins; secrets are hidden, nothing else is cleaned.
     pub text: String,

@@ -82,7 +82,6 @@ pub enum In {
 pub enum LinkEnd {
     /// The process ended.
     Exited {
-        /// How.
         status: ExitInfo,
         /// The last lines of its stderr, oldest first.
         stderr_tail: Vec<String>,

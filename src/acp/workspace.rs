@@ -3,9 +3,9 @@
 //!
 //! Duty: lets only one such agent run in a folder, reads and writes that id. Not its duty: which agents do so
 //! (`codec`'s quirks), or what is done with the id (`app`).
-//! Invariants: other agents leave no trace in the folder; no link of the folder is followed, and no file is changed
-//! that holds anything else than parlor's own line; nothing here waits for long, and all trouble with the id is no
-//! trouble for the session, because parlor keeps it itself.
+//! Invariants: other agents leave no trace in the folder; links in the folder are not followed, and a file is changed
+//! only if it holds parlor's own line; nothing here waits for long, and a session does not depend on the id, because
+//! parlor saves it too.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -108,7 +108,7 @@ fn open_folder(parent: &File, name: &str) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?))
 }
 
-/// Opens a file in a folder. Neither a link nor anything that is no file is opened.
+/// Opens a regular file in a folder. Fails for links and anything else.
 fn open_file(folder: &File, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o600))?);
@@ -127,7 +127,7 @@ fn read_current(folder: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Whole or not at all: a torn id would be somebody else's session. What has the name, a link too, is replaced.
+/// Replaces the file atomically: a torn id could name another session. A link of that name is replaced too.
 fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
     let new = format!("{CURRENT}.{}", std::process::id());
@@ -137,7 +137,7 @@ fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat(&sessions, &new, &sessions, CURRENT)?)
 }
 
-/// The process id in a lock, or that there is none; a file that holds anything else is somebody's.
+/// Reads the process id in a lock, or an empty text. Fails for a file that holds anything else, which is not parlor's.
 fn read_pid(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;

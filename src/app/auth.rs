@@ -8,10 +8,11 @@
 
 use std::time::Instant;
 
+use crate::escape::visible;
 use crate::model::{
     Access, AccessOutcome, AccessRecord, AgentCommand, AgentSpec, AllowedBy, AuthKind, AuthMethod, Call,
     CallError, ConnId, Facts, Purpose, Reply, SessionKey, Severity, SignInCommand, SignInRefusal, Verdict,
-    check_variables, decide, escaped,
+    check_variables, decide,
 };
 
 use super::{
@@ -175,18 +176,18 @@ fn confirm(
         "The agent signs you in by this command, which runs with your rights in this terminal:".to_owned(),
     ];
     let words = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
-    body.push(escaped(&shell_words::join(words)).into_owned());
+    body.push(visible(&shell_words::join(words)).into_owned());
     if let Some(ssh) = &runs.ssh {
-        body.push(format!("Host: {} (by ssh)", escaped(&ssh.host)));
+        body.push(format!("Host: {} (by ssh)", visible(&ssh.host)));
     }
     if let Some(folder) = &runs.cwd {
-        body.push(format!("Folder: {}", escaped(&folder.to_string_lossy())));
+        body.push(format!("Folder: {}", visible(&folder.to_string_lossy())));
     }
     match command.env.as_slice() {
         [] => body.push("The agent adds no variables.".to_owned()),
         env => {
             body.push("Variables that the agent adds:".to_owned());
-            body.extend(env.iter().map(|(name, value)| escaped(&format!("{name}={value}")).into_owned()));
+            body.extend(env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned()));
         }
     }
     let run = ChoiceOutcome::RunLogin(conn, Box::new(runs), command.env.clone());

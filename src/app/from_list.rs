@@ -7,7 +7,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, UserRoot, escaped};
+use crate::escape::visible;
+use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, UserRoot};
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, kept, open, tabs,
@@ -102,7 +103,7 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
     if is_known && new.is_empty() {
         return None;
     }
-    let shown = |folder: &PathBuf| escaped(&folder.to_string_lossy()).into_owned();
+    let shown = |folder: &PathBuf| visible(&folder.to_string_lossy()).into_owned();
     let mut body = vec![format!("The agent says that this session works in {}.", shown(&info.cwd))];
     if !new.is_empty() {
         body.push("It names further folders:".to_owned());

@@ -12,9 +12,10 @@ mod pages;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::escape::visible;
 use crate::model::{
     AgentSpec, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey, Severity,
-    StoreJob, StoreNews, escaped,
+    StoreJob, StoreNews,
 };
 
 use super::{
@@ -501,7 +502,7 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
             FolderReason::Current => "where you are now",
             FolderReason::Imported => "the folder that the imported file names",
         };
-        format!("Go on in {} ({why})", escaped(&offer.folder.to_string_lossy()))
+        format!("Go on in {} ({why})", visible(&offer.folder.to_string_lossy()))
     };
     let mut choices: Vec<Choice> = offers
         .iter()
@@ -512,7 +513,7 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
         .collect();
     choices.push(Choice { label: "Only read it".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
-    let named = escaped(&gone.to_string_lossy()).into_owned();
+    let named = visible(&gone.to_string_lossy()).into_owned();
     let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
         let body = vec![
             format!("The file says that it worked in {named}."),

@@ -8,7 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::model::{FolderServers, McpServer, SessionKey, Severity, escaped};
+use crate::escape::visible;
+use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, open, tabs,
@@ -146,7 +147,7 @@ fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<E
 fn question(found: &FolderServers, now: Instant) -> Modal {
     let mut body = vec![format!(
         "{} names MCP servers for the agent. They run with your rights, so look at them first:",
-        escaped(&found.file.to_string_lossy())
+        visible(&found.file.to_string_lossy())
     )];
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());

@@ -326,7 +326,7 @@ fn more_folders_come_from_the_configuration_and_the_command_line() {
 fn what_is_printed_of_agents_and_settings_is_sanitised_and_holds_no_secret_argument() {
     let place = Place::new(
         "agent = \"x\\u001b]52;c;a\\u0007\"\n[agents.keyed]\ncommand = \"keyed\"\n\
-         args = [\"--api-key\", \"sk-SECRET\", \"--token=SECRET2\", \"--acp\"]\n\
+         args = [\"--api-key\", \"sk-SECRET\", \"--token=SECRET2\", \"--header\", \"Authorization: Bearer SECRET3\", \"--acp\"]\n\
          [agents.\"odd\\u001b[31m\\u202e\"]\ncommand = \"odd\\u009b1m\"\n",
     );
     for args in [&["config"][..], &["agents", "list"]] {

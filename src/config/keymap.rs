@@ -187,13 +187,11 @@ pub struct Keymap {
 /// A row of the help: an action with its keys in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpRow {
-    /// The place.
     pub context: Context,
     /// The action; choices by number share one row, under the first of them.
     pub action: Action,
     /// Its keys for people, `Ctrl+P`.
     pub keys: Vec<String>,
-    /// What it does.
     pub text: &'static str,
 }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::model::{McpServer, escaped};
+use crate::escape::visible;
+use crate::model::McpServer;
 
 /// The file's name, in the session's folder.
 pub const NAME: &str = ".mcp.json";
@@ -49,7 +50,7 @@ pub fn read(
                 found.servers.push(server);
                 found.lines.extend(lines);
             }
-            Err(why) => found.notes.push(format!("{} is left out: {}.", escaped(name), escaped(&why))),
+            Err(why) => found.notes.push(format!("{} is left out: {}.", visible(name), visible(&why))),
         }
     }
     Ok(found)
@@ -81,10 +82,10 @@ fn read_server(
                 Some(args) => words(args).ok_or("its `args` are no list of texts")?,
             };
             let env = pairs(table, "env")?;
-            let mut lines = vec![format!("{}: runs {}", escaped(&name), shown(command))];
+            let mut lines = vec![format!("{}: runs {}", visible(&name), shown(command))];
             lines.extend(args.iter().map(|arg| format!("· argument {}", shown(arg))));
             lines.extend(
-                env.iter().map(|(name, value)| format!("· variable {} = {}", escaped(name), shown(value))),
+                env.iter().map(|(name, value)| format!("· variable {} = {}", visible(name), shown(value))),
             );
             let filled = fill(command, variable)?;
             let program = find(&filled).ok_or_else(|| format!("the program {command} was not found"))?;
@@ -96,9 +97,9 @@ fn read_server(
         "http" | "streamable-http" | "sse" => {
             let url = text("url").ok_or("it has no url")?;
             let headers = pairs(table, "headers")?;
-            let mut lines = vec![format!("{}: reaches {} ({kind})", escaped(&name), shown(url))];
+            let mut lines = vec![format!("{}: reaches {} ({kind})", visible(&name), shown(url))];
             lines.extend(
-                headers.iter().map(|(name, value)| format!("· header {}: {}", escaped(name), shown(value))),
+                headers.iter().map(|(name, value)| format!("· header {}: {}", visible(name), shown(value))),
             );
             let url = fill(url, variable)?;
             if !url.starts_with("http://") && !url.starts_with("https://") {
@@ -133,8 +134,8 @@ fn pairs(table: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>,
 fn shown(text: &str) -> String {
     let quoted = shell_words::quote(text);
     match text.split_once("${") {
-        Some((_, rest)) if rest.contains('}') => format!("{} (from your environment)", escaped(&quoted)),
-        _ => escaped(&quoted).into_owned(),
+        Some((_, rest)) if rest.contains('}') => format!("{} (from your environment)", visible(&quoted)),
+        _ => visible(&quoted).into_owned(),
     }
 }
 

@@ -338,8 +338,10 @@ fn shown_arguments(arguments: &[String]) -> Vec<String> {
     let mut shown = Vec::with_capacity(arguments.len());
     for argument in arguments {
         let is_option = argument.starts_with('-');
-        shown.push(match argument.split_once('=') {
-            Some((name, value)) if is_secret(name) => format!("{name}={}", hidden(value)),
+        // `--token=X`, `Authorization: X`.
+        let value = argument.find(['=', ':']).map(|at| argument.split_at(at + 1));
+        shown.push(match value {
+            Some((name, value)) if is_secret(name) => format!("{name}{}", hidden(value)),
             _ if hides_next && !is_option => hidden(argument),
             _ => argument.clone(),
         });

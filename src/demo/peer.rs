@@ -19,7 +19,6 @@ pub(super) const NOT_FOUND: i64 = -32002;
 /// What became of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Answered.
     Answered(Value),
     /// Answered with an error; its message.
     Refused(String),

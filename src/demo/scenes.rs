@@ -19,7 +19,6 @@ mod work;
 /// How a scene ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// Well.
     Done,
     /// With another stop reason.
     Stopped(&'static str),

@@ -25,7 +25,6 @@ pub(super) type Step<T = ()> = Result<T, Stop>;
 /// What the user chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Do it.
     Allowed,
     /// Do not.
     Rejected,

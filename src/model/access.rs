@@ -1,4 +1,4 @@
-//! What went through parlor for an agent: a file read or written, a command run, and who allowed it.
+//! Records of what an agent did through parlor: files read or written, commands run, and who allowed it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,10 @@ use super::{Access, AllowedBy, AskWhy, CommandAccess, Facts, FileDiff, RefusedBy
 /// Something that went through parlor for an agent, or was refused, as the transcript keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessRecord {
-    /// What it was.
     pub access: Access,
     /// Whether it was done, and who decided.
     pub outcome: AccessOutcome,
-    /// The change of a write, if it is small enough to be kept.
+    /// The change of a write, if it is small enough to be saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<WriteChange>,
     /// The terminal of a command that was started.
@@ -20,7 +19,7 @@ pub struct AccessRecord {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether the tool call that it belongs to shows the same change itself. Not kept.
+    /// Whether the tool call that it belongs to shows the same change itself. Not saved.
     #[serde(skip)]
     pub is_told: bool,
 }
@@ -29,7 +28,6 @@ pub struct AccessRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessOutcome {
-    /// It was allowed.
     Allowed(AllowedBy),
     /// It was not.
     Refused(RefusedBy),
@@ -38,7 +36,7 @@ pub enum AccessOutcome {
 /// What a write changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WriteChange {
-    /// The texts before and after, in whole or as far as they differ; `None`: they are too large.
+    /// The texts before and after, whole or as far as they differ; `None`: they are too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<FileDiff>,
     /// If the texts are a part of the file: the line on which they begin, from 1.
@@ -48,7 +46,7 @@ pub struct WriteChange {
     pub size_bytes: u64,
 }
 
-/// A file request that needs the user's word.
+/// A file request that the user must decide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedFile {
     /// What would be done, with all links followed.
@@ -78,7 +76,7 @@ impl AccessRecord {
         Self { access, outcome, change: None, terminal: None, error: None, is_told: false }
     }
 
-    /// The change, if it is kept.
+    /// The change, if it is recorded.
     pub fn diff(&self) -> Option<&FileDiff> {
         self.change.as_ref()?.diff.as_ref()
     }

@@ -23,9 +23,7 @@ pub enum Action {
     /// Takes the offered completion.
     Complete,
 
-    /// Scrolls by a line.
     ScrollLineUp,
-    /// Scrolls by a line.
     ScrollLineDown,
     /// Scrolls by a screen.
     ScrollPageUp,
@@ -127,9 +125,7 @@ pub enum Action {
 
     /// Lists permissions that were granted, to revoke them.
     OpenGrants,
-    /// The palette.
     OpenPalette,
-    /// The help.
     OpenHelp,
     /// All changes of the session.
     OpenChanges,
@@ -137,7 +133,6 @@ pub enum Action {
     OpenLog,
     /// Facts about the connection.
     OpenConnection,
-    /// The agents.
     OpenAgents,
     /// The sessions: those open here, those that parlor kept, and those that the agent lists.
     OpenSessions,
@@ -145,19 +140,14 @@ pub enum Action {
     ContinueLast,
     /// Searches everything that was said and done in kept sessions; in the list: between names and that.
     SearchSessions,
-    /// The modes.
     OpenModes,
-    /// The next mode.
     NextMode,
-    /// The models.
     OpenModels,
     /// The config options.
     OpenOptions,
-    /// The themes.
     OpenThemes,
     /// The ways to sign in.
     OpenSignIn,
-    /// Signs out.
     SignOut,
     /// The queue of prompts.
     OpenQueue,

@@ -9,7 +9,6 @@ pub struct AgentInfo {
     pub name: Option<String>,
     /// Name for people.
     pub title: Option<String>,
-    /// Version.
     pub version: Option<String>,
     /// Protocol version in force.
     pub protocol_version: u16,
@@ -96,7 +95,6 @@ impl AgentCapabilities {
 /// How the user is signed in, as the agent says. Source: unstable `auth/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuthStatus {
-    /// How.
     pub state: AuthState,
     /// With which accounts; never written to a log.
     pub accounts: Vec<String>,
@@ -105,9 +103,7 @@ pub struct AuthStatus {
 /// Whether the user is signed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthState {
-    /// Yes.
     SignedIn,
-    /// No.
     SignedOut,
     /// There is nothing to sign in to.
     NotNeeded,
@@ -119,7 +115,6 @@ pub enum AuthState {
 /// Where an agent's models come from. Source: unstable `providers/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provider {
-    /// Its id.
     pub id: String,
     /// Whether it cannot be switched off.
     pub is_required: bool,
@@ -134,7 +129,6 @@ pub struct Provider {
 /// What the user wants of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderWish {
-    /// Which.
     pub id: String,
     /// Where it is to be; `None`: it is to be off.
     pub target: Option<ProviderTarget>,
@@ -154,11 +148,8 @@ pub struct ProviderTarget {
 /// A way to sign in. Source: ACP v1 authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub description: Option<String>,
     /// How it works.
     pub kind: AuthKind,
@@ -173,7 +164,6 @@ pub enum AuthKind {
     Terminal(super::SignInCommand),
     /// Variables that the user must give (removed from the protocol, still seen).
     EnvVar {
-        /// Which.
         vars: Vec<AuthVar>,
         /// Where to get them.
         link: Option<String>,
@@ -183,9 +173,7 @@ pub enum AuthKind {
 /// A variable that a sign-in needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthVar {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub label: Option<String>,
     /// Whether it must not be shown.
     pub is_secret: bool,
@@ -205,16 +193,12 @@ pub enum CloseReason {
     },
     /// The process ended.
     Exited {
-        /// How.
         status: ExitInfo,
         /// The last lines of its stderr, oldest first, at most 20.
         stderr_tail: Vec<String>,
     },
     /// The stream ended or broke, and the process lives (or is not ours).
-    Lost {
-        /// Why.
-        error: String,
-    },
+    Lost { error: String },
     /// The agent behind a URL could not be reached; trying again may help.
     Unreachable {
         /// What happened and what to do, in whole sentences.

@@ -12,9 +12,7 @@ pub enum Ask {
     Permission(PermissionAsk),
     /// `fs/read_text_file`.
     ReadFile {
-        /// Whose session.
         session: Option<SessionId>,
-        /// The file.
         path: PathBuf,
         /// First line, from 1; 0 reads as 1.
         line: Option<u32>,
@@ -23,16 +21,13 @@ pub enum Ask {
     },
     /// `fs/write_text_file`.
     WriteFile {
-        /// Whose session.
         session: Option<SessionId>,
-        /// The file.
         path: PathBuf,
         /// Its new content.
         content: String,
     },
     /// `terminal/create`.
     TerminalCreate {
-        /// Whose session.
         session: Option<SessionId>,
         /// What to run.
         command: TerminalCommand,
@@ -67,7 +62,6 @@ pub struct TerminalCommand {
 /// A permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionAsk {
-    /// Whose session.
     pub session: Option<SessionId>,
     /// The tool call, perhaps only its id; to be merged with the known one.
     pub tool: ToolCallPatch,
@@ -107,7 +101,6 @@ pub struct PermissionOption {
     pub id: String,
     /// The agent's words.
     pub name: String,
-    /// What it means.
     pub kind: PermissionKind,
 }
 
@@ -140,7 +133,6 @@ pub struct ElicitationAsk {
     pub tool: Option<ToolCallId>,
     /// What the agent says.
     pub message: String,
-    /// What it wants.
     pub mode: ElicitationMode,
 }
 
@@ -253,7 +245,6 @@ fn words(text: &str) -> Vec<String> {
 /// What a field takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
-    /// Text.
     Text {
         /// Fewest characters.
         min_chars: Option<u32>,
@@ -268,14 +259,12 @@ pub enum FieldKind {
     },
     /// One of several texts.
     Choice {
-        /// All of them.
         choices: Vec<FieldChoice>,
         /// The one to begin with.
         default: Option<String>,
     },
     /// Several of several texts.
     Choices {
-        /// All of them.
         choices: Vec<FieldChoice>,
         /// Fewest.
         min_items: Option<u32>,
@@ -284,7 +273,6 @@ pub enum FieldKind {
         /// Those to begin with.
         default: Vec<String>,
     },
-    /// A number.
     Number {
         /// Whether only whole numbers do.
         is_integer: bool,
@@ -305,11 +293,9 @@ pub enum FieldKind {
 /// A choice of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChoice {
-    /// The value.
     pub value: String,
     /// What to show.
     pub title: String,
-    /// More about it.
     pub description: Option<String>,
 }
 
@@ -322,7 +308,6 @@ pub enum FieldValue {
     Texts(Vec<String>),
     /// Whole number.
     Integer(i64),
-    /// Number.
     Number(f64),
     /// Yes or no.
     Bool(bool),
@@ -333,7 +318,6 @@ pub enum FieldValue {
 pub enum Answer {
     /// Permission: this option.
     Selected(String),
-    /// Permission: cancelled.
     PermissionCancelled,
     /// `fs/read_text_file`: the text.
     FileContent(String),
@@ -354,18 +338,14 @@ pub enum Answer {
     TerminalExit(ExitInfo),
     /// Elicitation accepted; `None` for a URL.
     ElicitationAccepted(Option<Vec<(String, FieldValue)>>),
-    /// Elicitation declined.
     ElicitationDeclined,
-    /// Elicitation cancelled.
     ElicitationCancelled,
-    /// An error.
     Error(RpcError),
 }
 
 /// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
-    /// Code.
     pub code: i64,
     /// Message, for people: the best text that was found, also in `data`.
     pub message: String,

@@ -1,14 +1,13 @@
 //! A queue that cannot grow without limit.
 //!
-//! Duty: first in, first out, within a limit in items and in bytes that whoever makes the queue must name.
-//! Not its duty: what happens at the limit: wait, drop the oldest, or end the connection.
+//! First in, first out, within limits in items and in bytes. The owner of the queue decides what happens at the limit:
+//! wait, drop the oldest, or end the connection.
 
 use std::collections::VecDeque;
 
-/// What a queue holds at the most.
+/// The most that a queue may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Items.
     pub items: usize,
     /// Bytes of all items together. A single item may have more.
     pub bytes: usize,
@@ -28,7 +27,7 @@ impl<T> Bounded<T> {
         Self { items: VecDeque::new(), bytes: 0, capacity }
     }
 
-    /// Appends an item of so many bytes, or gives it back where there is no room. In an empty queue there always is.
+    /// Appends an item of so many bytes, or returns it if there is no room. An empty queue always has room.
     pub fn push(&mut self, item: T, bytes: usize) -> Result<(), T> {
         let fits =
             self.items.len() < self.capacity.items && self.bytes.saturating_add(bytes) <= self.capacity.bytes;

@@ -45,7 +45,6 @@ pub enum Purpose {
     LoadSession(SessionKey),
     /// The old session, without its history.
     ResumeSession(SessionKey),
-    /// The list of sessions.
     ListSessions,
     /// A session's end in the agent's list.
     DeleteSession(SessionId),
@@ -53,17 +52,14 @@ pub enum Purpose {
     CloseSession(SessionId),
     /// A copy of a session, for this place.
     ForkSession(SessionKey),
-    /// A title.
     SetTitle(SessionKey),
     /// A title of a session that is not open.
     TitleKept(Box<TitleWish>),
     /// A turn.
     Prompt(SessionKey),
-    /// A mode.
     SetMode(SessionKey),
     /// A config option.
     SetOption(SessionKey),
-    /// A model.
     SetModel(SessionKey),
     /// The end of a part of the work.
     StopPart(SessionKey),
@@ -86,7 +82,6 @@ pub enum Purpose {
 pub struct TitleWish {
     /// Its id in the store.
     pub uid: String,
-    /// The title.
     pub title: String,
     /// Its agent's name.
     pub agent: String,
@@ -187,7 +182,6 @@ pub enum Reply {
     },
     /// `prompt`: the turn ended.
     TurnEnded {
-        /// Why.
         reason: StopReason,
         /// Tokens of the turn, if told.
         usage: Option<TurnUsage>,
@@ -227,11 +221,9 @@ pub struct SessionReply {
 /// A row of the agent's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its id.
     pub id: SessionId,
     /// Its folder.
     pub cwd: PathBuf,
-    /// Its title.
     pub title: Option<String>,
     /// Last change, ISO 8601.
     pub updated_at: Option<String>,
@@ -255,7 +247,6 @@ pub enum StopReason {
     MaxTurnRequests,
     /// The agent refused; the prompt and all after it are not in its context.
     Refusal,
-    /// Cancelled.
     Cancelled,
     /// A word of the agent's own.
     Other(String),

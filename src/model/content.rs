@@ -35,7 +35,6 @@ pub enum ContentBlock {
     ResourceLink(ResourceLink),
     /// A resource with its contents.
     Resource {
-        /// Its URI.
         uri: String,
         /// MIME type, if told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +63,6 @@ impl ContentBlock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceBody {
-    /// Text.
     Text(String),
     /// Base64 data.
     Blob(Arc<str>),
@@ -73,20 +71,16 @@ pub enum ResourceBody {
 /// A link to a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ResourceLink {
-    /// Its URI.
     pub uri: String,
     /// A short name, required by the protocol.
     pub name: String,
     /// A longer name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
 }

@@ -9,27 +9,23 @@ use super::FileDiff;
 pub struct CopyJob {
     /// What it is, for people: `the reply`, `3 lines`.
     pub what: String,
-    /// The thing itself.
     pub content: CopyContent,
 }
 
 /// What is to be copied, as it came; made into text away from the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CopyContent {
-    /// Text, as it is.
     Text(String),
     /// Markdown, to be copied as one reads it.
     MarkdownAsPlain(String),
     /// What a command wrote, escape sequences and all.
     Output {
-        /// The bytes.
         bytes: Vec<u8>,
         /// Whether lines end with a return, as a pseudo terminal has it.
         has_returns: bool,
     },
     /// Changes of files, to be copied as one unified diff.
     Patch {
-        /// The changes.
         changes: Vec<FileDiff>,
         /// Paths are written relative to this folder.
         folder: PathBuf,

@@ -23,7 +23,6 @@ pub struct DiffPiece {
 /// Where the changes of one tool call stand in their files, asked at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocateJob {
-    /// Whose.
     pub session: SessionKey,
     /// The tool call's item.
     pub item: ItemId,

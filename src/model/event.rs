@@ -56,7 +56,6 @@ impl IntoIterator for Batch {
 /// Something irregular that was survived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
-    /// What kind.
     pub kind: AnomalyKind,
     /// One sentence with the facts.
     pub text: String,

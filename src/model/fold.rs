@@ -9,7 +9,6 @@ pub enum Fold {
     Closed,
     /// The first lines of its changes, the last lines of its output.
     Preview,
-    /// All of it.
     Open,
 }
 

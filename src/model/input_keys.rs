@@ -1,7 +1,7 @@
-//! Names of the keys in raw inputs of tools, which every agent chooses as it likes.
+//! Names of the keys in raw inputs of tools, which differ between agents.
 //!
-//! Duty: one table for each fact, in the order in which keys are tried, for who reads the facts (`acp`) and for who must
-//! know which keys a drawn fact stands for (`ui`).
+//! One table for each fact, in the order in which keys are tried. `acp` reads the facts by them, `ui` finds out which keys
+//! are already shown.
 
 /// A command line.
 pub const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
@@ -52,5 +52,5 @@ pub const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newT
 /// The whole new text of a file.
 pub const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];
 
-/// Shells that run the word behind `-c` or `-lc`.
+/// Shells that run the word after `-c` or `-lc`.
 pub const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish"];

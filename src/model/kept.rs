@@ -15,7 +15,6 @@ pub enum Nearness {
     Here,
     /// It belongs to the same repository: another worktree of it, or another folder within.
     SameRepository,
-    /// Anything else.
     #[default]
     Elsewhere,
 }
@@ -102,9 +101,7 @@ pub struct KeptHit {
     pub uid: String,
     /// Its title or first prompt.
     pub name: String,
-    /// Its agent.
     pub agent: String,
-    /// Its folder.
     pub folder: PathBuf,
     /// The number of the event.
     pub seq: i64,
@@ -121,7 +118,6 @@ pub struct KeptHit {
 /// Another folder in which a session whose own is gone may go on, and why it is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderOffer {
-    /// The folder.
     pub folder: PathBuf,
     /// Why, as words for the user.
     pub why: FolderReason,
@@ -162,13 +158,9 @@ pub enum StoreJob {
         folder: PathBuf,
     },
     /// The end of a session, to be looked at.
-    Preview {
-        /// Which.
-        uid: String,
-    },
+    Preview { uid: String },
     /// A session, to be shown.
     Open {
-        /// Which.
         uid: String,
         /// Whether it is to be gone on with: then no other parlor may have it.
         takes: bool,
@@ -181,14 +173,12 @@ pub enum StoreJob {
     Take {
         /// Its number here.
         key: SessionKey,
-        /// Which.
         uid: String,
     },
     /// The events before this one.
     Earlier {
         /// Its number here.
         key: SessionKey,
-        /// Which.
         uid: String,
         /// Only those before this event.
         before: i64,
@@ -199,7 +189,6 @@ pub enum StoreJob {
     Later {
         /// Its number here.
         key: SessionKey,
-        /// Which.
         uid: String,
         /// The first of them.
         from: i64,
@@ -208,35 +197,19 @@ pub enum StoreJob {
     Around {
         /// Its number here.
         key: SessionKey,
-        /// Which.
         uid: String,
         /// The event.
         at: i64,
     },
     /// A title of the user's own.
-    Rename {
-        /// Which.
-        uid: String,
-        /// The title.
-        title: String,
-    },
+    Rename { uid: String, title: String },
     /// The agent knows the title of the user's own now.
-    TitleKnown {
-        /// Whose.
-        uid: String,
-        /// The title.
-        title: String,
-    },
+    TitleKnown { uid: String, title: String },
     /// Its end, for good.
-    Delete {
-        /// Which.
-        uid: String,
-    },
+    Delete { uid: String },
     /// A file.
     Export {
-        /// Which.
         uid: String,
-        /// In which form.
         form: ExportForm,
         /// The file goes into this folder.
         folder: PathBuf,
@@ -245,7 +218,6 @@ pub enum StoreJob {
     Search {
         /// Comes back with the answer.
         serial: u64,
-        /// What for.
         search: KeptSearch,
     },
 }
@@ -263,7 +235,6 @@ pub enum StoreNews {
     Unsaved(Option<String>),
     /// A page of the list.
     Listed {
-        /// Whose.
         serial: u64,
         /// The rows, or why there are none.
         rows: Result<Vec<KeptRow>, String>,
@@ -271,12 +242,7 @@ pub enum StoreNews {
         is_last: bool,
     },
     /// The end of a session.
-    Previewed {
-        /// Which.
-        uid: String,
-        /// As kept.
-        kept: Result<Box<KeptSession>, String>,
-    },
+    Previewed { uid: String, kept: Result<Box<KeptSession>, String> },
     /// A session, to be shown.
     Opened(Box<KeptOpening>),
     /// A session that is read here may be gone on with: as kept now.
@@ -288,14 +254,12 @@ pub enum StoreNews {
     },
     /// Events from before.
     Earlier {
-        /// For this session.
         key: SessionKey,
         /// The events, or why there are none.
         page: Result<EarlierPage, String>,
     },
     /// Events behind those that are shown.
     Later {
-        /// For this session.
         key: SessionKey,
         /// The events, or why there are none.
         window: Result<Window, String>,
@@ -309,23 +273,19 @@ pub enum StoreNews {
     },
     /// A title was kept, or not.
     Renamed {
-        /// Of this session.
         uid: String,
-        /// The title.
         title: String,
         /// The agent with its name for the session, if it has one; or why not.
         result: Result<Option<(String, SessionId)>, String>,
     },
     /// That the agent knows the title was kept, or not.
     TitleKnown {
-        /// Whose.
         uid: String,
         /// Why not.
         result: Result<(), String>,
     },
     /// A session was deleted, or not.
     Deleted {
-        /// Which.
         uid: String,
         /// Why not.
         result: Result<(), String>,
@@ -334,7 +294,6 @@ pub enum StoreNews {
     Exported(Result<PathBuf, String>),
     /// What a search found.
     Found {
-        /// Which search.
         serial: u64,
         /// The places, best first.
         hits: Result<Vec<KeptHit>, String>,
@@ -360,7 +319,6 @@ pub enum StoreNews {
 /// Where a mark of a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkPlace {
-    /// The mark.
     pub mark: u64,
     /// The number of the event behind it.
     pub seq: i64,
@@ -371,7 +329,6 @@ pub struct MarkPlace {
 /// A session that was read to be shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptOpening {
-    /// Which.
     pub uid: String,
     /// Whether it is to be gone on with.
     pub takes: bool,
@@ -386,7 +343,6 @@ pub struct KeptOpening {
 /// Events before those that are shown, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EarlierPage {
-    /// The events.
     pub events: Vec<KeptEvent>,
     /// The number of the first of them.
     pub first_seq: i64,
@@ -397,7 +353,6 @@ pub struct EarlierPage {
 /// Events somewhere in a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Window {
-    /// The events.
     pub events: Vec<KeptEvent>,
     /// The number of the first of them.
     pub first_seq: i64,

@@ -7,11 +7,8 @@ use super::{ModeId, ModelId};
 /// A session mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
-    /// Its id.
     pub id: ModeId,
-    /// Its name.
     pub name: String,
-    /// What it means.
     pub description: Option<String>,
 }
 
@@ -27,11 +24,8 @@ pub struct Modes {
 /// A model of the legacy `models` list, which many agents still send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// Its id.
     pub id: ModelId,
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub description: Option<String>,
 }
 
@@ -47,11 +41,8 @@ pub struct Models {
 /// A configuration option that the agent offers. Source: ACP v1 session-config-options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigOption {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `mode`, `model`, `model_config`, `thought_level`, …: a hint for the place, never more.
@@ -82,11 +73,8 @@ pub enum ConfigKind {
 /// A value of a select option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigChoice {
-    /// The value.
     pub value: String,
-    /// Its name.
     pub name: String,
-    /// What it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The group's name.
@@ -108,9 +96,7 @@ pub enum ConfigValue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
-    /// A mode.
     Mode(ModeId),
-    /// A model.
     Model(ModelId),
     /// A config option, and its value.
     Option(String, ConfigValue),
@@ -121,7 +107,6 @@ pub enum Setting {
 pub struct SlashCommand {
     /// Name without the slash.
     pub name: String,
-    /// What it does.
     pub description: String,
     /// What to type behind it; `None` when it takes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

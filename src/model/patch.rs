@@ -1,8 +1,8 @@
 //! The one reading of a patch: unified diffs, also git's, and `apply_patch` texts, line by line.
 //!
-//! Duty: says of each line what it is. A hunk that names its lines is counted, so that a removed `-- x` (`--- x`) or an
-//! added `++ x` (`+++ x`) is never taken for the head of a file; where a hunk names none, only what cannot be a line of
-//! it ends it. Not its duty: applying a patch, line numbers, drawing.
+//! Classifies each line. A hunk that states its lines is counted, so that a removed `-- x` (`--- x`) or an
+//! added `++ x` (`+++ x`) is never taken for the head of a file; a hunk without line numbers ends with the first
+//! line that cannot belong to it. Applying a patch and drawing it are done elsewhere.
 //! Invariant: every line comes out once, in order, so nothing of a patch is lost.
 
 /// What a line of a patch is.
@@ -22,7 +22,7 @@ pub enum PatchLine<'t> {
     NewFile(Option<&'t str>),
     /// Another line between the head of a file and its first hunk (`rename from`, `index`, `new file mode`).
     Head(&'t str),
-    /// `@@`; first line and count of lines on both sides where they are told.
+    /// `@@`; first line and count of lines on both sides where they are given.
     Hunk(Option<HunkRange>),
     /// A removed line, without its sign.
     Removed(&'t str),
@@ -34,14 +34,13 @@ pub enum PatchLine<'t> {
     NoNewline,
     /// A blank line outside a hunk.
     Blank,
-    /// Anything else, as it came.
+    /// Anything else, unchanged.
     Other(&'t str),
 }
 
 /// What an `apply_patch` text does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchFate {
-    /// Adds it.
     Add,
     /// Deletes it.
     Delete,
@@ -90,7 +89,7 @@ enum Within {
     Nothing,
     /// In a hunk of which so many old and new lines are left.
     Counted(u32, u32),
-    /// In a hunk that tells no lines: it ends with a line that cannot be one of it.
+    /// In a hunk without line numbers: it ends with a line that cannot belong to it.
     Open,
 }
 
@@ -120,20 +119,18 @@ impl<'t> PatchLines<'t> {
     }
 
     fn read(&mut self, line: &'t str) -> PatchLine<'t> {
-        match self.within {
-            Within::Counted(old, new) => self.read_counted(line, old, new).unwrap_or_else(|| {
-                self.within = Within::Nothing;
-                self.read_outside(line)
-            }),
-            Within::Open => self.read_open(line).unwrap_or_else(|| {
-                self.within = Within::Nothing;
-                self.read_outside(line)
-            }),
-            Within::Nothing => self.read_outside(line),
-        }
+        let of_hunk = match self.within {
+            Within::Counted(old, new) => self.read_counted(line, old, new),
+            Within::Open => self.read_open(line),
+            Within::Nothing => None,
+        };
+        of_hunk.unwrap_or_else(|| {
+            self.within = Within::Nothing;
+            self.read_outside(line)
+        })
     }
 
-    /// A line of a hunk that counts; `None` if it is none, so that the count was wrong.
+    /// A line of a counted hunk; `None` if it does not belong to it, so the count was wrong.
     fn read_counted(&mut self, line: &'t str, old: u32, new: u32) -> Option<PatchLine<'t>> {
         let (read, old, new) = match line.as_bytes().first() {
             Some(b'-') if old > 0 => (PatchLine::Removed(line.get(1..)?), old - 1, new),
@@ -148,7 +145,7 @@ impl<'t> PatchLines<'t> {
         Some(read)
     }
 
-    /// A line of a hunk that does not count, by its sign alone.
+    /// A line of an uncounted hunk, by its sign alone.
     fn read_open(&mut self, line: &'t str) -> Option<PatchLine<'t>> {
         Some(match line.as_bytes().first() {
             Some(b'-') => PatchLine::Removed(line.get(1..)?),
@@ -208,7 +205,7 @@ impl<'t> PatchLines<'t> {
         }
     }
 
-    /// The line behind the one that is read.
+    /// The line after the current one.
     fn next_line(&self) -> Option<&'t str> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         rest.split('\n').next()
@@ -247,7 +244,7 @@ fn section(line: &str) -> Option<(PatchFate, &str)> {
     SECTIONS.iter().find_map(|(begin, fate)| Some((*fate, line.strip_prefix(begin)?)))
 }
 
-/// The file that a `---` or `+++` line names, without the time behind a tab and git's `a/`; `None` for no file.
+/// The file that a `---` or `+++` line names, without the time after a tab and git's `a/`; `None` for no file.
 fn file_name(text: &str) -> Option<&str> {
     let name = text.split('\t').next().unwrap_or_default().trim();
     if name == "/dev/null" || name.is_empty() {

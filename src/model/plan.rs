@@ -31,12 +31,10 @@ pub struct PlanEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
-    /// High.
     High,
     /// Medium, also when the agent says nothing.
     #[default]
     Medium,
-    /// Low.
     Low,
 }
 
@@ -49,16 +47,13 @@ pub enum PlanStatus {
     Pending,
     /// Being done.
     InProgress,
-    /// Done.
     Completed,
 }
 
 /// A plan with its id; `None` is the one plan of v1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Which plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<PlanId>,
-    /// What it says.
     pub body: PlanBody,
 }

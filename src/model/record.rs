@@ -20,7 +20,6 @@ use super::{ToolCallPatch, TurnUsage, Usage};
 pub enum Record {
     /// The user sent a prompt from here; a turn begins.
     Prompt {
-        /// The text.
         text: String,
         /// Whether it was shown before already: it is sent once more, after a sign-in.
         #[serde(default, skip_serializing_if = "is_false")]
@@ -49,7 +48,6 @@ pub enum Record {
     },
     /// A question was answered.
     Answered {
-        /// The question.
         question: String,
         /// What was said.
         answer: String,
@@ -58,7 +56,6 @@ pub enum Record {
     Access(Box<AccessRecord>),
     /// A command that parlor ran for the agent ended; what it had written then.
     Command {
-        /// Its terminal.
         terminal: TerminalId,
         /// The command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,15 +73,12 @@ pub enum Record {
     },
     /// parlor said something to the user.
     Notice {
-        /// How bad.
         severity: Severity,
         /// The message.
         title: String,
-        /// More of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// The turn ended.
     TurnEnded(TurnOutcome),
     /// What was kept before is replaced by what follows: the agent's own history of a session in which nothing was
     /// said here. Older files have it behind turns too; these are shown as they were then.
@@ -128,7 +122,6 @@ pub struct KeptPlace {
 pub enum TurnOutcome {
     /// With a stop reason.
     Stopped {
-        /// Why.
         reason: StopReason,
         /// Tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,7 +139,6 @@ pub enum TurnOutcome {
     },
     /// By the end of the agent.
     AgentDied {
-        /// In words.
         cause: String,
         /// The last lines of its stderr.
         #[serde(default)]
@@ -162,12 +154,7 @@ pub enum Note {
     /// Whose session it is and where it works, whenever that becomes known or changes.
     Head(Box<SessionHead>),
     /// Something happened. The turn is counted from 1; 0 is before the first.
-    Event {
-        /// In which turn.
-        turn: u32,
-        /// What.
-        record: Box<Record>,
-    },
+    Event { turn: u32, record: Box<Record> },
     /// What comes behind begins another page of the transcript. [`super::StoreNews::Written`] tells its place.
     Mark(u64),
     /// Something happened to what stands further up: it is kept there, so that each page can be read by itself.
@@ -176,18 +163,14 @@ pub enum Note {
         serial: u64,
         /// Behind the events before this place.
         before: EventPlace,
-        /// In which turn.
         turn: u32,
-        /// What.
         record: Box<Record>,
     },
     /// Something is kept behind the last event of a turn: see [`Record::Inserted`].
     Inserted {
         /// Counted with the marks.
         serial: u64,
-        /// The turn.
         turn: u32,
-        /// What.
         record: Box<Record>,
     },
     /// What follows is a history that counts only if it comes to its end.
@@ -243,7 +226,6 @@ pub struct SessionHead {
     pub place: SessionPlace,
     /// The branch of that folder.
     pub branch: Option<String>,
-    /// The title.
     pub title: Option<String>,
     /// Whether the user gave the title; the agent's own then counts no more.
     pub has_own_title: bool,
@@ -293,9 +275,7 @@ pub struct KeptSession {
 pub struct KeptEvent {
     /// Unix time in milliseconds.
     pub at_ms: i64,
-    /// Its turn.
     pub turn: u32,
-    /// What happened.
     pub record: Record,
 }
 

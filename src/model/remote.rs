@@ -18,7 +18,7 @@ pub struct Remote {
     pub token: Option<TokenSource>,
     /// A file, in PEM form, with authorities that are trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Whether it is told the user's MCP servers, with their headers and variables.
+    /// Whether the user's MCP servers are passed to it, with their headers and variables.
     pub gets_servers: bool,
 }
 

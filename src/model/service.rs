@@ -11,9 +11,7 @@ use super::{
 /// A file request with all that is needed to serve it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileJob {
-    /// Whose request.
     pub conn: ConnId,
-    /// The request.
     pub ask: AskId,
     /// The file, absolute (a relative one was resolved against the session's folder).
     pub path: PathBuf,
@@ -25,7 +23,6 @@ pub struct FileJob {
     pub allowed: Option<AllowedBy>,
     /// Whether a missing file reads as empty (a quirk of some agents).
     pub missing_reads_empty: bool,
-    /// What to do.
     pub op: FileOp,
 }
 
@@ -51,11 +48,8 @@ pub enum FileOp {
 pub enum TerminalJob {
     /// Run a command; comes back as [`ServiceEvent::TerminalStarted`].
     Create {
-        /// Whose request.
         conn: ConnId,
-        /// The request.
         ask: AskId,
-        /// For this session.
         session: SessionKey,
         /// What to run; `cwd` is absolute.
         command: TerminalCommand,
@@ -64,14 +58,7 @@ pub enum TerminalJob {
         within: Option<Vec<PathBuf>>,
     },
     /// Read the output for the agent; comes back as [`ServiceEvent::TerminalRead`].
-    Output {
-        /// Whose request.
-        conn: ConnId,
-        /// The request.
-        ask: AskId,
-        /// Which.
-        terminal: TerminalId,
-    },
+    Output { conn: ConnId, ask: AskId, terminal: TerminalId },
     /// Kill the command with all that it started; its end comes as [`ServiceEvent::TerminalEnded`].
     Kill(TerminalId),
     /// Kill if it runs, and forget it.
@@ -85,9 +72,7 @@ pub enum TerminalJob {
 pub enum ServiceEvent {
     /// A file request was served.
     FileDone {
-        /// Whose request.
         conn: ConnId,
-        /// The request.
         ask: AskId,
         /// The text that was read, `None` for a write; or the error to answer with.
         result: Result<Option<String>, RpcError>,
@@ -103,54 +88,38 @@ pub enum ServiceEvent {
     },
     /// The real working directory of a command is outside the folders that must hold it.
     TerminalOutside {
-        /// Whose request.
         conn: ConnId,
-        /// The request.
         ask: AskId,
-        /// For this session.
         session: SessionKey,
         /// What was to run; `cwd` is the real folder.
         command: TerminalCommand,
     },
     /// A command runs, or could not be started.
     TerminalStarted {
-        /// Whose request.
         conn: ConnId,
-        /// The request.
         ask: AskId,
-        /// For this session.
         session: SessionKey,
         /// The command line for people.
         command: String,
-        /// Its id.
         result: Result<TerminalId, RpcError>,
     },
     /// New output, as the command wrote it; several writes may come joined.
     TerminalOutput {
-        /// Which.
         terminal: TerminalId,
         /// What it wrote.
         bytes: Vec<u8>,
     },
     /// A command ended. Sent once, after its last output.
-    TerminalEnded {
-        /// Which.
-        terminal: TerminalId,
-        /// How.
-        exit: ExitInfo,
-    },
+    TerminalEnded { terminal: TerminalId, exit: ExitInfo },
     /// The output that was asked for.
     TerminalRead {
-        /// Whose request.
         conn: ConnId,
-        /// The request.
         ask: AskId,
         /// The text without escape sequences, whether it was cut, and how it ended, if it has.
         result: Result<(String, bool, Option<ExitInfo>), RpcError>,
     },
     /// Where the changes of a tool call stand in their files.
     DiffsLocated {
-        /// Whose.
         session: SessionKey,
         /// The tool call's item.
         item: ItemId,
@@ -167,7 +136,6 @@ pub enum ServiceEvent {
     FolderFound {
         /// As it was named.
         text: String,
-        /// The outcome.
         found: Result<PathBuf, String>,
     },
     /// The history of prompts of the session's folder, oldest first.

@@ -1,11 +1,12 @@
-//! Sign-ins by a command: which one runs, judged before anything is started.
+//! Sign-ins by a command: which one runs, decided before anything is started.
 //!
 //! The program is always the one of the agent's own specification, which the user configured; a method adds arguments
 //! and variables. Source: ACP v1 authentication, methods of type `terminal`, and the older `_meta["terminal-auth"]`.
 
 use std::path::Path;
 
-use super::{AgentSpec, escaped};
+use super::AgentSpec;
+use crate::escape;
 
 /// The command that a sign-in method names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +42,7 @@ impl SignInRefusal {
             Self::OtherProgram => "The command is not the agent's own program, so parlor does not run it.".to_owned(),
             Self::Variable(name) => format!(
                 "The sign-in sets {}, which can change which program runs, so parlor does not run it.",
-                escaped(name)
+                escape::visible(name)
             ),
         }
     }
@@ -72,7 +73,7 @@ impl SignInCommand {
         let words = own.chain(&self.program).chain(&self.args);
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", shell_words::quote(value)));
         let all: Vec<String> = env.chain(words.map(|word| shell_words::quote(word).into_owned())).collect();
-        escaped(&all.join(" ")).into_owned()
+        escape::visible(&all.join(" ")).into_owned()
     }
 }
 

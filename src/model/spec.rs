@@ -35,8 +35,8 @@ impl AgentSpec {
         self.remote.is_some() || self.ssh.is_some()
     }
 
-    /// Whether it is told MCP servers, with their headers and variables: an agent on another machine only if the user
-    /// switched that on for it by name.
+    /// Whether MCP servers are passed to it, with their headers and variables. For an agent on another machine only if
+    /// the user enabled that for it by name.
     pub fn gets_servers(&self) -> bool {
         let of_url = self.remote.as_ref().is_none_or(|remote| remote.gets_servers);
         of_url && self.ssh.as_ref().is_none_or(|ssh| ssh.gets_servers)
@@ -100,7 +100,6 @@ pub struct WireSpec {
 /// A system prompt of the user's. Source: unstable `sessionCapabilities.systemPrompt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPrompt {
-    /// The text.
     pub text: String,
     /// Whether it stands in the place of the agent's own.
     pub replaces: bool,
@@ -119,7 +118,6 @@ pub enum Profile {
     ZeptoClaw,
     /// `ActiveContext`.
     ActiveContext,
-    /// Banjo.
     Banjo,
 }
 
@@ -171,9 +169,7 @@ impl Default for Callbacks {
 /// The MCP servers that the session's folder names in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderServers {
-    /// The file.
     pub file: PathBuf,
-    /// The folder.
     pub folder: PathBuf,
     /// Those that can be used.
     pub servers: Vec<McpServer>,
@@ -201,7 +197,6 @@ impl McpServer {
 pub enum McpServer {
     /// A process.
     Stdio {
-        /// Its name.
         name: String,
         /// Program, absolute.
         command: PathBuf,
@@ -212,20 +207,16 @@ pub enum McpServer {
     },
     /// Streamable HTTP; only for agents that take it.
     Http {
-        /// Its name.
         name: String,
         /// Its address.
         url: String,
-        /// Headers.
         headers: Vec<(String, String)>,
     },
     /// Server-sent events; only for agents that take it.
     Sse {
-        /// Its name.
         name: String,
         /// Its address.
         url: String,
-        /// Headers.
         headers: Vec<(String, String)>,
     },
 }

@@ -19,7 +19,6 @@ pub enum ToolKind {
     Delete,
     /// Moves or renames.
     Move,
-    /// Searches.
     Search,
     /// Runs a command.
     Execute,
@@ -29,7 +28,6 @@ pub enum ToolKind {
     Fetch,
     /// Switches the session's mode.
     SwitchMode,
-    /// Anything else.
     #[default]
     Other,
 }
@@ -41,11 +39,8 @@ pub enum ToolStatus {
     /// Announced, or waiting for permission.
     #[default]
     Pending,
-    /// Running.
     InProgress,
-    /// Done.
     Completed,
-    /// Failed.
     Failed,
     /// Cut off by a cancel, or still open when its turn ended.
     Cancelled,
@@ -100,7 +95,6 @@ pub enum DiffChange {
 /// A place in a file that a tool works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// The file.
     pub path: PathBuf,
     /// Line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +130,6 @@ pub struct ToolInput {
 /// A create, an update, or the tool call inside a permission request: all the same upsert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallPatch {
-    /// Which call.
     pub id: ToolCallId,
     /// Whether the agent sent `tool_call` (an announcement), not an update.
     pub is_announcement: bool,
@@ -146,10 +139,8 @@ pub struct ToolCallPatch {
     /// The tool's programmatic name.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
-    /// Kind.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub kind: Patch<ToolKind>,
-    /// Status.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub status: Patch<ToolStatus>,
     /// Content; replaces, never extends.
@@ -238,7 +229,6 @@ pub enum AgentTerminal {
     },
     /// What runs in it, as far as it is told; the rest stays. Source: ACP v2 `terminal_update`.
     About {
-        /// Its id.
         id: TerminalId,
         /// The command line.
         command: Option<String>,
@@ -250,7 +240,6 @@ pub enum AgentTerminal {
     },
     /// It wrote these bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
     Bytes {
-        /// Which one.
         id: TerminalId,
         /// What was written.
         bytes: Vec<u8>,
@@ -259,18 +248,12 @@ pub enum AgentTerminal {
     },
     /// It wrote something; bytes as a terminal would get them.
     Output {
-        /// Which one.
         id: TerminalId,
         /// What was written.
         data: String,
     },
     /// It ended.
-    Exit {
-        /// Which one.
-        id: TerminalId,
-        /// How.
-        status: ExitInfo,
-    },
+    Exit { id: TerminalId, status: ExitInfo },
 }
 
 impl AgentTerminal {

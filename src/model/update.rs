@@ -13,29 +13,23 @@ use super::{
 pub enum SessionUpdate {
     /// Text to append to a message. Adjacent chunks of one message may come joined.
     Chunk {
-        /// Who speaks.
         role: Role,
         /// Which message, if the agent says it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
-        /// The text.
         text: String,
     },
     /// A block that is no text, to append to a message.
     Block {
-        /// Who speaks.
         role: Role,
         /// Which message, if the agent says it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
-        /// The block.
         block: ContentBlock,
     },
     /// A whole message, made or changed; its content replaces what was told of it.
     Message {
-        /// Who speaks.
         role: Role,
-        /// Which message.
         message: MessageId,
         /// All of its blocks.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
@@ -59,7 +53,6 @@ pub enum SessionUpdate {
     Options(Vec<ConfigOption>),
     /// Title and time of the last change.
     Info {
-        /// Title.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         title: Patch<String>,
         /// ISO 8601.
@@ -70,17 +63,14 @@ pub enum SessionUpdate {
     Usage(Usage),
     /// A live message for the user, no part of the history.
     Notice {
-        /// How bad.
         severity: Severity,
         /// The message.
         title: String,
-        /// More of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
     /// The context is being compacted, or was.
     Compaction {
-        /// Which one.
         id: String,
         /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
         status: String,
@@ -92,12 +82,7 @@ pub enum SessionUpdate {
         error: Patch<String>,
     },
     /// Text to append to a compaction's summary.
-    CompactionChunk {
-        /// Which one.
-        id: String,
-        /// The text.
-        text: String,
-    },
+    CompactionChunk { id: String, text: String },
     /// A child session was announced or changed.
     Subagent(SubagentPatch),
     /// Something that parlor does not know; shown grey, as it came.
@@ -133,7 +118,6 @@ pub struct Cost {
 /// Tokens of one turn. Source: unstable `PromptResponse.usage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnUsage {
-    /// All of them.
     pub total_tokens: u64,
     /// Read.
     pub input_tokens: u64,
@@ -158,7 +142,6 @@ pub enum Severity {
     Info,
     /// Be aware.
     Warning,
-    /// Something went wrong.
     Error,
 }
 
@@ -167,7 +150,6 @@ pub enum Severity {
 pub struct SubagentPatch {
     /// The child session.
     pub session: SessionId,
-    /// Its title.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
     /// What it is to do.

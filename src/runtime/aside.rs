@@ -32,7 +32,7 @@ impl Loop {
     pub(super) fn come_back(&mut self) {
         self.is_away = false;
         self.back_since = Some(Instant::now());
-        // The shell's "go on" of the meantime was not meant for parlor.
+        // A SIGCONT that arrived meanwhile was not meant for parlor.
         self.signals.forget();
         self.tty.reenter();
         self.title.clear();

@@ -32,7 +32,6 @@ const INPUT_FRAME: Duration = Duration::from_millis(4);
 /// For what a frame is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
-    /// Something changed.
     Change,
     /// The user did something.
     Answer,

@@ -32,7 +32,7 @@ pub fn run(launch: Launch) -> anyhow::Result<()> {
     in_runtime(async { Lines::new(launch)?.run().await })
 }
 
-/// So many lines are read ahead of what is wanted; more wait in the pipe.
+/// How many lines are read ahead; more wait in the pipe.
 const TYPED_MAX: usize = 1024;
 
 struct Lines {

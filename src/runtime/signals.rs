@@ -30,7 +30,7 @@ pub struct Signals {
     streams: [Stream; 2],
     #[cfg(unix)]
     endings: tokio::sync::mpsc::Receiver<guard::Ending>,
-    /// Tells the thread of the last ending what became of it.
+    /// Reports to the signal thread whether the last signal ends parlor.
     #[cfg(unix)]
     heard: Option<tokio::sync::oneshot::Sender<bool>>,
 }
@@ -68,7 +68,7 @@ impl Signals {
         std::future::pending().await
     }
 
-    /// Says whether the last signal ends parlor: then it must have ended soon.
+    /// Reports whether the last signal ends parlor, which then has limited time to do so.
     pub fn answer(&mut self, ends: bool) {
         #[cfg(unix)]
         if let Some(heard) = self.heard.take() {
@@ -78,7 +78,7 @@ impl Signals {
         let _ = ends;
     }
 
-    /// Forgets CONT and WINCH of the meantime.
+    /// Discards CONT and WINCH signals that arrived meanwhile.
     pub fn forget(&mut self) {
         #[cfg(unix)]
         if let Ok(streams) = streams() {

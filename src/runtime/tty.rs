@@ -24,7 +24,6 @@ use crate::ui::Rows;
 /// How the user is called when something waits that is not in view.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Calls {
-    /// By the bell.
     pub bell: bool,
     /// By words that the terminal may show as a notification (OSC 9).
     pub notify: bool,
@@ -34,7 +33,7 @@ pub struct Calls {
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while parlor has it. When it is gone (its window was closed), everything sent to it is dropped:
-/// whoever owns it looks at [`Tty::is_gone`].
+/// its owner checks [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
     mouse: bool,
@@ -45,7 +44,7 @@ pub struct Tty {
 /// sooner or later or never.
 const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
 
-/// No screen has more cells; a size that a terminal makes up must not cost gigabytes.
+/// The largest screen that is drawn: a bogus size must not cost gigabytes.
 const COLS_MAX: u16 = 2048;
 const ROWS_MAX: u16 = 1024;
 
@@ -127,7 +126,7 @@ impl Tty {
         self.note(queue!(out, SetTitle(title)).and_then(|()| out.flush()));
     }
 
-    /// Gives the screen back. A terminal that cannot take it is gone, and there is nobody to tell.
+    /// Restores the screen. If that fails, the terminal is gone.
     pub fn leave(&mut self) {
         self.note(restore());
     }
@@ -226,7 +225,7 @@ pub fn restore() -> io::Result<()> {
     disable_raw_mode().and(written)
 }
 
-/// Gives the screen back while the loop may be blocked in writing to it, and waits at most so long for that.
+/// Restores the screen while the loop may be blocked writing to it, and waits at most so long.
 pub fn restore_within(time: Duration) {
     let (done, is_done) = std::sync::mpsc::channel();
     let restorer = std::thread::Builder::new().name("restore".to_owned()).spawn(move || {

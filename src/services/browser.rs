@@ -1,10 +1,28 @@
 //! Opens a page in the user's browser, after the user agreed.
 
 use std::io;
+use std::process::Stdio;
+use std::thread;
 
-use super::process;
+use crate::program::{Start, StartedBy};
 
-/// Opens an address. Fails if nothing here opens addresses.
+/// Opens an address with the first of the system's openers that starts, and does not wait for it.
 pub fn open(url: &str) -> io::Result<()> {
-    process::open_address(url)
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for opener in open::commands(url) {
+        let name = opener.get_program().to_string_lossy().into_owned();
+        let started =
+            Start::find(StartedBy::Parlor, &name, None, &[]).map_err(io::Error::from).and_then(|start| {
+                let mut command = start.args(opener.get_args()).command();
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+            });
+        match started {
+            Ok(mut child) => {
+                thread::Builder::new().name("opener".to_owned()).spawn(move || child.wait())?;
+                return Ok(());
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }

@@ -4,7 +4,7 @@
 //! (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by an agent.
 //! Not its duty: changing anything. Blocks for at most about two seconds: call it on a thread where that is fine.
 //! A repository reads as changed if a tracked file differs from the index, or the index from the last commit as far as
-//! git noted that there. Where that cannot be told it reads as unchanged: files that are not tracked, split indexes,
+//! git noted that there. If that is unknown it reads as unchanged: files that are not tracked, split indexes,
 //! a work tree elsewhere, contents that a filter changes.
 
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ const SHORT_COMMIT_CHARS: usize = 7;
 /// Larger files of a repository are not read, but for its index.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The repository that a folder lies in; `None` outside of one, and where references are kept in tables.
+/// The repository that a folder lies in; `None` outside a repository, and where references are kept in tables.
 pub fn read(folder: &Path) -> Option<GitInfo> {
     let (root, git_dir) =
         folder.ancestors().find_map(|root| git_dir_of(root).map(|git_dir| (root, git_dir)))?;
@@ -51,7 +51,7 @@ pub(super) fn common_dir_of(git_dir: &Path) -> PathBuf {
     }
 }
 
-/// A small text file of a repository. What is no file, or waits for a writer, is not read.
+/// Reads a small text file of a repository. Pipes and anything else that is not a file are not read.
 pub(super) fn read_text(path: &Path) -> Option<String> {
     String::from_utf8(read_file(path, MAX_FILE_BYTES)?).ok()
 }

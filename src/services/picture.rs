@@ -22,7 +22,6 @@ const MOST_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 pub struct Picture {
     /// Its points.
     pub image: DynamicImage,
-    /// What it is.
     pub format: &'static str,
     /// Bytes that came.
     pub bytes: u64,

@@ -87,27 +87,6 @@ pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()>
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
 }
 
-/// Opens an address with the first of the system's openers that starts, and does not wait for it.
-pub(super) fn open_address(url: &str) -> io::Result<()> {
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for opener in open::commands(url) {
-        let name = opener.get_program().to_string_lossy().into_owned();
-        let started =
-            Start::find(StartedBy::Parlor, &name, None, &[]).map_err(io::Error::from).and_then(|start| {
-                let mut command = start.args(opener.get_args()).command();
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
-            });
-        match started {
-            Ok(mut child) => {
-                thread::Builder::new().name("opener".to_owned()).spawn(move || child.wait())?;
-                return Ok(());
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
 /// Reads to the end, so that the writer is never cut off, and keeps the beginning.
 fn read_bounded(mut from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -189,7 +189,7 @@ pub(super) fn has_variable(process: Pid, variable: &str) -> bool {
 }
 
 /// The sessions that commands of this run of parlor lead and that still have a process: one that was started with the
-/// run's mark and the number of the very session that it is in. None where there is no `/proc`.
+/// run's mark and the number of the session that it is in. Empty without `/proc`.
 pub(super) fn sessions_of_run(mark: &str) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -82,7 +82,7 @@ pub(crate) fn untold_commands(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Ve
         .collect()
 }
 
-/// Where and with which variables a command runs, unless that is nothing to speak of.
+/// The folder and variables of a command, where they are not the default.
 fn access_details(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(command) = access.command() else { return Vec::new() };
     let mut lines = Vec::new();
@@ -106,7 +106,7 @@ pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
     exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
 }
 
-/// The beginning of an error or a note, which nobody reads in whole when it is very long, and how much is left out.
+/// The beginning of an error or a note, and how much of a very long one is left out.
 pub(crate) fn short_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
@@ -118,7 +118,7 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
     lines
 }
 
-/// As much of a text as is worth a look.
+/// The beginning of a text that is not meant to be long.
 fn head_of(text: &str) -> &str {
     let end = (0..=SHORT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()

@@ -68,6 +68,12 @@ impl Default for Composer {
     }
 }
 
+/// Whether a key types a letter, rather than being a command.
+pub fn types_letter(key: &KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(_))
+        && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+}
+
 fn text_area(lines: Vec<String>) -> TextArea<'static> {
     let mut area = TextArea::new(lines);
     area.set_wrap_mode(WrapMode::WordOrGlyph);
@@ -84,6 +90,7 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
+    /// Whether nothing is typed.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }

@@ -45,7 +45,7 @@ pub struct Diff {
     pub moved_from: Option<PathBuf>,
     /// What happens to the file as a whole.
     pub fate: Fate,
-    /// Whether most of what it holds are characters; otherwise it is shown escaped, and said to be no text.
+    /// Whether most of what it holds are characters; otherwise it is shown escaped and labelled as binary.
     pub is_text: bool,
     /// Its mode before and after, where a patch tells (`100644`).
     pub modes: Option<(String, String)>,
@@ -67,7 +67,6 @@ pub enum Fate {
     New,
     /// It goes.
     Deleted,
-    /// It changes.
     Changed,
     /// It is no text.
     Binary,
@@ -403,7 +402,7 @@ fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Of a text no more than this is looked at to tell whether it is one.
+/// How much is sampled to find out whether content is text.
 const SAMPLED_BYTES: usize = 64 * 1024;
 
 /// Whether most of a text are characters that can be read.

@@ -11,14 +11,14 @@ mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
 
 use crate::app::user::{self, Focus};
 use crate::app::{Event, FieldState, OpenAskKind, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, FieldKind, LineEdit};
 
-use super::composer::clean;
+use super::composer::{clean, types_letter};
 use super::modals;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
@@ -76,9 +76,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
 
 /// A letter that is no answer begins a prompt; the reducer then keeps the dialog from taking the letters after it.
 fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Option<Event> {
-    let is_letter = matches!(key.code, KeyCode::Char(_))
-        && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-    (is_letter && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
+    (types_letter(key) && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
 }
 
 /// Whether an agent's request without a text field has the keys.

@@ -79,7 +79,7 @@ pub enum Step {
 /// Deeper values come out as one leaf.
 const MOST_DEPTH: usize = 32;
 
-/// The first leaves of a JSON value, at most so many, and whether these are all. What is no JSON is one leaf.
+/// The first leaves of a JSON value, at most so many, and whether these are all. Text that is not JSON is one leaf.
 pub fn leaves(text: &str, most: usize) -> (Vec<Leaf<'_>>, bool) {
     let text = text.trim();
     let mut out = Vec::new();
@@ -169,7 +169,7 @@ fn end_of(text: &str, sign: u8) -> usize {
     text.len()
 }
 
-/// The text that a JSON string stands for; what is no escape stays as it is.
+/// The text of a JSON string; an invalid escape stays unchanged.
 fn unescape(inside: &str) -> String {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;

@@ -67,8 +67,10 @@ enum Said {
     /// That it runs.
     Start,
     /// Text up to this byte of this part.
-    Text { part: usize, bytes: usize },
-    /// All of it.
+    Text {
+        part: usize,
+        bytes: usize,
+    },
     All,
 }
 

@@ -57,9 +57,7 @@ impl<'a> Look<'a> {
 /// Marks, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
-    /// Done.
     pub check: &'static str,
-    /// Failed.
     pub cross: &'static str,
     /// Frames of the spinner.
     pub spinner: [&'static str; 10],
@@ -67,7 +65,6 @@ pub struct Glyphs {
     pub dot: &'static str,
     /// The active one.
     pub arrow: &'static str,
-    /// A thought.
     pub thought: &'static str,
     /// Be aware.
     pub warn: &'static str,

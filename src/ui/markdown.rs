@@ -34,7 +34,7 @@ pub use plain::plain_text;
 /// Prose is no wider than this, for the eye's sake.
 pub const PROSE_COLS: u16 = 96;
 
-/// How much is parsed at a time when a text arrives in whole: less at first, because a formula or a fence begins anew.
+/// How much is parsed at a time when a text arrives whole: less at first, because a formula or a fence begins anew.
 const WINDOW_BYTES: usize = 32 * 1024;
 const FIRST_WINDOW_BYTES: usize = 256;
 
@@ -45,7 +45,7 @@ const BLOCK_BYTES: usize = 16 * 1024;
 /// So many blanks end any block.
 const BLANK_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// The same for a table: behind the split its rows are plain text.
+/// The same for a table: after the split its rows are plain text.
 const TABLE_BYTES: usize = 128 * 1024;
 
 /// What parsers and links of the whole text are like.
@@ -69,7 +69,7 @@ pub struct Markdown {
     tried: usize,
     len: usize,
     is_closed: bool,
-    /// How the next block goes on with one that was split.
+    /// How the next block continues one that was split.
     seam: Seam,
     fence: Option<OpenFence>,
     languages: Vec<String>,
@@ -88,23 +88,22 @@ pub struct Block {
     pub start: usize,
     /// Behind its last byte.
     pub end: usize,
-    /// What it is.
     pub kind: BlockKind,
     /// Whether a blank line parts it from the block before.
     pub has_gap: bool,
-    /// Whether it goes on in the midst of a line of the block before.
+    /// Whether it continues a line of the block before.
     pub is_joined: bool,
 }
 
-/// How a block goes on with the one before.
+/// How a block continues the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Seam {
-    /// It is another one.
+    /// It does not.
     #[default]
     None,
-    /// On the next line, perhaps behind a blank one.
+    /// On the next line, perhaps after a blank one.
     Line { has_gap: bool },
-    /// In the midst of a line.
+    /// Within a line.
     Word,
 }
 
@@ -117,7 +116,6 @@ pub enum BlockKind {
     Code {
         /// Which fence of the text.
         fence: u32,
-        /// Which part of it.
         part: u32,
         /// The number of its first line in the fence, from 1.
         line: usize,
@@ -131,7 +129,6 @@ pub struct Stats {
     pub parsed_bytes: u64,
     /// Events that the parser gave to find blocks.
     pub events: u64,
-    /// Blocks drawn.
     pub drawn_blocks: u64,
     /// Lines of code highlighted or set plain.
     pub code_lines: u64,

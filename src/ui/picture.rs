@@ -79,7 +79,6 @@ pub struct Facts {
 pub struct Drawn {
     /// What it is a picture of.
     pub facts: Facts,
-    /// Its rows.
     pub rows: Rows,
     /// The number by which the terminal keeps it, if it does.
     pub kept_as: Option<u32>,
@@ -99,7 +98,6 @@ pub enum Rows {
 /// A picture that somebody looks at.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Which.
     pub key: Key,
     /// In base64.
     pub data: Arc<str>,

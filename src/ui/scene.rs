@@ -85,10 +85,12 @@ impl Marks {
 }
 
 impl<'a> Scene<'a> {
+    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.look.theme.style(role)
     }
 
+    /// A text in the style of a role.
     pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }

@@ -234,7 +234,7 @@ pub fn plain_text(output: &[u8], has_returns: bool) -> String {
     lines.join("\n")
 }
 
-/// One row of the emulated screen, without blanks at its end unless it goes on in the next row: those were written.
+/// One row of the emulated screen, without blanks at its end unless it continues in the next row.
 fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     // Blanks are written once something follows them.

@@ -244,8 +244,7 @@ pub fn expand_tabs(text: &str, start: usize) -> Cow<'_, str> {
 }
 
 /// Text with tabs as spans of blanks up to the next of the stops, which stand every so many columns, counting from
-/// column `start`; they are copied as tabs.
-/// Returns the column behind it too.
+/// column `start`; they are copied as tabs. Returns the column after it.
 pub fn tabbed(text: &str, start: usize, stops: usize, style: Style, out: &mut Vec<Span<'static>>) -> usize {
     let mut col = start;
     for (index, piece) in text.split('\t').enumerate() {

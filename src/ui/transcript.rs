@@ -326,7 +326,7 @@ impl TranscriptView {
         self.last_top = moved(self.last_top, self.order.top);
     }
 
-    /// Takes note of the items at the places that are kept for the next frame.
+    /// Notes the items at the places that are stored for the next frame.
     fn note_order(&mut self, transcript: &Transcript) {
         // The line above all items stays the first: who is there stays with what is below it.
         let items = transcript.items();

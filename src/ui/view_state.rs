@@ -139,14 +139,12 @@ impl KeptBody {
 pub(super) enum DialogId {
     /// A dialog by its depth and heading.
     Modal(usize, String),
-    /// An ask.
     Ask(AskId),
 }
 
 /// What a click does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hit {
-    /// This.
     Act(Action),
     /// Marks the row at this place, from 0, then does this with it.
     MarkAnd(u16, Action),

@@ -302,7 +302,7 @@ pub fn digest(session: &Session) -> String {
                     });
                 }
             }
-            // What the agent told; parlor's own items say what its callbacks did.
+            // Only items of the agent; parlor's own items record its callbacks.
             ItemBody::Tool(tool) if tool.is_own => {}
             ItemBody::Tool(tool) => {
                 lines.push(format!("tool {} [{:?} {:?}] {}", tool.id, tool.kind, tool.status, tool.title));

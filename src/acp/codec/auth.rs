@@ -64,7 +64,7 @@ fn decode_terminal(told: &Object) -> AuthKind {
         _ => Vec::new(),
     };
     let env = told.get("env").map(variables).unwrap_or_default();
-    // A command that is no text is another program than any.
+    // Anything but a string cannot be the agent's own program; an empty name is refused.
     let program = told.contains_key("command").then(|| first_text(told, &["command"]).unwrap_or_default());
     AuthKind::Terminal(SignInCommand { program, args, env })
 }

@@ -46,7 +46,7 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
     let is_command = facts.command.is_some();
     facts.cwd = if is_command { first_text(object, CWD).map(PathBuf::from) } else { None };
     facts.path = if is_command { None } else { first_text(object, PATH).map(PathBuf::from) };
-    if let (None, [only]) = (&facts.path, files(&Value::Object(object.clone())).as_slice()) {
+    if let (None, [only]) = (&facts.path, files(object).as_slice()) {
         facts.path = Some(only.clone());
     }
     facts.query = if is_command { None } else { first_text(object, QUERY) };
@@ -70,8 +70,8 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
 }
 
 /// The files of an input that names several: as texts, or as objects with a path each.
-pub(super) fn files(raw: &Value) -> Vec<PathBuf> {
-    let named = raw.as_object().and_then(|object| first(object, FILES)).and_then(Value::as_array);
+pub(super) fn files(object: &Object) -> Vec<PathBuf> {
+    let named = first(object, FILES).and_then(Value::as_array);
     let path = |item: &Value| match item {
         Value::Object(item) => first_text(item, PATH),
         item => item.as_str().map(str::to_owned),
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(facts(&json!({"commands": ["make", "ls"]})).command.as_deref(), Some("make\nls"));
         assert_eq!(facts(&json!({"commands": []})).command, None);
         let several = json!({"files": [{"path": "/w/a"}, "/w/b", 3]});
-        assert_eq!(files(&several), [PathBuf::from("/w/a"), "/w/b".into()]);
+        assert_eq!(files(several.as_object().unwrap()), [PathBuf::from("/w/a"), "/w/b".into()]);
         assert_eq!(facts(&several).path, None);
         assert_eq!(facts(&json!({"files": [{"path": "/w/a"}]})).path, Some("/w/a".into()));
     }

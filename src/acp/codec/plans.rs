@@ -47,7 +47,7 @@ pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 
-/// `plan_step`: one step, told again by its position where it has one and else by its text; a new one without a
+/// `plan_step`: one step, identified by its position if it has one and else by its text; a new one without a
 /// position completes the one before it. Positions may begin at 0 or 1, and the number of steps may change.
 pub(super) fn decode_step(update: &mut Object, session: &SessionId, memory: &mut Memory) -> Option<Plan> {
     let position = first(update, &["index", "position", "number"])

@@ -80,7 +80,7 @@ pub(crate) enum Quirk {
     ReplaysResults,
     /// Writes lines of its own around the output of a tool.
     WrappedOutput,
-    /// Tells the input of a tool as its content.
+    /// Sends the input of a tool as its content.
     InputAsContent,
 }
 
@@ -211,7 +211,7 @@ const BEFORE_THE_START: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
 
 /// Quirks of a process that parlor started in the user's folder. An agent behind a URL has none of them: above all, a
-/// server that others use as well is never told to shut down.
+/// shared server is never asked to shut down.
 const OF_A_PROCESS: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::Shutdown, Quirk::OnePerFolder, Quirk::KeepsSessionId];
 

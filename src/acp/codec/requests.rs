@@ -23,6 +23,9 @@ use super::value::{
 };
 use super::{AskForm, AskKind, elicitation, strict, tools, v2};
 
+/// Further options of a permission request are left out: each is compared with all others.
+const MOST_OPTIONS: usize = 500;
+
 /// Reads a request.
 pub(super) fn decode(
     method: &str,
@@ -215,7 +218,7 @@ fn decode_permission(
     let total = items.len();
     let mut is_flat = false;
     let options: Vec<PermissionOption> =
-        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).collect();
+        items.into_iter().filter_map(|item| decode_option(item, &mut is_flat)).take(MOST_OPTIONS).collect();
     report_lost("options", total - options.len(), total, false, out);
     if is_flat {
         quirks.learn(Quirk::FlatPermissions, out);
@@ -296,5 +299,19 @@ mod tests {
         ] {
             assert_eq!(guess_kind(id, name), expected, "{id} {name}");
         }
+    }
+
+    #[test]
+    fn options_are_bounded() {
+        let options: Vec<Value> = (0..10_000).map(|number| json!({"optionId": number.to_string()})).collect();
+        let params =
+            json!({"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}).to_string();
+        let (mut memory, mut quirks, mut out) = (Memory::default(), Quirks::default(), Vec::new());
+        let method = "session/request_permission";
+        let ask = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
+        let Ok((Ask::Permission(request), _)) = ask else { panic!("{ask:?}") };
+        assert_eq!(request.options.len(), MOST_OPTIONS);
+        let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
+        assert!(out.iter().any(lost), "{out:?}");
     }
 }

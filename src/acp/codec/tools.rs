@@ -115,7 +115,8 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
     let kind = patch.kind.as_set().copied();
     patch.input = Patch::Set(input::read(&value, kind, has_diff));
     if patch.locations == Patch::Keep
-        && let files @ [_, _, ..] = input::files(&value).as_slice()
+        && let Some(object) = value.as_object()
+        && let files @ [_, _, ..] = input::files(object).as_slice()
     {
         let places = files.iter().map(|path| Location { path: path.clone(), line: None });
         patch.locations = Patch::Set(places.collect());
@@ -165,7 +166,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// What an announcement must have: a title, and a kind where the name, or the one that the title begins with, tells it.
+/// Adds what an announcement must have: a title, and a kind if the name or the beginning of the title implies one.
 fn name_announcement(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep

@@ -1,9 +1,9 @@
-//! What agents write around the input and the output of their tools, taken off.
+//! Removes what agents write around the input and output of their tools.
 //!
 //! Some agents send results that are made for their model: the output of a command stands between lines that repeat
 //! the command, the folder and the exit code. A preview would show those lines and not the output.
-//! Invariants: what is taken off stays in the raw input or raw output of the call; a text that does not have the whole
-//! form of a wrapper is left alone; permission requests are never changed.
+//! Invariants: what is removed stays in the raw input or raw output of the call; a text that does not have the whole
+//! form of a wrapper is left alone; the content of permission requests is never changed.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ struct Bare<'a> {
     exit_code: Option<i32>,
 }
 
-/// Takes wrappers off a call that an update tells of.
+/// Removes wrappers from a call in an update.
 pub(super) fn take_off(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict() {
         return;
@@ -62,7 +62,7 @@ fn bare_output(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Age
     }
 }
 
-/// While a call is prepared, its content may be its input once more, as JSON.
+/// While a call is prepared, its content may repeat its input as JSON.
 fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
     else {
@@ -76,7 +76,7 @@ fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Agen
         && matches!(patch.raw_input, Patch::Keep)
         && patch.status != Patch::Set(ToolStatus::Pending)
     {
-        // It comes letter by letter, and counts once it is complete.
+        // It is streamed, and is used once it is complete.
         if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
             patch.input = Patch::Set(input::read(&value, patch.kind.as_set().copied(), false));
             patch.raw_input = Patch::Set(raw(&value));
@@ -98,7 +98,7 @@ fn report(text: &str) -> Option<Bare<'_>> {
     let (error, tail) = tail.split_once("\nExit Code: ")?;
     let (code, tail) = tail.split_once("\nSignal: ")?;
     let signal = tail.lines().next().unwrap_or_default();
-    // What is said of an error or a signal stands nowhere else.
+    // An error or a signal is reported nowhere else.
     let is_plain = is_none(error) && is_none(signal);
     let output = if is_none(output) { "" } else { output };
     is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })
@@ -155,8 +155,12 @@ pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
             words.push(name);
         }
     }
-    let told = [&input.command, &input.query, &input.url, &input.description].into_iter().flatten().next();
-    let words = if words.is_empty() { told.cloned().unwrap_or_default() } else { words.join(", ") };
+    let other = [&input.query, &input.url, &input.description].into_iter().flatten().next();
+    let words = match (&input.command, other) {
+        (Some(command), _) => command.clone(),
+        (None, Some(other)) if words.is_empty() => other.clone(),
+        _ => words.join(", "),
+    };
     let title = match (head, words.as_str()) {
         ("", "") => return,
         ("", words) => words.to_owned(),
@@ -190,6 +194,20 @@ mod tests {
         let kept = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
         assert_eq!(bare(running), (kept.to_owned(), None), "what says something new stays");
         assert_eq!(bare("[Command exited with code 3]\nhi\n"), ("hi\n".to_owned(), Some(3)));
+    }
+
+    #[test]
+    fn the_title_of_a_command_names_the_command_and_not_its_files() {
+        let mut patch = ToolCallPatch::new("t".into());
+        patch.title = Patch::Set("run: {\"command\": \"rm -rf build\"}".to_owned());
+        patch.input = Patch::Set(crate::model::ToolInput {
+            command: Some("rm -rf build".to_owned()),
+            ..crate::model::ToolInput::default()
+        });
+        let location = crate::model::Location { path: "/w/notes.txt".into(), line: None };
+        patch.locations = Patch::Set(vec![location]);
+        title_in_words(&mut patch);
+        assert_eq!(patch.title, Patch::Set("run: rm -rf build".to_owned()));
     }
 
     #[test]

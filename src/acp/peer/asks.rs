@@ -13,7 +13,7 @@ use crate::model::{AskId, Capacity};
 /// Ask ids are unique over all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
-/// So many requests of an agent may be open at once; each is kept until its answer.
+/// How many requests of an agent may be open at once; each is held until it is answered.
 const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// An open request.

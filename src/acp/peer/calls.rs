@@ -17,7 +17,7 @@ const FAILING_TIME: Duration = Duration::from_secs(30);
 /// How many late or double answers are remembered by name.
 const MAX_RETIRED: usize = 64;
 
-/// How long calls may take. `prompt` and `authenticate` may take for ever; a call that opens a session may take longer
+/// How long calls may take. `prompt` and `authenticate` have no limit; a call that opens a session may take longer
 /// while its history is replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
@@ -25,7 +25,6 @@ pub struct Deadlines {
     pub initialize: Duration,
     /// `session/new`, `load`, `resume`, `fork`: from the call, or from the last update of the session.
     pub session: Duration,
-    /// All others.
     pub other: Duration,
 }
 
@@ -77,7 +76,6 @@ pub enum Asked {
 /// A call that waits.
 #[derive(Debug)]
 pub struct Pending {
-    /// What was asked.
     pub asked: Asked,
     /// The wire's name of it.
     pub method: &'static str,
@@ -239,9 +237,13 @@ impl Calls {
         }
     }
 
-    /// Something came, perhaps an update: a call that opens its session is being worked on.
-    pub fn note_update(&mut self, event: Option<&AgentEvent>, now: Instant) {
-        let Some(AgentEvent::Update(session, _)) = event else { return };
+    /// An update restarts the time of a call that opens its session.
+    pub fn note_update(&mut self, events: &[AgentEvent], now: Instant) {
+        let session = events.iter().find_map(|event| match event {
+            AgentEvent::Update(session, _) => Some(session),
+            _ => None,
+        });
+        let Some(session) = session else { return };
         for pending in self.pending.values_mut() {
             if let (Some((at, time)), Asked::Call { call, .. }) = (&mut pending.deadline, &pending.asked)
                 && let Call::LoadSession(id, _) | Call::ResumeSession(id, _) = call
@@ -310,7 +312,12 @@ mod tests {
         calls.add(Asked::Call { tag: tag(2), call: other, form: 0 }, "session/load", start);
         let late = start + time / 2;
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
-        calls.note_update(Some(&AgentEvent::Update("s".into(), update)), late);
+        // An anomaly may follow the update.
+        let anomaly = AgentEvent::Anomaly(crate::model::Anomaly {
+            kind: crate::model::AnomalyKind::Dialect,
+            text: String::new(),
+        });
+        calls.note_update(&[AgentEvent::Update("s".into(), update), anomaly], late);
         let overdue = calls.take_overdue(start + time);
         assert!(
             matches!(&overdue[..], [(Pending { asked: Asked::Call { tag, .. }, .. }, _)] if tag.number == 2)

@@ -1,9 +1,7 @@
 //! The state of a connection, without tasks or clocks.
 //!
-//! Duty: what each command and each message does: frames to write, events to tell, tables to keep.
-//! Not its duty: waiting for anything (`peer`).
-//! Invariants: every request of the agent is answered once; every call gets one reply; whatever cannot be
-//! understood becomes an anomaly.
+//! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
+//! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 use std::collections::VecDeque;
 
@@ -339,13 +337,14 @@ impl Peer {
     /// False when the method is unknown.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            let before = self.events.len();
             let is_known = self.codec.notification(method, params, &mut self.events);
-            self.calls.note_update(self.events.last(), Instant::now());
+            self.calls.note_update(self.events.get(before..).unwrap_or_default(), Instant::now());
             self.on_turn_news();
             return is_known;
         }
         if let Some(id) = params.and_then(envelope::withdrawn_id) {
-            // Withdrawing what was answered a moment ago is no anomaly: the two crossed.
+            // A request that was answered a moment ago may be withdrawn: the messages crossed.
             self.events.extend(self.asks.withdraw(id).map(AgentEvent::AskWithdrawn));
         } else {
             self.anomaly(AnomalyKind::BadMessage, format!("A {method} names no request."));
@@ -542,7 +541,7 @@ impl Peer {
         }
     }
 
-    /// Writes a call in one of its forms; false if there is none. What the agent cannot take is answered here.
+    /// Writes a call in one of its forms; false if there is none. A call that the agent cannot take is answered here.
     fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
         match self.codec.call_in_form(&call, form) {
             Ok(Some((method, params))) => {

@@ -19,14 +19,11 @@ pub enum Message<'a> {
     Request {
         /// As the peer spelled it.
         id: &'a str,
-        /// Its name.
         method: Cow<'a, str>,
         /// Its params, unless there are none.
         params: Option<&'a str>,
     },
-    /// A notification.
     Notification {
-        /// Its name.
         method: Cow<'a, str>,
         /// Its params, unless there are none.
         params: Option<&'a str>,

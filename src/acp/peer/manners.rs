@@ -22,7 +22,6 @@ pub enum Due {
     Greeting,
     /// `initialize` once more.
     Again,
-    /// The end.
     End,
 }
 

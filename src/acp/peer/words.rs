@@ -11,10 +11,10 @@ pub const PARSE_ERROR: i64 = -32700;
 /// Source: JSON-RPC 2.0, error codes.
 pub const INVALID_REQUEST: i64 = -32600;
 
-/// What the user reads when an agent was ended because it left too much unread.
+/// Shown when an agent was stopped because it left too much unread.
 pub const NOT_READ: &str = "The agent stopped reading its input, and more than 128 MiB were waiting for it. Restart it, or report this to its authors.";
 
-/// What an agent reads that asks faster than it can be answered.
+/// The error for an agent that sends requests faster than they can be answered.
 pub fn too_many() -> RpcError {
     let message = "Too many open requests. Wait for answers before sending more.".to_owned();
     RpcError { code: RpcError::INTERNAL, message, data: None }

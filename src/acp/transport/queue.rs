@@ -1,7 +1,7 @@
 //! The queue of frames to be written.
 //!
-//! Duty: take frames without waiting, and tell when so much is unwritten that the agent should not be read either.
-//! Not its duty: writing them (`pump`), ending the connection when the queue has run over (`peer`).
+//! Takes frames without waiting, and reports when so much is unwritten that the agent should not be read either.
+//! `pump` writes them; `peer` ends the connection when the queue has overflowed.
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::model::{Bounded, Capacity};
 /// From so much on, the queue is full: only an agent that asks without end and does not read its answers comes so far.
 const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
 
-/// Answers that were under way when the queue got full still fit. What is beyond runs over.
+/// Room for answers that were in progress when the queue became full. More than this is an overflow.
 pub const MOST: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 
 /// A writer takes no more at a time, unless a single frame has more.
@@ -36,7 +36,7 @@ pub struct OutgoingFrames {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// There is something to be written, or nothing will be any more.
+    /// Notified when there is something to write, or when the sending side is gone.
     filled: Notify,
     drained: Notify,
 }
@@ -48,7 +48,7 @@ struct State {
     taken: VecDeque<usize>,
     taken_bytes: usize,
     has_run_over: bool,
-    /// Nobody sends any more, or nobody writes.
+    /// Whether the sending and the writing side still exist.
     has_sender: bool,
     has_writer: bool,
 }

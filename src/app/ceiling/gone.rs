@@ -36,6 +36,7 @@ pub(super) struct Gone {
 }
 
 impl Gone {
+    /// A page from its first event, its size, and the turns of what is in it.
     pub fn new(begin: i64, weight: usize, mut things: Vec<(u64, u32)>) -> Self {
         things.sort_unstable();
         Self { begin, weight, things: things.into_boxed_slice() }

@@ -47,6 +47,7 @@ struct Stream {
 }
 
 impl<'a> Matcher<'a> {
+    /// A matcher of two lists.
     pub fn new(ours: &'a [Item], theirs: &'a [Item]) -> Self {
         Self { ours, theirs, told_bytes: HashMap::new(), lengths: HashMap::new(), budget: BUDGET }
     }

@@ -12,16 +12,6 @@ fn create(command: TerminalCommand) -> Ask {
     Ask::TerminalCreate { session: Some(ID.into()), command }
 }
 
-fn started(desk: &mut Desk, ask: u64, id: &str) {
-    desk.service(ServiceEvent::TerminalStarted {
-        conn: CONN,
-        ask: AskId(ask),
-        session: KEY,
-        command: "sleep 9".into(),
-        result: Ok(id.into()),
-    });
-}
-
 fn ended(desk: &mut Desk, id: &str, code: i32) {
     let exit = ExitInfo { code: Some(code), signal: None };
     desk.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
@@ -32,7 +22,7 @@ fn with_command() -> Desk {
     let mut desk = Desk::running();
     desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
     desk.choose(Some(0));
-    started(&mut desk, 1, "x");
+    desk.terminal_started(1, "x", "sleep 9");
     desk.expect_sent("terminal create 1 \"sleep 9\" in /code/shop\nanswer 1: created x");
     desk
 }
@@ -200,7 +190,7 @@ fn a_command_that_started_too_late_is_taken_back() {
     desk.ask(1, create(TerminalCommand::default())).choose(Some(0));
     desk.crash();
     desk.fx.clear();
-    started(&mut desk, 1, "x");
+    desk.terminal_started(1, "x", "sleep 9");
     desk.expect_sent("terminal release x");
 }
 
@@ -218,7 +208,7 @@ fn the_user_kills_the_marked_command_or_the_only_one() {
     desk.flow(kill).expect_sent("terminal kill x");
     desk.ask(2, create(TerminalCommand::default())).choose(Some(0));
     desk.fx.clear();
-    started(&mut desk, 2, "y");
+    desk.terminal_started(2, "y", "sleep 9");
     desk.expect_sent("answer 2: created y").flow(kill).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("Several commands run. Mark the one to end."));
     desk.update(patch("t", |patch| {

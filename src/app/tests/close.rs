@@ -4,18 +4,6 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-fn listed(id: &str) -> SessionInfo {
-    SessionInfo {
-        id: id.into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }
-}
-
 #[test]
 fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
     let mut desk = Desk::ready();

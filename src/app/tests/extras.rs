@@ -157,15 +157,7 @@ fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
 }
 
 fn old(is_archived: bool) -> SessionInfo {
-    SessionInfo {
-        id: "old".into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived,
-        is_live: None,
-    }
+    SessionInfo { is_archived, ..listed("old") }
 }
 
 #[test]

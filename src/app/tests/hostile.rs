@@ -14,7 +14,7 @@ const WORDS: &[&str] = &[
     "..",
     "/code/shop",
     "/code/lib",
-    "/root/.ssh",
+    "/home/user/.ssh",
     "/bin/sh",
     "fake",
     "-c",

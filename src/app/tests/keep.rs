@@ -386,15 +386,7 @@ fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
 #[test]
 fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
     let mut desk = Desk::talked();
-    *desk.state.listed_mut() = vec![SessionInfo {
-        id: "old".into(),
-        cwd: "/code".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }];
+    *desk.state.listed_mut() = vec![SessionInfo { cwd: "/code".into(), ..listed("old") }];
     let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Note> {
         let fx = update(&mut desk.state, Event::Agent(CONN, event), desk.now);
         let notes = fx.into_iter().filter_map(|effect| match effect {

@@ -317,15 +317,7 @@ fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on()
 #[test]
 fn a_listed_session_goes_on_as_what_is_kept_of_it() {
     let mut desk = Desk::ready();
-    *desk.state.listed_mut() = vec![SessionInfo {
-        id: "old".into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }];
+    *desk.state.listed_mut() = vec![listed("old")];
     let fx = {
         let (state, now) = (&mut desk.state, desk.now);
         let mut fx = Vec::new();

@@ -62,16 +62,6 @@ fn is_started(desk: &mut Desk, ask: u64, command: TerminalCommand) -> bool {
     started
 }
 
-fn started(desk: &mut Desk, ask: u64, id: &str) {
-    desk.service(ServiceEvent::TerminalStarted {
-        conn: CONN,
-        ask: AskId(ask),
-        session: KEY,
-        command: "echo".into(),
-        result: Ok(id.into()),
-    });
-}
-
 /// The service wrote a file.
 fn wrote(desk: &mut Desk, ask: u64, path: &str, old: &str, new: &str) {
     desk.ask(ask, Ask::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() });
@@ -132,7 +122,7 @@ fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
     desk.choose(None).expect_sent("answer 1: error -32603");
     assert!(!is_started(&mut desk, 2, command("ls")));
     desk.choose(Some(0)).expect_sent("terminal create 2 \"ls\" in /code/shop");
-    started(&mut desk, 2, "x");
+    desk.terminal_started(2, "x", "echo");
     assert_eq!(
         shown(desk.session()),
         [
@@ -238,7 +228,7 @@ fn forms_of_real_agents_are_covered() {
         patch.content = Patch::Set(vec![ToolContent::Block(ContentBlock::Text(text.into()))]);
     });
     assert!(is_started(&mut desk, 2, command("ls -la")));
-    started(&mut desk, 2, "x");
+    desk.terminal_started(2, "x", "echo");
     desk.update(patch("t", |patch| {
         patch.is_announcement = true;
         patch.content = Patch::Set(vec![ToolContent::Terminal("x".into())]);
@@ -421,7 +411,7 @@ fn an_agent_gets_so_many_terminals_and_no_more() {
     let count = |word: &str| sent.lines().filter(|line| line.contains(word)).count();
     assert_eq!((count("terminal create"), count("error -32603")), (32, 268));
     for ask in 0..32 {
-        started(&mut desk, ask, &format!("t{ask}"));
+        desk.terminal_started(ask, &format!("t{ask}"), "echo");
     }
     desk.fx.clear();
     desk.ask(1000, create(command("sleep 300"))).expect_sent("answer 1000: error -32603");

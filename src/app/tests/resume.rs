@@ -75,6 +75,24 @@ pub fn check(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Vec
     second
 }
 
+/// A subagent of the session `child`.
+fn helper() -> SessionUpdate {
+    SessionUpdate::Subagent(SubagentPatch {
+        session: "child".into(),
+        title: Patch::Set("Helper".into()),
+        description: Patch::Keep,
+        state: Patch::Keep,
+        can_cancel: Patch::Keep,
+    })
+}
+
+const TWO_THEIRS: &str = "notice Info: Only in the agent's history: the next 2 items";
+
+/// Lines of items that all follow the same recorded item, in the form of [`added`].
+fn behind(after: &str, lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| format!("{after} → {line}")).collect()
+}
+
 /// What is shown, without the recorded items: what was added, each behind the recorded item that it follows.
 fn added(kept: &KeptSession, replay: &[SessionUpdate]) -> Vec<String> {
     let first = shown(kept);
@@ -198,15 +216,8 @@ fn another_prompt_in_the_middle_is_shown_beside_the_recorded_one() {
     let other = vec![text(Role::User, "DIFFERENT middle"), says("other")];
     let replay = [told("alpha prompt"), other, told("gamma prompt")].concat();
     let after = "agent \"Reply to beta prompt\"";
-    assert_eq!(
-        added(&kept, &replay),
-        [
-            format!("{after} → {UNTOLD}"),
-            format!("{after} → notice Info: Only in the agent's history: the next 2 items"),
-            format!("{after} → user \"DIFFERENT middle\""),
-            format!("{after} → agent \"other\""),
-        ]
-    );
+    let lines = [UNTOLD, TWO_THEIRS, "user \"DIFFERENT middle\"", "agent \"other\""];
+    assert_eq!(added(&kept, &replay), behind(after, &lines));
 }
 
 #[test]
@@ -214,14 +225,8 @@ fn a_turn_that_only_the_agent_has_is_added_in_its_place() {
     let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
     let replay = [told("alpha prompt"), told("beta prompt"), told("gamma prompt")].concat();
     let after = "agent \"Reply to alpha prompt\"";
-    assert_eq!(
-        added(&kept, &replay),
-        [
-            format!("{after} → notice Info: Only in the agent's history: the next 2 items"),
-            format!("{after} → user \"beta prompt\""),
-            format!("{after} → agent \"Reply to beta prompt\""),
-        ]
-    );
+    let lines = [TWO_THEIRS, "user \"beta prompt\"", "agent \"Reply to beta prompt\""];
+    assert_eq!(added(&kept, &replay), behind(after, &lines));
 }
 
 #[test]
@@ -310,13 +315,7 @@ fn every_kind_of_item_is_replayed_without_a_change() {
                 summary: Patch::Set("short".into()),
                 error: Patch::Keep,
             },
-            SessionUpdate::Subagent(SubagentPatch {
-                session: "child".into(),
-                title: Patch::Set("Helper".into()),
-                description: Patch::Keep,
-                state: Patch::Keep,
-                can_cancel: Patch::Keep,
-            }),
+            helper(),
             SessionUpdate::Block {
                 role: Role::Agent,
                 message: None,
@@ -472,16 +471,7 @@ fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
 #[test]
 fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
     let mut desk = Desk::running();
-    desk.updates(vec![
-        call("a", ToolStatus::InProgress),
-        SessionUpdate::Subagent(SubagentPatch {
-            session: "child".into(),
-            title: Patch::Set("Helper".into()),
-            description: Patch::Keep,
-            state: Patch::Keep,
-            can_cancel: Patch::Keep,
-        }),
-    ]);
+    desk.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
     let Ask::Permission(ask) = permission("a") else { panic!() };
     desk.ask(1, Ask::Permission(PermissionAsk { session: Some("child".into()), ..ask })).choose(Some(1));

@@ -87,18 +87,9 @@ fn a_call_that_takes_too_long_is_called_off() {
 
 #[test]
 fn a_list_is_read_to_its_end() {
-    let info = |id: &str| SessionInfo {
-        id: id.into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    };
     let page = |ids: &[&str], next: Option<&str>| {
         Ok(Reply::Sessions {
-            sessions: ids.iter().map(|id| info(id)).collect(),
+            sessions: ids.iter().map(|id| listed(id)).collect(),
             next_cursor: next.map(str::to_owned),
         })
     };
@@ -122,15 +113,7 @@ fn listed_ids(state: &State) -> Vec<&str> {
 }
 
 fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
-    let sessions = ids.iter().map(|id| SessionInfo {
-        id: (*id).into(),
-        cwd: "/code/shop".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    });
+    let sessions = ids.iter().map(|id| listed(id));
     Reply::Sessions { sessions: sessions.collect(), next_cursor: next.map(str::to_owned) }
 }
 
@@ -195,15 +178,8 @@ fn what_is_not_advertised_is_never_called() {
 #[test]
 fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     let mut desk = Desk::talked();
-    *desk.state.listed_mut() = vec![SessionInfo {
-        id: "old".into(),
-        cwd: "/code/lib".into(),
-        title: Some("Skew".into()),
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    }];
+    *desk.state.listed_mut() =
+        vec![SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") }];
     desk.open_listed("old");
     desk.expect_sent("call load old");
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it")));
@@ -221,13 +197,9 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
 #[test]
 fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
     let listed = |cwd: &str, more: &[&str]| SessionInfo {
-        id: "old".into(),
         cwd: cwd.into(),
-        title: None,
-        updated_at: None,
         additional_directories: more.iter().map(Into::into).collect(),
-        is_archived: false,
-        is_live: None,
+        ..listed("old")
     };
     let opened = |info: SessionInfo, choose: u8| {
         let mut desk = Desk::talked();
@@ -276,15 +248,7 @@ fn each_folder_has_its_own_history_of_prompts() {
     assert_eq!(loads(&desk.fx), [(1, "/code/shop".to_owned())]);
     desk.handshake(all_capabilities()).open(ID);
     desk.service(ServiceEvent::History(KEY, vec!["here".into()]));
-    let old = SessionInfo {
-        id: "old".into(),
-        cwd: "/code/lib".into(),
-        title: None,
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    };
+    let old = SessionInfo { cwd: "/code/lib".into(), ..listed("old") };
     *desk.state.listed_mut() = vec![old];
     desk.fx.clear();
     desk.open_listed("old");

@@ -31,6 +31,17 @@ impl State {
 }
 
 impl Desk {
+    /// A command that was asked for runs in a terminal of this id.
+    pub fn terminal_started(&mut self, ask: u64, id: &str, command: &str) {
+        self.service(ServiceEvent::TerminalStarted {
+            conn: CONN,
+            ask: AskId(ask),
+            session: KEY,
+            command: command.into(),
+            result: Ok(id.into()),
+        });
+    }
+
     /// An agent was just started.
     pub fn started() -> Self {
         Self::with_spec(AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() })
@@ -219,6 +230,19 @@ pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
 
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A session of an agent's list.
+pub fn listed(id: &str) -> SessionInfo {
+    SessionInfo {
+        id: id.into(),
+        cwd: "/code/shop".into(),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
+    }
 }
 
 pub fn all_capabilities() -> AgentCapabilities {

@@ -95,15 +95,7 @@ fn a_tab_that_is_opened_while_its_agent_still_starts_waits_for_it() {
 
 #[test]
 fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
-    let info = SessionInfo {
-        id: "old".into(),
-        cwd: "/code/lib".into(),
-        title: Some("Skew".into()),
-        updated_at: None,
-        additional_directories: Vec::new(),
-        is_archived: false,
-        is_live: None,
-    };
+    let info = SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") };
     let listed =
         || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };
     let mut desk = Desk::ready();

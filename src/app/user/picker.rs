@@ -178,6 +178,7 @@ pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
     fx.push(Effect::SetTheme(name));
 }
 
+/// Filters and orders the rows by what is typed.
 pub fn refilter(picker: &mut Picker) {
     if picker.kind == PickerKind::Folder {
         // What is typed may be a path that no row has.

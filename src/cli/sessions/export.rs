@@ -22,7 +22,6 @@ pub struct Document {
     pub format: String,
     /// At most [`FORMAT_VERSION`].
     pub version: u64,
-    /// The session.
     pub session: Head,
     /// All that happened in it, oldest first.
     pub events: Vec<Event>,
@@ -31,7 +30,6 @@ pub struct Document {
 /// The session's head in an export. The arguments of the agent are left out: they may hold tokens.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// Its id.
     pub id: String,
     /// The agent's name.
     pub agent: String,
@@ -46,10 +44,8 @@ pub struct Head {
     /// More roots.
     #[serde(default)]
     pub roots: Vec<String>,
-    /// The branch.
     #[serde(default)]
     pub branch: Option<String>,
-    /// The title.
     #[serde(default)]
     pub title: Option<String>,
     /// Whether the user gave the title.
@@ -81,16 +77,13 @@ pub struct Head {
 pub struct Event {
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// Its turn.
     pub turn: u32,
-    /// What happened.
     pub record: Record,
 }
 
 /// Where an export goes.
 #[derive(Debug, Clone, Copy)]
 pub struct File<'a> {
-    /// The file.
     pub path: &'a Path,
     /// Whether it takes the place of one that is there, without a question.
     pub replaces: bool,

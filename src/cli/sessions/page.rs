@@ -27,13 +27,11 @@ pub enum Piece {
     Thought(String),
     /// A picture that somebody sent.
     Picture(Picture),
-    /// What it did.
     Call(Call),
     /// A word of parlor or of the agent, or the end of a turn.
     Notice {
         /// Whether it is about a failure.
         is_error: bool,
-        /// The words.
         text: String,
     },
 }
@@ -52,7 +50,6 @@ pub struct Picture {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
-    /// Its title.
     pub title: String,
     /// How it stands, if that is worth a word.
     pub status: Option<&'static str>,

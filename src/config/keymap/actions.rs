@@ -7,7 +7,6 @@ use crate::model::Action;
 /// An action that can be bound to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// The action.
     pub action: Action,
     /// Its name in `keymap.toml` and in the configuration.
     pub name: &'static str,
@@ -28,8 +27,8 @@ macro_rules! actions {
         },)+];
 
         /// The name under which an action can be bound; `None` for those that only the mouse can mean.
-        // Without a wildcard: a new action does not compile until it has a row.
         pub fn name_of(action: Action) -> Option<&'static str> {
+            // Without a wildcard: a new action does not compile until it has a row.
             match action {
                 $(Action::$variant => Some($name),)+
                 Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),

@@ -48,7 +48,6 @@ enum Found {
     Open,
     /// Nothing that matters here.
     Nothing,
-    /// This.
     This(Told),
 }
 
@@ -95,7 +94,7 @@ impl Decoder {
 
     fn on_byte(&mut self, byte: u8, out: &mut Vec<Told>) {
         if byte == 0x1b && !self.bytes.is_empty() && !is_string(&self.bytes) {
-            // It begins something else; Esc twice is no Alt+Esc.
+            // It begins something else; Esc twice is not Alt+Esc.
             self.give_up(out);
         } else if is_broken_string(&self.bytes, byte) {
             // A key that arrives inside an answer shows that the end of the answer was lost.
@@ -152,7 +151,7 @@ fn is_string(bytes: &[u8]) -> bool {
     matches!(bytes, [0x1b, b']' | b'P' | b'_' | b'^' | b'X', _, ..])
 }
 
-/// Whether this byte cannot go on the string that was begun.
+/// Whether this byte cannot continue the open string.
 fn is_broken_string(bytes: &[u8], byte: u8) -> bool {
     is_string(bytes)
         && match bytes.last() {

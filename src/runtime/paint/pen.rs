@@ -55,6 +55,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
+    /// Starts a new frame.
     pub fn begin(&mut self) {
         self.bytes.clear();
         self.at = None;
@@ -74,6 +75,7 @@ impl Pen {
         &self.bytes
     }
 
+    /// Clears the screen.
     pub fn clear_screen(&mut self) {
         self.open();
         self.plain();

@@ -19,7 +19,6 @@ pub enum Wish {
     Kitty,
     /// iTerm2's inline images.
     Iterm2,
-    /// Sixel.
     Sixel,
     /// Half blocks.
     Blocks,
@@ -44,7 +43,6 @@ impl Wish {
 /// What is known before the terminal answers.
 #[derive(Debug, Clone)]
 pub struct Around {
-    /// What the user wants.
     pub wish: Wish,
     /// Inside of tmux, which answers for itself.
     pub is_in_tmux: bool,
@@ -98,7 +96,6 @@ pub(super) enum Way {
     Kitty {
         /// Through tmux.
         is_in_tmux: bool,
-        /// Compressed.
         compressed: bool,
     },
     /// Sent row by row.

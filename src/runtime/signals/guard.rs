@@ -23,7 +23,6 @@ const RESTORED_WITHIN: Duration = Duration::from_millis(500);
 /// A signal that may end parlor.
 #[derive(Debug)]
 pub struct Ending {
-    /// Which.
     pub signal: Signal,
     /// Takes whether the loop ends parlor because of it.
     pub heard: oneshot::Sender<bool>,
@@ -47,7 +46,7 @@ pub fn start() -> std::io::Result<mpsc::Receiver<Ending>> {
         let number = runtime.block_on(guard(async || next(&mut streams).await, sleep_for, &sender));
         tty::restore_within(RESTORED_WITHIN);
         acp::kill_all();
-        // As a shell tells the end by a signal.
+        // The exit code of a process that a signal ended, as shells report it.
         std::process::exit(128 + number);
     })?;
     Ok(endings)
@@ -92,7 +91,7 @@ async fn guard(
             ends = answer => ends,
             () = wait(HEARD_WITHIN) => return number,
         };
-        // Whoever drops it without an answer is about to end.
+        // A loop that drops it without an answer is about to end.
         if ends != Ok(false) {
             wait(ENDED_WITHIN).await;
             return number;

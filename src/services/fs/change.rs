@@ -1,10 +1,10 @@
-//! What a write changes, in a form that is small enough to be shown and kept.
+//! The change that a write makes, small enough to be shown and saved.
 
 use std::path::Path;
 
 use crate::model::{DiffChange, FileDiff, WriteChange};
 
-/// Texts of up to so many bytes together are told whole.
+/// Texts of up to so many bytes together are recorded whole.
 const WHOLE_BYTES: usize = 128 << 10;
 
 /// The most bytes of the parts that differ.
@@ -54,7 +54,7 @@ mod tests {
     fn texts(change: &WriteChange) -> (Option<&str>, &str) {
         match &change.diff.as_ref().unwrap().change {
             DiffChange::Texts { old, new } => (old.as_deref(), new),
-            DiffChange::Patch(_) => unreachable!("texts are told"),
+            DiffChange::Patch(_) => unreachable!("texts are recorded"),
         }
     }
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is told, put in place of what it says was there, gives the new file.
+        /// The new part, put in place of the old one, gives the new file.
         #[test]
         fn the_part_that_differs_makes_the_new_file(
             lines in proptest::collection::vec("[ab]{0,2}", 0..8),

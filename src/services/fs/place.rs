@@ -88,7 +88,7 @@ impl Place {
             }
             folder = match next {
                 Ok(next) => next,
-                // Some systems say of a link that it is no folder.
+                // For a link, some systems report that it is not a folder.
                 Err(_) if folder.symlink_metadata(part).is_ok_and(|meta| meta.is_symlink()) => {
                     return Err(FileTrouble::Escaped);
                 }

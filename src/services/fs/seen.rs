@@ -15,7 +15,6 @@ use crate::services::unix;
 pub(super) enum Seen {
     /// It did not exist.
     Missing,
-    /// Its content was this.
     Content(u64),
     /// It was too large to remember its content; its outside was this.
     Outside(unix::FileStamp),

@@ -16,7 +16,6 @@ pub(super) enum FileTrouble {
     Relative,
     /// There is no such file.
     Missing,
-    /// It is a folder.
     Folder,
     /// It is neither a file nor a folder: a device, a pipe, a socket.
     Special,
@@ -34,7 +33,7 @@ pub(super) enum FileTrouble {
     Changed,
     /// It came into being since the agent found it missing.
     Appeared,
-    /// A link came in the way after the check. Not told: the path is looked at again.
+    /// A link was swapped in after the check. Not reported: the path is resolved again.
     Escaped,
     /// The policy refuses it.
     Refused(RefusedBy),

@@ -4,9 +4,12 @@
 //! brings forty crates along and maps the file into memory, which an agent may cut short meanwhile.
 //! Source: git, Documentation/gitformat-index, versions 2 to 4.
 
+/// Longer paths name no file; version 4 could build up paths that are much longer than the index.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// What is known of a tracked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct Entry<'a> {
     /// Its path in the work tree, as bytes.
     pub path: Vec<u8>,
     /// Kind and permissions.
@@ -16,49 +19,84 @@ pub(super) struct Entry {
     /// Its size, cut to 32 bits.
     pub size: u32,
     /// The hash of its content.
-    pub id: Vec<u8>,
-    /// Whether the user said that it does not count: assumed unchanged, or outside of a sparse checkout.
+    pub id: &'a [u8],
+    /// Whether the user excluded it: assumed unchanged, or outside a sparse checkout.
     pub is_ignored: bool,
     /// Whether it is in conflict, or was announced without its content.
     pub is_open: bool,
 }
 
-/// An index.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Index {
-    pub entries: Vec<Entry>,
-    /// Whether the tree of the last commit is not the index's any more, where git noted that.
+/// An index whose entries can all be read.
+#[derive(Debug, Clone)]
+pub(super) struct Index<'a> {
+    entries: Entries<'a>,
+    /// Whether one of the entries is ignored.
+    pub has_ignored: bool,
+    /// Whether git noted that the index differs from the tree of the last commit.
     pub is_tree_changed: bool,
 }
 
-/// Reads an index with hashes of so many bytes; `None` if it is none, or one that shares its entries with another file.
-pub(super) fn parse(bytes: &[u8], id_bytes: usize) -> Option<Index> {
-    let body = bytes.get(..bytes.len().checked_sub(id_bytes)?)?;
-    let mut reader = Reader { rest: body };
-    let (magic, version, count) = (reader.take(4)?, reader.u32()?, reader.u32()?);
-    if magic != b"DIRC" || !(2..=4).contains(&version) {
-        return None;
-    }
-    let mut entries: Vec<Entry> = Vec::new();
-    for _ in 0..count {
-        let before = entries.last().map_or(&[][..], |entry| entry.path.as_slice());
-        entries.push(reader.entry(version, id_bytes, before)?);
-    }
-    let mut is_tree_changed = false;
-    while !reader.rest.is_empty() {
-        let name = reader.take(4)?;
-        let len = usize::try_from(reader.u32()?).ok()?;
-        let data = reader.take(len)?;
-        match name {
-            b"link" => return None,
-            // The first is the root; a negative count of entries says that it was changed.
-            b"TREE" => is_tree_changed = data.starts_with(b"\0-"),
-            _ => {}
+impl<'a> Index<'a> {
+    /// Reads an index with hashes of so many bytes; `None` if it is invalid, or shares its entries with another file.
+    pub(super) fn parse(bytes: &'a [u8], id_bytes: usize) -> Option<Self> {
+        let body = bytes.get(..bytes.len().checked_sub(id_bytes)?)?;
+        let mut reader = Reader { rest: body };
+        let (magic, version, count) = (reader.take(4)?, reader.u32()?, reader.u32()?);
+        if magic != b"DIRC" || !(2..=4).contains(&version) {
+            return None;
         }
+        let entries = Entries { reader, left: count, version, id_bytes, path: Vec::new() };
+        let mut all = entries.clone();
+        let has_ignored = all.by_ref().fold(false, |has, entry| has | entry.is_ignored);
+        if all.left > 0 {
+            return None;
+        }
+        let mut reader = all.reader;
+        let mut is_tree_changed = false;
+        while !reader.rest.is_empty() {
+            let name = reader.take(4)?;
+            let len = usize::try_from(reader.u32()?).ok()?;
+            let data = reader.take(len)?;
+            match name {
+                b"link" => return None,
+                // The first is the root; a negative count of entries says that it was changed.
+                b"TREE" => is_tree_changed = data.starts_with(b"\0-"),
+                _ => {}
+            }
+        }
+        Some(Self { entries, has_ignored, is_tree_changed })
     }
-    Some(Index { entries, is_tree_changed })
+
+    /// The entries, read anew from the bytes: all of them at once could take many times the memory of the index.
+    pub(super) fn entries(&self) -> Entries<'a> {
+        self.entries.clone()
+    }
 }
 
+/// Reads entries one after another; stops at the first that cannot be read.
+#[derive(Debug, Clone)]
+pub(super) struct Entries<'a> {
+    reader: Reader<'a>,
+    left: u32,
+    version: u32,
+    id_bytes: usize,
+    /// The path of the entry before.
+    path: Vec<u8>,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let left = self.left.checked_sub(1)?;
+        let entry = self.reader.entry(self.version, self.id_bytes, &self.path)?;
+        self.left = left;
+        self.path.clone_from(&entry.path);
+        Some(entry)
+    }
+}
+
+#[derive(Debug, Clone)]
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -84,7 +122,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    fn entry(&mut self, version: u32, id_bytes: usize, before: &[u8]) -> Option<Entry> {
+    fn entry(&mut self, version: u32, id_bytes: usize, before: &[u8]) -> Option<Entry<'a>> {
         const ASSUMED: u16 = 0x8000;
         const HAS_MORE: u16 = 0x4000;
         const STAGE: u16 = 0x3000;
@@ -97,7 +135,7 @@ impl<'a> Reader<'a> {
         let mode = self.u32()?;
         self.take(8)?;
         let size = self.u32()?;
-        let id = self.take(id_bytes)?.to_vec();
+        let id = self.take(id_bytes)?;
         let flags = self.u16()?;
         let more = if flags & HAS_MORE != 0 && version >= 3 { self.u16()? } else { 0 };
         let path = if version == 4 {
@@ -110,7 +148,7 @@ impl<'a> Reader<'a> {
             self.take(used.next_multiple_of(8) - used)?;
             path
         };
-        Some(Entry {
+        (path.len() <= MAX_PATH_BYTES).then_some(Entry {
             path,
             mode,
             modified,
@@ -148,7 +186,11 @@ mod tests {
             all.extend(version.to_be_bytes());
             all.extend(count.to_be_bytes());
             all.extend(&bytes);
-            let _ = (parse(&all, 20), parse(&bytes, 20), parse(&all, 32));
+            for (bytes, id_bytes) in [(&all, 20), (&bytes, 20), (&all, 32)] {
+                if let Some(index) = Index::parse(bytes, id_bytes) {
+                    prop_assert_eq!(index.entries().count(), usize::try_from(count).unwrap());
+                }
+            }
         }
     }
 
@@ -157,8 +199,26 @@ mod tests {
         let mut bytes = b"DIRC".to_vec();
         bytes.extend([0, 0, 0, 2, 0, 0, 0, 0]);
         let end = [0; 20];
-        assert_eq!(parse(&[bytes.as_slice(), &end].concat(), 20), Some(Index::default()));
+        let index = [bytes.as_slice(), &end].concat();
+        assert_eq!(Index::parse(&index, 20).unwrap().entries().count(), 0);
         bytes.extend(b"link\0\0\0\x02ab");
-        assert_eq!(parse(&[bytes.as_slice(), &end].concat(), 20), None);
+        assert!(Index::parse(&[bytes.as_slice(), &end].concat(), 20).is_none());
+    }
+
+    #[test]
+    fn paths_that_grow_with_each_entry_are_refused() {
+        let entry = |suffix: &[u8]| [&[0; 60][..], &[0, 0], &[0], suffix, &[0]].concat();
+        let index = |count: u32| {
+            let mut bytes = b"DIRC".to_vec();
+            bytes.extend(4_u32.to_be_bytes());
+            bytes.extend(count.to_be_bytes());
+            bytes.extend(entry(&[b'a'; 64]).repeat(count as usize));
+            bytes.extend([0; 20]);
+            bytes
+        };
+        let longest = index(64);
+        let last = Index::parse(&longest, 20).unwrap().entries().last().unwrap();
+        assert_eq!(last.path.len(), MAX_PATH_BYTES);
+        assert!(Index::parse(&index(65), 20).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a repository's tracked files are changed, told from its index and the files themselves.
+//! Determines from the index and the files whether a repository's tracked files are changed.
 //!
 //! A file whose size and time are those of the index is unchanged. One with another time is read, within bounds, and
 //! its bytes are compared as git stores them; line ends may differ. A content that a filter would change is not judged:
@@ -15,7 +15,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use ring::digest::{self, Algorithm};
 
-use super::index::{self, Entry, Index};
+use super::index::{Entry, Index};
 use super::{common_dir_of, read_file, read_text};
 use crate::services::unix;
 
@@ -34,7 +34,7 @@ pub(super) fn is_dirty(root: &Path, git_dir: &Path) -> bool {
     look(root, git_dir).unwrap_or(false)
 }
 
-/// The same; `None` where it cannot be told.
+/// The same; `None` if it is unknown.
 fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     let common_dir = common_dir_of(git_dir);
     let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
@@ -52,10 +52,10 @@ fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     let file = git_dir.join("index");
     let written = fs::metadata(&file).ok()?;
     let bytes = read_file(&file, MAX_INDEX_BYTES)?;
-    let index = index::parse(&bytes, algorithm.output_len())?;
+    let index = Index::parse(&bytes, algorithm.output_len())?;
     // Marking an entry as one that does not count is noted as a change too.
-    let is_staged = index.is_tree_changed && !index.entries.iter().any(|entry| entry.is_ignored);
-    if is_staged || (!index.entries.is_empty() && is_unborn(git_dir, &common_dir)) {
+    let is_staged = index.is_tree_changed && !index.has_ignored;
+    if is_staged || (index.entries().next().is_some() && is_unborn(git_dir, &common_dir)) {
         return Some(true);
     }
     let looking = Looking {
@@ -104,19 +104,19 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    fn find_change(mut self, index: &Index) -> Option<bool> {
-        for entry in &index.entries {
+    fn find_change(mut self, index: &Index<'_>) -> Option<bool> {
+        for entry in index.entries() {
             if Instant::now() >= self.until {
                 return None;
             }
-            if self.is_changed(entry) {
+            if self.is_changed(&entry) {
                 return Some(true);
             }
         }
         Some(false)
     }
 
-    fn is_changed(&mut self, entry: &Entry) -> bool {
+    fn is_changed(&mut self, entry: &Entry<'_>) -> bool {
         const KIND: u32 = 0o170_000;
         const FILE: u32 = 0o100_000;
         const LINK: u32 = 0o120_000;
@@ -153,7 +153,7 @@ impl Looking<'_> {
         self.is_content_changed(&path, facts.len(), is_same_size, entry)
     }
 
-    fn is_content_changed(&mut self, path: &Path, len: u64, is_same_size: bool, entry: &Entry) -> bool {
+    fn is_content_changed(&mut self, path: &Path, len: u64, is_same_size: bool, entry: &Entry<'_>) -> bool {
         if self.converting
             || path.ancestors().skip(1).any(|folder| {
                 !folder.as_os_str().is_empty() && converts(&self.root.join(folder).join(".gitattributes"))
@@ -161,7 +161,7 @@ impl Looking<'_> {
         {
             return false;
         }
-        // An empty file of the index may be one that git wants to be read anew.
+        // Git notes size 0 for files that have to be read again.
         if len > MAX_CONTENT_BYTES || len > self.may_read_bytes {
             return !is_same_size && entry.size != 0;
         }

@@ -41,13 +41,13 @@ pub(super) fn end(pid: u32, born: u64, parlor: Option<u32>) {
     });
 }
 
-/// Ends the commands that a dead run of parlor left behind. What does not end when it is asked to is killed, in the
+/// Ends the commands that a dead run of parlor left behind. Those that ignore the request are killed, in the
 /// background.
 pub(super) fn end_commands(run: &str) {
     if !signal_commands(run, Signal::TERM) {
         return;
     }
-    // A stopped process acts on a signal only when it goes on.
+    // A stopped process handles a signal only once it is continued.
     signal_commands(run, Signal::CONT);
     let run = run.to_owned();
     let _ = thread::Builder::new().name("orphan".to_owned()).spawn(move || {

@@ -58,7 +58,6 @@ pub struct SessionRow {
     pub roots: Vec<PathBuf>,
     /// The branch of the folder.
     pub branch: Option<String>,
-    /// The title.
     pub title: Option<String>,
     /// Whether the user gave it.
     pub has_own_title: bool,
@@ -68,7 +67,7 @@ pub struct SessionRow {
     pub came_from: Option<String>,
     /// Modes, models and options that were chosen in it.
     pub chosen: Vec<Setting>,
-    /// Whether it came from a file and no agent went on with it here yet: then it names no program and no roots.
+    /// Whether it was imported and not yet continued here: then it has no program and no roots.
     pub is_imported: bool,
     /// What tells its folder again.
     pub folder_mark: Option<FolderMark>,
@@ -80,7 +79,6 @@ pub struct SessionRow {
     pub created_ms: i64,
     /// Unix milliseconds of the last event.
     pub updated_ms: i64,
-    /// How it stands.
     pub state: SessionState,
     /// How many turns there were.
     pub turn_count: u32,
@@ -142,7 +140,7 @@ impl SessionRow {
     pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         let json = |name: &str| row.get::<_, Option<String>>(name);
         let is_imported: bool = row.get("imported")?;
-        // What a file says runs nothing here and opens no folder. Older versions kept it.
+        // An imported file must not start a program or add a root. Older versions saved both.
         let own = |name: &str| if is_imported { Ok(None) } else { json(name) };
         Ok(Self {
             is_imported,

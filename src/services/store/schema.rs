@@ -129,7 +129,7 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
     ",
-    // 7: sessions that came from a file. Those of older parlors are told by what each recorded one has.
+    // 7: sessions that came from a file. In older databases only recorded sessions have a folder mark.
     "
     ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET imported = 1 WHERE folder_mark IS NULL;

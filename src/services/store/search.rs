@@ -42,7 +42,6 @@ pub(super) struct Docs {
     message: Option<OpenMessage>,
     /// The last calls of the running turn.
     calls: HashMap<ToolCallId, Call>,
-    /// Their order.
     order: VecDeque<ToolCallId>,
 }
 
@@ -352,11 +351,9 @@ pub struct Hit {
     pub folder: PathBuf,
     /// The number of its event, the first of them if there are several.
     pub seq: i64,
-    /// The turn.
     pub turn: u32,
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// What it is.
     pub kind: String,
     /// Whether it failed.
     pub is_error: bool,

@@ -179,8 +179,8 @@ impl Store {
         KeptOpening { uid, takes, at, kept: kept.map_err(words), offers }
     }
 
-    /// Where a session may go on whose folder is gone, or named by an imported file only: best first; empty if it goes
-    /// on in its own.
+    /// Where a session may continue whose folder is gone, or is only named by an imported file: best first; empty if it
+    /// continues in its own folder.
     pub fn folder_offers(&self, row: &SessionRow, current: &Path) -> Vec<FolderOffer> {
         if row.folder.is_dir() && (!row.is_imported || row.folder == current) {
             return Vec::new();

@@ -192,8 +192,8 @@ impl Track {
         self.move_marks(self.row.next_seq - came.next_seq);
     }
 
-    /// The agent's own history of the session comes, of which a record is kept already: that stays as it is, and the
-    /// history gets a row of its own.
+    /// The agent replays a session that has a record already: the record stays unchanged, and the history gets a row
+    /// of its own.
     fn part_from_record(&mut self, at_ms: i64, batch: &mut Batch) {
         if !std::mem::take(&mut self.is_adopted) {
             return;
@@ -253,7 +253,7 @@ impl Track {
         self.waiting_late.push(LateRow { uid: self.row.uid.clone(), seq, turn, at_ms, body, doc: None });
     }
 
-    /// Keeps what the agent's history has behind the last event of a turn.
+    /// Records what the agent's history has after the last event of a turn.
     fn insert(&mut self, turn: u32, record: &Record, at_ms: i64) {
         let (body, is_whole) = format::encode(record);
         self.is_whole &= is_whole;
@@ -300,7 +300,7 @@ impl Track {
         row.agent_session = head.session.map(|id| id.as_str().to_owned()).or(row.agent_session.take());
         row.folder = head.place.cwd;
         row.roots = head.place.additional_directories.iter().map(|root| root.to_path_buf()).collect();
-        // An agent of the user's goes on with it, in a folder that the user chose.
+        // It is continued with an agent and in a folder that the user chose.
         row.is_imported = false;
         row.branch = head.branch;
         row.title = head.title;

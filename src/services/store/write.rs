@@ -73,6 +73,7 @@ pub(super) struct EndedHistory {
 }
 
 impl Batch {
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Self { sessions, events, docs, copies, replaced, late, ended } = self;
         sessions.is_empty()
@@ -161,7 +162,7 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
             let Some(id) = id_of(&change, &mut ids, uid)? else { continue };
             doc.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
         }
-        // It shares the place with the event that it is played behind.
+        // It has the number of the event after which it is played.
         let mut more = change.prepare_cached(
             "INSERT INTO docs (session, seq, turn, at, kind, is_error, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                 ON CONFLICT (session, seq) DO UPDATE SET text = text || char(10) || excluded.text",

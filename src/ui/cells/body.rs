@@ -52,7 +52,7 @@ pub(crate) struct ToolBody {
 /// Most lines of listed values that stand above a change.
 const LISTED_ABOVE: usize = 6;
 
-/// A command in whole, with what is hidden marked.
+/// A whole command, with hidden characters marked.
 fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
     const LEAD: u16 = 2;
     let dim = look.theme.style(Role::TextDim);

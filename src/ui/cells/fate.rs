@@ -1,4 +1,4 @@
-//! Lines that say what becomes of a file: its name, and that it is new, gone, moved, no text or has another mode.
+//! Lines about a changed file: its name, and whether it is new, deleted, moved, binary or has another mode.
 //!
 //! Not their duty: counts and lines of the change (`tool`, `diff`).
 

@@ -30,7 +30,6 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 
 /// What is given to every drawing.
 pub(crate) struct Context<'a> {
-    /// The session.
     pub session: &'a Session,
     /// How it is to look.
     pub look: &'a Look<'a>,
@@ -77,26 +76,18 @@ pub(crate) enum Source {
     /// They were made with the item and stay.
     Ready,
     /// A block of Markdown.
-    Markdown {
-        /// Which text.
-        text: usize,
-        /// Which block.
-        block: usize,
-    },
+    Markdown { text: usize, block: usize },
     /// A part of a text that is shown as it is, up to behind a line end or to its end.
     Plain {
         /// Part of the message.
         place: usize,
-        /// Bytes.
         bytes: Range<usize>,
     },
     /// A part of a text that a command wrote or a file holds.
     Text {
         /// Place in the tool's content, or part of the message; `None`: the tool's output.
         place: Option<usize>,
-        /// Bytes.
         bytes: Range<usize>,
-        /// How it looks.
         role: Role,
     },
     /// Content that is no text, in whole.
@@ -106,20 +97,13 @@ pub(crate) enum Source {
     },
     /// Rows of a diff.
     Diff {
-        /// Which.
         diff: usize,
-        /// Rows.
         rows: Range<usize>,
         /// One column or two.
         columns: DiffColumns,
     },
     /// Lines of a terminal's history.
-    Terminal {
-        /// Which.
-        id: TerminalId,
-        /// Lines.
-        lines: Range<usize>,
-    },
+    Terminal { id: TerminalId, lines: Range<usize> },
 }
 
 /// A text of the item that is Markdown.

@@ -1,9 +1,8 @@
-//! What a dialog about a tool call shows of its raw input, and what is left to be listed.
+//! The values of a raw input that a dialog about a tool call has to list.
 //!
-//! Duty: of every value of the raw input, whether what is drawn beside it (command, folder, paths, changes, reason) tells
-//! it already, under a key of that meaning; all others are listed with their names. Not its duty: reading facts out of
-//! the input (`acp::codec`), drawing those.
-//! Invariant: a value is left out only where its own text, or its own change, stands in the dialog.
+//! A value that the dialog shows already (as command, folder, path, change or reason, under a key of that meaning) is
+//! left out; all others are listed with their names. `acp::codec` reads the facts.
+//! Invariant: a value is left out only if its own text, or its own change, is in the dialog.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,8 +29,9 @@ const VALUE_BYTES: usize = 4096;
 const VALUE_LINES: usize = 12;
 /// Of a longer text the beginning and the end are shown; all of it is one key away.
 pub(super) const TEXT_BYTES: usize = 32 * 1024;
-/// Edits of whole files that are looked for in the changes.
+/// Edits of whole files that are looked for in the changes, and the longest file in which they are.
 const EDITS_MAX: usize = 8;
+const EDITED_BYTES: usize = 256 * 1024;
 
 /// The paths that the line about the call names: those of its changes, else of its input, else where it works.
 pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
@@ -51,7 +51,7 @@ pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
     paths
 }
 
-/// What the line about the call says it is about, besides paths: the query of a search, the address of a request.
+/// The subject in the line about the call, besides paths: the query of a search, the address of a request.
 pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
     match tool.kind {
         ToolKind::Search => tool.input.query.as_deref(),
@@ -212,7 +212,7 @@ impl Teller<'_> {
             Step::Key(key) => Some(key.as_str()),
             Step::Index(_) => None,
         });
-        // A name on the way is one that holds changes, or a file that is named; any other is to be seen.
+        // Parents may only be lists of changes or named files; any other name is shown.
         let known = |step: &Step| match step {
             Step::Index(_) => true,
             Step::Key(key) => {
@@ -303,10 +303,34 @@ impl Teller<'_> {
         let (Some(from), Some(to)) = (beside(OLD), beside(NEW)) else { return false };
         !from.is_empty()
             && self.changes.iter().take(EDITS_MAX).any(|change| match &change.change {
-                DiffChange::Texts { old: Some(old), new } => {
-                    *old.replacen(&from, &to, 1) == **new || *old.replace(&from, &to) == **new
+                DiffChange::Texts { old: Some(old), new } if old.len() <= EDITED_BYTES => {
+                    is_edit(old, (&from, &to), new)
                 }
                 _ => false,
             })
+    }
+}
+
+/// Whether a text becomes another one where the first, or each, occurrence of `from` is replaced by `to`. The lengths are
+/// compared first: a few bytes that are replaced by many could make any amount of text.
+fn is_edit(old: &str, (from, to): (&str, &str), new: &str) -> bool {
+    let count = old.matches(from).count();
+    let is_possible = |count: usize| {
+        count.checked_mul(to.len()).is_some_and(|more| old.len() + more == new.len() + count * from.len())
+    };
+    (is_possible(1) && old.replacen(from, to, 1) == new)
+        || (is_possible(count) && old.replace(from, to) == new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_recognised_without_making_more_text_than_there_is() {
+        assert!(is_edit("a b a", ("a", "cc"), "cc b a") && is_edit("a b a", ("a", "cc"), "cc b cc"));
+        assert!(!is_edit("a b a", ("a", "cc"), "a b cc") && !is_edit("a b", ("x", "y"), "a c"));
+        let megabyte = "a".repeat(1 << 20);
+        assert!(!is_edit(&megabyte, ("a", &megabyte), "b"), "this would be a terabyte");
     }
 }

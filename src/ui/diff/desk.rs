@@ -30,9 +30,7 @@ pub(crate) type Placed<'a> = (&'a FileDiff, Option<&'a DiffPlace>);
 /// Which unchanged lines of changes are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
-    /// All of them.
     pub is_whole: bool,
-    /// Those of these gaps.
     pub gaps: Vec<Gap>,
 }
 
@@ -51,6 +49,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// The key of these changes in this form.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
         let place = |text: &str| (text.as_ptr() as usize, text.len());
         let of = |(change, at): &Placed<'_>| {

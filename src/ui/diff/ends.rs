@@ -9,7 +9,7 @@ use super::Note;
 /// How the lines of a text end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// There is no line end.
+    /// The text has one line.
     None,
     /// All with `\n`.
     Lf,
@@ -20,6 +20,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
+    /// The line ends of a text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut found = Self::None;
@@ -39,13 +40,14 @@ impl Ends {
 /// How the lines of two texts are cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
-    /// The `\r` of each line end is no part of the line: all lines have it, or none.
+    /// Whether the `\r` of a line end is left out of the line: all lines have it, or none.
     is_bare: bool,
     /// All ends change at once, so that lines are compared without them.
     pub note: Option<Note>,
 }
 
 impl Cut {
+    /// How the lines of both texts are compared.
     pub fn of(old: &str, new: &str) -> Self {
         let (old, new) = (Ends::of(old), Ends::of(new));
         let note = match (old, new) {

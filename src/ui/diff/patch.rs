@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) 
     reader.done
 }
 
-/// Whether all lines of the files end alike, so that a `\r` at their ends tells nothing.
+/// Whether all lines of the files end alike, so that a `\r` at their ends means nothing.
 fn has_equal_ends(text: &str) -> bool {
     let mut ends = PatchLines::new(text).filter_map(|(_, line)| match line {
         PatchLine::Removed(line) | PatchLine::Added(line) | PatchLine::Context(line) => {
@@ -135,7 +135,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Lines that speak of files.
+    /// Handles lines about files.
     fn on_head(&mut self, line: PatchLine<'_>) {
         match line {
             PatchLine::Section(fate, path) => {

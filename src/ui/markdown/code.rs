@@ -30,9 +30,7 @@ const NESTED_MAX_BYTES: usize = 16 * 1024;
 /// Which code it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Which fence.
     pub fence: u32,
-    /// Which part of it.
     pub part: u32,
     /// Where the part starts in the source.
     pub start: usize,
@@ -194,7 +192,7 @@ fn clean(line: &str) -> String {
 }
 
 /// Draws one line of code: highlighted, wrapped without losing a character, on the code's background, behind its
-/// number where numbers are wanted; without one it goes on with a line.
+/// number where numbers are wanted; without one it continues a line.
 fn draw_line(
     (number, line): (Option<usize>, &str),
     state: Option<&mut Highlighter>,

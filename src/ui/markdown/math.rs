@@ -19,7 +19,6 @@ const FORMULA_MAX_BYTES: usize = 4096;
 /// What a paragraph has of formulas on lines of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Display {
-    /// None.
     None,
     /// One, with all of its last line.
     At(Range<usize>),

@@ -2,7 +2,7 @@
 //!
 //! Duty: shows what the folded and drawn call leaves out, and what a request for permission lists by name only. Not its
 //! duty: the whole traffic (`log`).
-//! Where the rows of a text are is kept as long as it is shown at the same width; only rows on the screen are drawn.
+//! The rows of a text are cached while it is shown at the same width; only rows on the screen are drawn.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -164,7 +164,7 @@ fn part(scene: &Scene, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
     let head = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
         Some(raw) => Part::Lines(laid(scene, raw, cols)),
-        None => Part::Rows(words(scene, Role::TextDim, "The agent told none.", cols)),
+        None => Part::Rows(words(scene, Role::TextDim, "None sent by the agent.", cols)),
     };
     [Part::Rows(head), body]
 }
@@ -209,7 +209,7 @@ thread_local! {
     static DRAWN: RefCell<Vec<(Key, Raw, Rc<Laid>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The text laid out. What is kept holds the text that its key points to, so no other can lie there.
+/// The text laid out. A cache entry holds the text that its key points to, so the address stays valid.
 fn laid(scene: &Scene, raw: &Raw, cols: u16) -> Rc<Laid> {
     let place = raw.0.as_ptr() as usize;
     let key = (place, raw.0.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
@@ -308,7 +308,7 @@ mod tests {
             "status      done",
             "  \"file_path\": \"/a.rs\",",
             "  \"old_string\": \"\\u001b[2Jx\"",
-            "The agent told none.",
+            "None sent by the agent.",
             "    \"tool\": \"Edit\"",
         ] {
             assert!(shown.contains(part), "{part} is not in\n{shown}");

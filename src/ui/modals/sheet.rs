@@ -49,7 +49,6 @@ impl From<Line<'static>> for Row {
 pub(super) struct Window<'a> {
     /// How many rows there are.
     pub rows: usize,
-    /// The marked one.
     pub marked: Option<usize>,
     /// The row to begin with, if it cannot be seen from the first one.
     pub first: Option<usize>,

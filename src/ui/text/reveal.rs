@@ -1,4 +1,4 @@
-//! Text that is to be judged: what would not be seen is marked.
+//! Marks invisible characters in text that the user judges.
 //!
 //! Duty: commands, paths, titles and changes in dialogs, with a visible mark for every character that [`sanitize`]
 //! would drop or alter, and with long blank runs counted. Not its duty: styles, wrapping.
@@ -11,6 +11,7 @@ use std::path::Path;
 use unicode_width::UnicodeWidthChar;
 
 use super::{MARKS_MAX, sanitize};
+use crate::escape::{is_blank, is_format};
 use crate::ui::picture::strip;
 
 /// Longer runs of spaces and tabs inside a line are counted.
@@ -106,25 +107,6 @@ fn is_emoji(letter: char) -> bool {
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
         | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}'..='\u{2935}'
         | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
-}
-
-/// Characters of Unicode's category `Cf` and those that are ignored by default when drawn.
-fn is_format(letter: char) -> bool {
-    matches!(letter,
-        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
-        | '\u{8e2}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1345f}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Characters that look like a space and are none.
-fn is_blank(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{a0}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{2000}'
-            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
-    )
 }
 
 fn push_mark(out: &mut String, letter: char, count: usize) {

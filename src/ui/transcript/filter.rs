@@ -22,6 +22,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
+    /// A filter over all items; `back` is where to return to without it.
     pub fn new(only: Only, transcript: &Transcript, back: Anchor) -> Self {
         let mut this = Self { only, back, shown: Vec::new(), seen: 0, revision: transcript.revision() };
         this.look(transcript.items(), 0);

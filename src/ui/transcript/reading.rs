@@ -1,7 +1,7 @@
-//! What is read stays on the screen when the width changes.
+//! Keeps the text being read on the screen when the width changes.
 //!
 //! A place is counted in rows, which another width makes anew. Letters stay, so the first row is found again by how many
-//! letters of its piece stand before it. The count is kept until the reader moves: several changes of the width in a
+//! letters of its piece stand before it. The count is stored until the reader scrolls: several changes of the width in a
 //! row lead back to where the first one began.
 
 use ratatui::layout::Rect;
@@ -42,7 +42,7 @@ impl List<'_> {
         Some(lines.iter().take(row).map(letters).sum())
     }
 
-    /// Reads on at the row that holds the letter behind so many.
+    /// Scrolls to the row that holds the letter after so many.
     pub(super) fn find_again(&mut self, (place, before): (Place, usize)) {
         if place.item >= self.items.len() || place.piece >= self.pieces(place.item) {
             return;

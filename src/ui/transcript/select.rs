@@ -114,7 +114,6 @@ pub(super) struct Select {
 /// What letting the button go came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
-    /// Nothing.
     Nothing,
     /// Text was selected.
     Selected,

@@ -426,7 +426,7 @@ fn told(state: &State) -> String {
     for session in state.sessions.values() {
         let mut is_own = false;
         for line in digest(session).lines() {
-            // What went through parlor itself is no part of what the agent told.
+            // Parlor's own items are not part of what the agent sent.
             is_own = line.starts_with("tool parlor:") || is_own && line.starts_with("  ");
             if is_own {
                 continue;

@@ -109,7 +109,7 @@ impl Inlet {
         self.sender.send(In::Pieces(pieces)).await.map_err(|_| Unheard)
     }
 
-    /// Hands those pieces on that the hook does not keep back.
+    /// Passes on the pieces that the hook accepts.
     pub async fn pieces_but(&self, mut pieces: Vec<Piece>, hook: &Hook) -> Result<(), Unheard> {
         pieces.retain(|piece| !matches!(piece, Piece::Frame(frame) if !hook(frame.text())));
         self.pieces(pieces).await
@@ -140,7 +140,6 @@ impl Inlet {
 pub struct Desk {
     /// The HTTP client.
     pub client: Arc<Client>,
-    /// The way in.
     pub inlet: Inlet,
     /// How patient we are.
     pub patience: Patience,

@@ -26,14 +26,14 @@ const LEAST_IDLE: Duration = Duration::from_secs(10);
 /// A stream that lived so long was a good one: the next pause is short again.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
-/// So many reads in a row may bring nothing but comments; then each is followed by a pause.
+/// After so many reads in a row with only comments, each is followed by a pause.
 const MOST_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
 
-/// So many events are told again after a reconnect.
+/// How many events are remembered to recognise those sent again after a reconnect.
 const MOST_SEEN: usize = 256;
 
-/// Sees each message, and says whether it is to be handed on.
+/// Sees each message, and returns whether to pass it on.
 pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// How reading one body came to its end.
@@ -41,7 +41,6 @@ pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub enum BodyEnd {
     /// The server ended it.
     Ended,
-    /// It broke.
     Broken(String),
     /// Too long nothing came.
     Silent,
@@ -71,7 +70,7 @@ impl Silence {
     }
 }
 
-/// The last events with an id, to tell those that a server sends again after a reconnect. Only the events that come
+/// The last events with an id, to recognise those that a server sends again after a reconnect. Only the events that come
 /// first on a new stream are compared, by id and data, and only while the server gives each id once.
 #[derive(Debug, Default)]
 struct Seen {
@@ -225,7 +224,6 @@ pub struct EventStream {
     pub desk: Desk,
     /// Where it is.
     pub url: Url,
-    /// Headers of its own.
     pub headers: HeaderMap,
     /// What it is called, for people.
     pub name: &'static str,

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use super::desk::{Desk, Told};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
 use super::letter::{self, Kind, Letter};
-use super::outbox::{Message, Outbox, Requests, Taken, fail, take};
+use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use super::trouble::host_of;
 use crate::acp::transport::LinkEnd;
 
@@ -47,7 +47,8 @@ struct Threads {
 #[derive(Debug)]
 pub struct Streamable {
     desk: Desk,
-    outbox: Outbox,
+    /// Sends messages and reads the answers.
+    pub outbox: Outbox<StreamableInbox>,
     url: Url,
     headers: HeaderMap,
     threads: Arc<Mutex<Threads>>,
@@ -62,7 +63,14 @@ impl Streamable {
         if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, HeaderValue::from(version));
         }
-        let (outbox, threads) = (Outbox::new(desk.clone()), Arc::default());
+        let (threads, requests) = (Arc::default(), Arc::default());
+        let inbox = StreamableInbox {
+            desk: desk.clone(),
+            requests: Arc::clone(&requests),
+            hook: hook(&desk, &threads, &requests),
+            host: host_of(url.as_str()),
+        };
+        let outbox = Outbox::new(desk.clone(), requests, inbox);
         let this = Self { desk, outbox, url, headers, threads, sessions: HashMap::new() };
         let (stream, _) = this.stream(this.headers.clone(), "connection's event stream");
         let (desk, host) = (this.desk.clone(), host_of(this.url.as_str()));
@@ -109,35 +117,8 @@ impl Streamable {
         if letter.kind == Kind::Request && matches!(letter.method.as_str(), "session/new" | "session/fork") {
             self.threads().creating.extend(letter.id.clone());
         }
-        let inbox = self.inbox();
         let (url, frame) = (self.url.clone(), frame.clone());
-        let message = Message { url, headers, frame, letter: letter.clone(), lane: session, opening };
-        self.outbox.send(message, move |response| async move { inbox.read(response, &letter).await }).await
-    }
-
-    /// A request was sent already, and its answer is to come.
-    pub fn expect(&self, letter: &Letter) {
-        self.outbox.requests().add(letter);
-    }
-
-    /// Reads an answer to a request that was sent already.
-    pub fn take(&self, response: Response, letter: Letter) {
-        let inbox = self.inbox();
-        self.desk.spawn(async move { inbox.read(response, &letter).await });
-    }
-
-    /// Waits until the server has all that needs no answer.
-    pub async fn drained(&self) {
-        self.outbox.drained().await;
-    }
-
-    fn inbox(&self) -> Inbox {
-        Inbox {
-            desk: self.desk.clone(),
-            requests: self.outbox.requests(),
-            hook: self.hook(),
-            host: host_of(self.url.as_str()),
-        }
+        self.outbox.send(Message { url, headers, frame, letter, lane: session, opening }).await
     }
 
     /// Opens the stream of a session that has just begun.
@@ -195,7 +176,8 @@ impl Streamable {
 
     fn stream(&self, headers: HeaderMap, name: &'static str) -> (EventStream, watch::Receiver<Opening>) {
         let (opening, receiver) = watch::channel(Opening::Waiting);
-        let reader = EventReader::new(self.desk.inlet.clone(), self.hook(), Some(self.desk.patience.idle));
+        let hook = Arc::clone(&self.outbox.inbox.hook);
+        let reader = EventReader::new(self.desk.inlet.clone(), hook, Some(self.desk.patience.idle));
         let (desk, url) = (self.desk.clone(), self.url.clone());
         let (first, is_first_final, is_forgetful) = (None, false, false);
         let stream =
@@ -203,56 +185,62 @@ impl Streamable {
         (stream, receiver)
     }
 
-    /// Learns from what comes in which sessions there are, which request belongs to which, and which are answered.
-    fn hook(&self) -> Hook {
-        let (threads, desk) = (Arc::clone(&self.threads), self.desk.clone());
-        let requests = self.outbox.requests();
-        Arc::new(move |text| {
-            // Most messages are updates, and concern none of it.
-            if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
-                return true;
-            }
-            let Some(letter) = letter::read(text) else { return true };
-            if !requests.is_news(&letter, &desk.inlet) {
-                return false;
-            }
-            let Letter { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
-            let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-            match kind {
-                Kind::Request if threads.asked.len() < MOST_ASKED => {
-                    threads.asked.insert(id, session);
-                }
-                Kind::Response if threads.creating.remove(&id) => {
-                    let _ = desk.told.send(Told::Session(session));
-                }
-                _ => {}
-            }
-            true
-        })
-    }
-
     fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Learns from incoming messages which sessions there are, which session a request belongs to, and what is answered.
+fn hook(desk: &Desk, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
+    let (threads, desk, requests) = (Arc::clone(threads), desk.clone(), Arc::clone(requests));
+    Arc::new(move |text| {
+        // Most messages are updates.
+        if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
+            return true;
+        }
+        let Some(letter) = letter::read(text) else { return true };
+        if !requests.is_news(&letter, &desk.inlet) {
+            return false;
+        }
+        let Letter { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
+        let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
+        match kind {
+            Kind::Request if threads.asked.len() < MOST_ASKED => {
+                threads.asked.insert(id, session);
+            }
+            Kind::Response if threads.creating.remove(&id) => {
+                let _ = desk.told.send(Told::Session(session));
+            }
+            _ => {}
+        }
+        true
+    })
+}
+
 /// Reads answers to messages.
-struct Inbox {
+#[derive(Clone)]
+pub struct StreamableInbox {
     desk: Desk,
     requests: Arc<Requests>,
     hook: Hook,
     host: String,
 }
 
-impl Inbox {
-    async fn read(&self, response: Response, letter: &Letter) {
+impl std::fmt::Debug for StreamableInbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamableInbox").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl Inbox for StreamableInbox {
+    async fn read(&self, response: Response, letter: Letter) {
         if response.status() == StatusCode::NOT_FOUND {
             return self.desk.end(forgotten(&self.host));
         }
         if let Ok(Taken::Broken(why)) =
-            take(&self.desk, &self.requests, response, letter, &self.hook, false).await
+            take(&self.desk, &self.requests, response, &letter, &self.hook, false).await
         {
-            fail(&self.desk, &self.requests, letter, &why, true).await;
+            fail(&self.desk, &self.requests, &letter, &why, true).await;
         }
     }
 }

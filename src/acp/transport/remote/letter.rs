@@ -23,18 +23,14 @@ const DIALECT_EVENTS: &[&str] =
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Wants an answer.
     Request,
-    /// Wants none.
     Notification,
-    /// Is one.
     Response,
 }
 
 /// Whom a message concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// What it is.
     pub kind: Kind,
     /// Its id as JSON, unless there is none.
     pub id: Option<String>,

@@ -86,7 +86,7 @@ impl Requests {
         letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
     }
 
-    /// Waits until a request has its outcome; for ever if it is none.
+    /// Waits until a request has its outcome; forever for any other message.
     async fn closed(&self, letter: &Letter) {
         if letter.kind != Kind::Request || letter.number().is_none() {
             pending::<()>().await;
@@ -108,9 +108,7 @@ impl Requests {
 /// A message to be sent.
 #[derive(Debug)]
 pub struct Message {
-    /// Where to.
     pub url: Url,
-    /// Headers of its own.
     pub headers: HeaderMap,
     /// Its bytes.
     pub frame: Bytes,
@@ -122,15 +120,21 @@ pub struct Message {
     pub opening: Option<watch::Receiver<Opening>>,
 }
 
-/// What a body held for the request in whose answer it came.
+/// What the body of an HTTP response held for the request that it responds to.
 #[derive(Debug)]
 pub enum Taken {
-    /// Its answer, unless that came elsewhere.
+    /// The answer, or the answer came elsewhere.
     Answer,
-    /// No answer.
+    /// Nothing for this request.
     Nothing,
-    /// A beginning, and then it broke off; whole sentences.
+    /// The body broke off; whole sentences.
     Broken(String),
+}
+
+/// Reads the server's answer to a message.
+pub trait Inbox: Clone + Send + Sync + 'static {
+    /// Reads an answer: a success or a 404.
+    fn read(&self, response: Response, letter: Letter) -> impl Future<Output = ()> + Send;
 }
 
 /// The last message of a lane.
@@ -143,7 +147,9 @@ struct Tail {
 
 /// Sends messages.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct Outbox<I> {
+    /// Reads answers.
+    pub inbox: I,
     desk: Desk,
     requests: Arc<Requests>,
     lanes: HashMap<Option<String>, Tail>,
@@ -152,13 +158,14 @@ pub struct Outbox {
     open_answers: Arc<Semaphore>,
 }
 
-impl Outbox {
-    /// An outbox in which nothing waits.
-    pub fn new(desk: Desk) -> Self {
+impl<I: Inbox> Outbox<I> {
+    /// An outbox in which nothing waits. `requests` are those that wait for their outcome.
+    pub fn new(desk: Desk, requests: Arc<Requests>, inbox: I) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
+            inbox,
             desk,
-            requests: Arc::default(),
+            requests,
             lanes: HashMap::new(),
             open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
             open_notices: permits(MOST_NOTICES),
@@ -166,21 +173,19 @@ impl Outbox {
         }
     }
 
-    /// The requests that wait for their outcome.
-    pub fn requests(&self) -> Arc<Requests> {
-        Arc::clone(&self.requests)
+    /// Notes a request that was sent already, so that its answer is expected.
+    pub fn expect(&self, letter: &Letter) {
+        self.requests.add(letter);
     }
 
-    /// Sends a message; `take` gets the server's answer if it is a success or a 404. Waits only while the server
-    /// leaves too many of our notifications or answers open.
-    pub async fn send<F>(
-        &mut self,
-        message: Message,
-        take: impl FnOnce(Response) -> F + Send + 'static,
-    ) -> Result<(), LinkEnd>
-    where
-        F: Future<Output = ()> + Send,
-    {
+    /// Reads an answer to a request that was sent already.
+    pub fn take(&self, response: Response, letter: Letter) {
+        let inbox = self.inbox.clone();
+        self.desk.spawn(async move { inbox.read(response, letter).await });
+    }
+
+    /// Sends a message. Waits only while the server leaves too many of our notifications or answers open.
+    pub async fn send(&mut self, message: Message) -> Result<(), LinkEnd> {
         let Some(permit) = self.permit(&message).await? else { return Ok(()) };
         self.requests.add(&message.letter);
         let earlier = self.earlier(&message);
@@ -193,19 +198,20 @@ impl Outbox {
         }
         let sending = Sending {
             desk: self.desk.clone(),
-            requests: self.requests(),
+            requests: Arc::clone(&self.requests),
             message,
             begun,
             is_followed,
             _permit: permit,
         };
+        let inbox = self.inbox.clone();
         self.desk.spawn(async move {
             for mut tail in earlier {
                 tail.is_followed.notify_one();
                 let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
             }
             if let Some(response) = sending.run().await {
-                take(response).await;
+                inbox.read(response, sending.message.letter.clone()).await;
             }
         });
         Ok(())
@@ -247,7 +253,7 @@ impl Outbox {
     }
 }
 
-/// A message on its way.
+/// A message that is being sent.
 struct Sending {
     desk: Desk,
     requests: Arc<Requests>,
@@ -258,7 +264,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// Sends it, again and again while it surely did not arrive. The answer to be read.
+    /// Sends it, and again while it certainly did not arrive. Returns the response to read.
     async fn run(&self) -> Option<Response> {
         if !self.is_stream_ready().await {
             return None;
@@ -282,7 +288,7 @@ impl Sending {
                 return None;
             }
             if pause == patience.least_pause {
-                let text = format!("A message waits to be sent. {}", trouble.text());
+                let text = format!("A message could not be sent yet and is retried. {}", trouble.text());
                 self.desk.inlet.note(text).await.ok()?;
             }
             sleep(pause).await;
@@ -290,8 +296,8 @@ impl Sending {
         }
     }
 
-    /// Waits for the stream that is to be open first, though not when something follows: that may be a cancel. False:
-    /// the stream could not be opened, which ends the connection where it is needed.
+    /// Waits for the stream that must be open first, unless another message follows, which may be a cancel. False if
+    /// the stream could not be opened and the connection ends.
     async fn is_stream_ready(&self) -> bool {
         let Some(mut opening) = self.message.opening.clone() else { return true };
         tokio::select! {
@@ -304,7 +310,7 @@ impl Sending {
         *opening.borrow() != Opening::Failed
     }
 
-    /// Sends it once. `None`: its outcome came elsewhere, and the server leaves the POST open.
+    /// Sends it once. `None` if its outcome came elsewhere and the server leaves the POST open.
     async fn post(&self) -> Option<Result<Response, Trouble>> {
         let Message { url, headers, frame, letter, .. } = &self.message;
         let patience = self.desk.patience;
@@ -339,8 +345,8 @@ impl Sending {
     }
 }
 
-/// Reads the server's answer to a message and hands on what it holds. `is_only_way`: there is no event stream on which
-/// an answer could come, so whatever is in the body is shown.
+/// Passes the messages in the body of an answer to the peer. `is_only_way`: there is no event stream, so a body that is
+/// not a message is passed on too, to be reported.
 pub async fn take(
     desk: &Desk,
     requests: &Requests,

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::desk::{Desk, is_events};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
 use super::letter::{self, Letter};
-use super::outbox::{Message, Outbox, Requests, Taken, fail, take};
+use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use super::places::Places;
 use super::trouble::{Trouble, host_of};
 use crate::acp::transport::LinkEnd;
@@ -42,21 +42,24 @@ type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 #[derive(Debug)]
 pub struct Post {
     desk: Desk,
-    outbox: Outbox,
-    places: Places,
-    stream: Stream,
-    /// Whether the server is the one with the small limits.
-    is_small: Arc<AtomicBool>,
+    /// Sends messages and reads the answers.
+    pub outbox: Outbox<PostInbox>,
     max_body_bytes: usize,
 }
 
 impl Post {
     /// A connection without an event stream; nothing is sent yet.
     pub fn new(desk: Desk, places: Places, profile: Option<Profile>) -> Self {
-        let outbox = Outbox::new(desk.clone());
-        let is_small = Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw)));
-        let max_body_bytes = super::http::MAX_BODY_BYTES;
-        Self { desk, outbox, places, stream: Arc::default(), is_small, max_body_bytes }
+        let requests: Arc<Requests> = Arc::default();
+        let inbox = PostInbox {
+            desk: desk.clone(),
+            requests: Arc::clone(&requests),
+            places,
+            stream: Arc::default(),
+            is_small: Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw))),
+        };
+        let outbox = Outbox::new(desk.clone(), requests, inbox);
+        Self { desk, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
     }
 
     /// A connection with an event stream; that it cannot be opened ends the connection. `first`: the answer to a GET
@@ -67,20 +70,16 @@ impl Post {
         if has_client_id {
             this.max_body_bytes = CLIENT_ID_BODY_BYTES;
         }
-        let hook = hook(&this.desk, &this.outbox.requests());
-        let opening = start_stream(&this.desk, &this.places.events, hook, has_client_id, first);
-        this.stream = Arc::new(OnceCell::new_with(Some(opening)));
+        let inbox = &mut this.outbox.inbox;
+        let hook = hook(&inbox.desk, &inbox.requests);
+        let opening = start_stream(&inbox.desk, &inbox.places.events, hook, has_client_id, first);
+        inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
-    }
-
-    /// A request was sent already, and its answer is to come.
-    pub fn expect(&self, letter: &Letter) {
-        self.outbox.requests().add(letter);
     }
 
     /// Learns from the answer to `initialize` whose limits hold.
     pub fn learn(&self, answer: &str) {
-        learn(&self.is_small, answer);
+        learn(&self.outbox.inbox.is_small, answer);
     }
 
     /// Sends a message.
@@ -91,42 +90,20 @@ impl Post {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let message = Message {
-            url: self.places.post.clone(),
+            url: self.outbox.inbox.places.post.clone(),
             headers: HeaderMap::new(),
             frame: frame.clone(),
-            letter: letter.clone(),
+            letter,
             lane: None,
-            opening: self.stream.get().cloned(),
+            opening: self.outbox.inbox.stream.get().cloned(),
         };
-        let inbox = self.inbox();
-        self.outbox.send(message, move |response| async move { inbox.read(response, &letter).await }).await
-    }
-
-    /// Reads an answer to a request that was sent already.
-    pub fn take(&self, response: Response, letter: Letter) {
-        let inbox = self.inbox();
-        self.desk.spawn(async move { inbox.read(response, &letter).await });
-    }
-
-    /// Waits until the server has all that needs no answer.
-    pub async fn drained(&self) {
-        self.outbox.drained().await;
-    }
-
-    fn inbox(&self) -> Inbox {
-        Inbox {
-            desk: self.desk.clone(),
-            requests: self.outbox.requests(),
-            places: self.places.clone(),
-            stream: Arc::clone(&self.stream),
-            is_small: Arc::clone(&self.is_small),
-        }
+        self.outbox.send(message).await
     }
 
     /// Why a message cannot be sent, if it is too large.
     fn too_large(&self, frame: &Bytes, letter: &Letter, text: &str) -> Option<String> {
-        let host = host_of(self.places.post.as_str());
-        let is_small = self.is_small.load(Ordering::Relaxed);
+        let host = host_of(self.outbox.inbox.places.post.as_str());
+        let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
         if is_small && letter.method == "session/prompt" {
             let bytes = letter::prompt_text_bytes(text);
             if bytes > SMALL_PROMPT_BYTES {
@@ -150,21 +127,23 @@ impl Post {
 }
 
 /// Reads answers to messages.
-struct Inbox {
+#[derive(Debug, Clone)]
+pub struct PostInbox {
     desk: Desk,
     requests: Arc<Requests>,
     places: Places,
     stream: Stream,
+    /// Whether the server is the one with the small limits.
     is_small: Arc<AtomicBool>,
 }
 
-impl Inbox {
-    async fn read(&self, response: Response, letter: &Letter) {
+impl Inbox for PostInbox {
+    async fn read(&self, response: Response, letter: Letter) {
         let url = &self.places.post;
         if response.status() == StatusCode::NOT_FOUND {
             let token = self.desk.client.token_origin();
             let trouble = Trouble::of_status(response, url.as_str(), token).await;
-            return fail(&self.desk, &self.requests, letter, trouble.text(), false).await;
+            return fail(&self.desk, &self.requests, &letter, trouble.text(), false).await;
         }
         let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
         let was_stream = is_events(&response);
@@ -179,23 +158,25 @@ impl Inbox {
         });
         let is_only_way = !self.stream.initialized();
         let host = host_of(url.as_str());
-        let why = match take(&self.desk, &self.requests, response, letter, &hook, is_only_way).await {
+        let why = match take(&self.desk, &self.requests, response, &letter, &hook, is_only_way).await {
             Err(_) | Ok(Taken::Answer) => return,
             Ok(Taken::Broken(why)) => why,
             Ok(Taken::Nothing) if !is_only_way || was_empty && self.open_stream().await => return,
             Ok(Taken::Nothing) if was_stream => {
-                format!("{host} ended its answer before it was complete. Try again.")
+                format!("{host} ended its response before it was complete. Try again.")
             }
             Ok(Taken::Nothing) if was_empty => {
-                format!("{host} took the message without an answer. Name another `transport`.")
+                format!("{host} accepted the message but did not answer it. Set another `transport`.")
             }
             Ok(Taken::Nothing) => {
-                format!("{host} answered with something that is no answer. The log shows it.")
+                format!("{host} sent a response that does not answer the request. The protocol log shows it.")
             }
         };
-        fail(&self.desk, &self.requests, letter, &why, !is_only_way).await;
+        fail(&self.desk, &self.requests, &letter, &why, !is_only_way).await;
     }
+}
 
+impl PostInbox {
     /// The answer may be meant for an event stream at the same URL: whether there is one now.
     async fn open_stream(&self) -> bool {
         let open = || async {
@@ -245,7 +226,7 @@ fn start_stream(
                 LinkEnd::Io(format!("{host} does not know this connection any more"))
             }
             StreamEnd::Gone { .. } | StreamEnd::None(_) => LinkEnd::Refused(format!(
-                "There is no event stream at {}. Correct the address, or name another `transport` or `events_url`.",
+                "No event stream at {}. Check the URL, or set another `transport` or `events_url`.",
                 crate::model::shown_url(url.as_str())
             )),
             StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
@@ -256,7 +237,7 @@ fn start_stream(
     receiver
 }
 
-/// Hands everything on but a second answer to the same request.
+/// Passes every message on, except a second answer to the same request.
 fn hook(desk: &Desk, requests: &Arc<Requests>) -> Hook {
     let (inlet, requests) = (desk.inlet.clone(), Arc::clone(requests));
     Arc::new(move |text| {

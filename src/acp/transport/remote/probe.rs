@@ -135,15 +135,15 @@ impl Probe {
         if is_events(&response) {
             if let Some(connection) = connection {
                 let route = Streamable::start(desk, url, connection, None);
-                route.expect(letter);
-                route.take(response, letter.clone());
+                route.outbox.expect(letter);
+                route.outbox.take(response, letter.clone());
                 self.say(Carrier::StreamableHttp);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             self.not_instead_of_streams()?;
             let route = Post::new(desk, Places::at_one_url(&url, &self.remote), self.profile);
-            route.expect(letter);
-            route.take(response, letter.clone());
+            route.outbox.expect(letter);
+            route.outbox.take(response, letter.clone());
             self.say(Carrier::Post);
             return Ok(Some(Route::Post(Box::new(route))));
         }
@@ -154,7 +154,7 @@ impl Probe {
             if let Some(connection) = connection {
                 self.say(Carrier::StreamableHttp);
                 let route = Streamable::start(desk, url, connection, None);
-                route.expect(letter);
+                route.outbox.expect(letter);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             // Taken without an answer, which is to come on a stream.
@@ -162,7 +162,7 @@ impl Probe {
             let places = Places::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
             let route = Post::with_stream(desk, places, Carrier::PostSse, None);
-            route.expect(letter);
+            route.outbox.expect(letter);
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let Some(answer) = letter::read(&text).filter(|answer| answer.kind == Kind::Response) else {

@@ -97,8 +97,8 @@ impl Route {
     /// Waits until the server has all that was sent and needs no answer.
     pub async fn drained(&self) {
         match self {
-            Self::Streamable(route) => route.drained().await,
-            Self::Post(route) => route.drained().await,
+            Self::Streamable(route) => route.outbox.drained().await,
+            Self::Post(route) => route.outbox.drained().await,
             Self::Probe(_) | Self::Socket(_) => {}
         }
     }

@@ -59,7 +59,6 @@ pub struct SseReader {
     name: Option<String>,
     /// The id of the event that is not complete yet; without one of its own, that of the event before.
     id: Option<Arc<str>>,
-    /// Its own id.
     own_id: Option<Arc<str>>,
     last_id: Option<Arc<str>>,
     retry: Option<Duration>,

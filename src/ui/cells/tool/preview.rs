@@ -1,7 +1,7 @@
 //! The part of an output that is shown of a call that was not opened.
 //!
-//! While a command runs, and where it failed, its last lines count, with the line that says why above them. Of what went
-//! well both ends are shown: the last lines alone are often a summary that says nothing without the first ones.
+//! While a command runs and if it failed, its last lines are shown, below the line with the reason. Otherwise both ends
+//! are shown: the last lines alone are often a summary that means little without the first ones.
 
 use ratatui::text::Line;
 
@@ -15,7 +15,7 @@ use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};
 /// Lines that are shown of the beginning and of the end of an output that went well.
 const FIRST_LINES: usize = 5;
 const LAST_LINES: usize = 4;
-/// What is just so much longer is shown in whole.
+/// An output that is only so much longer is shown whole.
 const LEAST_HIDDEN: usize = 2;
 /// So many bytes of an output are read for its first lines.
 const FIRST_BYTES: usize = 16 * 1024;

@@ -84,7 +84,7 @@ async fn a_stream_that_never_opens_is_told() {
     let mut peer = Peer::to(&server, "/acp/sse", None);
     server.next().await.answer(404, &[], "").await;
     let LinkEnd::Refused(error) = peer.end().await else { panic!() };
-    assert!(error.contains("There is no event stream at") && !error.contains("client_id"), "{error}");
+    assert!(error.contains("No event stream at") && !error.contains("client_id"), "{error}");
 }
 
 #[tokio::test]
