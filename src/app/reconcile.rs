@@ -94,15 +94,18 @@ fn unmarked(ours: &[Item], turns: &[turns::Turn<'_>], range: &Range<usize>) -> O
     for turn in turns.get(range.clone()).unwrap_or_default() {
         count += usize::from(turn.prompt.is_some());
         let items = ours.get(turn.items.clone()).unwrap_or_default();
-        if items.iter().any(is_mark) {
+        if items.iter().any(|item| marked_count(item).is_some()) {
             count = 0;
         }
     }
     (count > 0).then_some(count)
 }
 
-fn is_mark(item: &Item) -> bool {
-    matches!(&item.body, ItemBody::Notice { title, .. } if title.starts_with(UNTOLD))
+/// How many turns above this notice are not in the agent's history, if it says so.
+fn marked_count(item: &Item) -> Option<usize> {
+    let ItemBody::Notice { title, .. } = &item.body else { return None };
+    let words = title.strip_prefix(UNTOLD)?.split_whitespace();
+    Some(words.filter_map(|word| word.parse().ok()).next().unwrap_or(1))
 }
 
 /// Whether the last turn that the agent can be expected to have was told to its end.
