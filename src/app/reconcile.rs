@@ -60,6 +60,17 @@ pub struct Reconciled {
     pub untold: Vec<Untold>,
     /// Whether the replay has the last turn of the record to its end.
     pub has_end: bool,
+    /// What was not compared, because the record's part of it was not given.
+    pub unread: Option<Unread>,
+}
+
+/// The beginning of a replay, which belongs to earlier parts of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unread {
+    /// The number of replayed items.
+    pub theirs: usize,
+    /// The first recorded item behind them.
+    pub behind: usize,
 }
 
 /// Compares the recorded items with the replayed ones. `is_whole`: the recorded items are all of the session; else the
@@ -85,6 +96,16 @@ pub fn reconcile(ours: &[Item], theirs: &[Item], is_whole: bool) -> Reconciled {
         }
     }
     found.has_end = has_end(&our_turns, &groups, &matcher);
+    if !is_whole && has_prompts {
+        let is_common = |group: &&turns::Group| !group.ours.is_empty() && !group.theirs.is_empty();
+        let (behind, count) = groups.iter().find(is_common).map_or((ours.len(), theirs.len()), |group| {
+            (
+                turns::items_of(&our_turns, &group.ours).start,
+                turns::items_of(&their_turns, &group.theirs).start,
+            )
+        });
+        found.unread = (count > 0).then_some(Unread { theirs: count, behind });
+    }
     found
 }
 

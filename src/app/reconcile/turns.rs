@@ -128,8 +128,9 @@ pub(super) fn items_of(turns: &[Turn<'_>], range: &Range<usize>) -> Range<usize>
 pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> Vec<Group> {
     let theirs_end = theirs.len() - repeated(ours, theirs);
     let has_lead = |turns: &[Turn<'_>]| usize::from(turns.first().is_some_and(|turn| turn.prompt.is_none()));
-    let lead = Group { ours: 0..has_lead(ours), theirs: 0..has_lead(theirs) };
-    let (our_start, their_start) = (lead.ours.end, lead.theirs.end);
+    let (our_start, their_start) = (has_lead(ours), has_lead(theirs));
+    // The beginning of a replay belongs to the beginning of the record.
+    let lead = Group { ours: 0..our_start, theirs: 0..if is_whole { their_start } else { 0 } };
     let rest = Group { ours: our_start..ours.len(), theirs: their_start..theirs_end };
 
     // All of a turn, its prompt and answer, its prompt: each way leaves gaps for the next one.
