@@ -125,8 +125,8 @@ fn unmarked(ours: &[Item], turns: &[turns::Turn<'_>], range: &Range<usize>) -> O
 /// How many turns above this notice are not in the agent's history, if it says so.
 fn marked_count(item: &Item) -> Option<usize> {
     let ItemBody::Notice { title, .. } = &item.body else { return None };
-    let words = title.strip_prefix(UNTOLD)?.split_whitespace();
-    Some(words.filter_map(|word| word.parse().ok()).next().unwrap_or(1))
+    let mut words = title.strip_prefix(UNTOLD)?.split_whitespace();
+    Some(words.find_map(|word| word.parse().ok()).unwrap_or(1))
 }
 
 /// Whether the last turn that the agent can be expected to have was told to its end.

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentTerminal, AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role,
-    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
+    AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role, SessionUpdate,
+    Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
 };
 
 use super::{
@@ -229,9 +229,8 @@ fn play_to(
     for (place, event) in events.into_iter().enumerate() {
         let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
         last = now.checked_add(since).unwrap_or(last);
-        let is_hidden = bounds.is_cut && is_orphan(session, &event.record);
-        needs.note(session, &event, is_hidden);
-        if is_hidden {
+        if needs.note(session, &event) && bounds.is_cut {
+            needs.hides = true;
             continue;
         }
         let is_marked = mark == Some(place);
@@ -269,28 +268,6 @@ fn play_to(
     // Nothing of this is news for the store.
     session.ledger.keeping.notes.clear();
     Played { mark: marked, needs, things }
-}
-
-/// Whether an event changes something that is not here and does not say enough of it to show it.
-fn is_orphan(session: &Session, record: &Record) -> bool {
-    let ledger = &session.ledger;
-    match record {
-        Record::Update(SessionUpdate::Tool(patch)) => {
-            let is_named = patch.is_announcement || patch.title.as_set().is_some();
-            !is_named && tools::by_id(session, &patch.id).is_none()
-        }
-        Record::Asked(patch) => patch.title.as_set().is_none() && tools::by_id(session, &patch.id).is_none(),
-        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool).is_none(),
-        Record::Update(SessionUpdate::Terminal(news)) => {
-            let is_begun = matches!(news, AgentTerminal::Info { .. } | AgentTerminal::About { .. });
-            !is_begun && !session.terminals.contains_key(news.id())
-        }
-        Record::Update(SessionUpdate::CompactionChunk { id, .. }) => !ledger.compactions.contains_key(id),
-        Record::Update(SessionUpdate::Subagent(patch)) => {
-            patch.title.as_set().is_none() && !ledger.subagents.contains_key(&patch.session)
-        }
-        _ => false,
-    }
 }
 
 /// Whether a turn runs where these events begin: what ends first was begun before.

@@ -13,10 +13,11 @@ use super::gone::Key;
 
 /// What of a part depends on the events before it.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::app) struct Needs {
     /// Things that were not known where the part named them first, by hash; with the turn where only a thing of that
     /// turn is the same.
-    things: BTreeSet<(u64, Option<u32>)>,
+    things: BTreeSet<Thing>,
     /// The turn of the first event.
     turn: Option<u32>,
     /// Whether no prompt came yet.
@@ -26,7 +27,7 @@ pub(in crate::app) struct Needs {
     /// Whether a message that is open before the part is closed by now.
     is_closed: bool,
     /// Whether something depends on all of the first turn.
-    needs_turn: bool,
+    depends_on_turn: bool,
     /// Whether events are not shown, because it is not known what they are about.
     pub hides: bool,
     /// The last turn that ended in the part.
@@ -34,75 +35,26 @@ pub(in crate::app) struct Needs {
 }
 
 impl Needs {
-    /// An event is about to be played, or not to be shown.
-    pub fn note(&mut self, session: &Session, event: &KeptEvent, is_hidden: bool) {
+    /// An event is about to be played. Returns whether it changes something that is not here, and does not say enough of it
+    /// to show it.
+    pub fn note(&mut self, session: &Session, event: &KeptEvent) -> bool {
         let KeptEvent { turn, record, .. } = event;
         if self.turn.is_none() {
             (self.turn, self.is_within_turn) = (Some(*turn), true);
         }
         self.is_within_turn &= self.turn == Some(*turn) && !matches!(record, Record::Prompt { .. });
-        self.hides |= is_hidden;
         if let Record::TurnEnded(_) = record {
             self.ended_turn = *turn;
         }
-        self.note_things(session, *turn, record);
+        if let Record::Update(SessionUpdate::Tool(patch)) = record {
+            self.things.extend(patch.terminals.iter().filter_map(|news| unknown_terminal(session, news)));
+        }
+        let unknown = unknown(session, *turn, record);
+        self.things.extend(unknown);
         if self.is_within_turn {
             self.note_edge(session, record);
         }
-    }
-
-    fn note_things(&mut self, session: &Session, turn: u32, record: &Record) {
-        let ledger = &session.ledger;
-        let mut add = |key: Key<'_>, turn: Option<u32>| {
-            self.things.insert((key.hash(), turn));
-        };
-        let mut terminal = |news: &AgentTerminal| {
-            if session.terminals.contains_key(news.id()) {
-                return;
-            }
-            match news {
-                // One that begins anew is another one, unless the one before has not ended.
-                AgentTerminal::Info { id, .. } => add(Key::OpenTerminal(id), None),
-                other => add(Key::Terminal(other.id()), None),
-            };
-        };
-        match record {
-            Record::Update(SessionUpdate::Tool(patch)) => {
-                patch.terminals.iter().for_each(&mut terminal);
-                if tools::by_id(session, &patch.id).is_none() {
-                    // One that is announced in another turn is another one.
-                    add(Key::Tool(&patch.id), patch.is_announcement.then_some(turn));
-                }
-            }
-            Record::Asked(patch) if tools::by_id(session, &patch.id).is_none() => {
-                add(Key::Tool(&patch.id), None);
-            }
-            Record::Decided { tool, .. } | Record::Located { tool, .. }
-                if tools::by_id(session, tool).is_none() =>
-            {
-                add(Key::Tool(tool), None);
-            }
-            Record::Command { terminal, .. } if !ledger.shown_by.contains_key(terminal) => {
-                add(Key::Terminal(terminal), None);
-            }
-            Record::Update(SessionUpdate::Terminal(news)) => terminal(news),
-            Record::Update(
-                SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. },
-            ) if !ledger.compactions.contains_key(id) => {
-                add(Key::Compaction(id), None);
-            }
-            Record::Update(SessionUpdate::Subagent(patch))
-                if !ledger.subagents.contains_key(&patch.session) =>
-            {
-                add(Key::Subagent(&patch.session), None);
-            }
-            Record::Update(SessionUpdate::Message { role, message, .. })
-                if messages::find(session, *role, message).is_none() =>
-            {
-                add(Key::Message(*role, message), None);
-            }
-            _ => {}
-        }
+        unknown.is_some() && !is_named(record)
     }
 
     /// An event of the turn in which the part begins.
@@ -116,7 +68,7 @@ impl Needs {
             }
             _ => None,
         };
-        self.needs_turn |= match record {
+        self.depends_on_turn |= match record {
             // What goes through parlor stands with the calls of the turn.
             Record::Access(_) | Record::Decided { is_allow: true, .. } => true,
             Record::Inserted { back, .. } => {
@@ -141,7 +93,7 @@ impl Needs {
         self.hides |= more.hides;
         self.ended_turn = self.ended_turn.max(more.ended_turn);
         if self.turn == more.turn {
-            self.needs_turn |= more.needs_turn;
+            self.depends_on_turn |= more.depends_on_turn;
             if !self.is_closed {
                 (self.message, self.is_closed) = (more.message, more.is_closed);
             }
@@ -155,7 +107,7 @@ impl Needs {
 
     /// Whether the part may show something else behind these. `is_first`: nothing stands before them.
     pub fn are_in(&self, things: &Things, is_first: bool) -> bool {
-        let is_known = |(hash, turn): &(u64, Option<u32>)| {
+        let is_known = |(hash, turn): &Thing| {
             things.known.get(hash).is_some_and(|known| turn.is_none_or(|turn| turn == *known))
         };
         // Without an id, a message goes on whichever is open.
@@ -168,8 +120,65 @@ impl Needs {
         };
         let is_same_turn = self.turn.is_some() && self.turn == things.turn;
         (is_first && self.hides)
-            || (is_same_turn && (self.needs_turn || things.has_loose || goes_on()))
+            || (is_same_turn && (self.depends_on_turn || things.has_loose || goes_on()))
             || self.things.iter().any(is_known)
+    }
+}
+
+/// A thing by hash, with its turn if only a thing of that turn is the same.
+type Thing = (u64, Option<u32>);
+
+/// What an event is about, if that is not here.
+fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
+    let ledger = &session.ledger;
+    let is_call = |id| tools::by_id(session, id).is_some();
+    let (is_known, key) = match record {
+        Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
+            // One that is announced in another turn is another one.
+            return (!is_call(&patch.id)).then(|| (Key::Tool(&patch.id).hash(), Some(turn)));
+        }
+        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+            (is_call(&patch.id), Key::Tool(&patch.id))
+        }
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => (is_call(tool), Key::Tool(tool)),
+        Record::Command { terminal, .. } => (ledger.shown_by.contains_key(terminal), Key::Terminal(terminal)),
+        Record::Update(SessionUpdate::Terminal(news)) => return unknown_terminal(session, news),
+        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
+            (ledger.compactions.contains_key(id), Key::Compaction(id))
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => {
+            (ledger.subagents.contains_key(&patch.session), Key::Subagent(&patch.session))
+        }
+        Record::Update(SessionUpdate::Message { role, message, .. }) => {
+            (messages::find(session, *role, message).is_some(), Key::Message(*role, message))
+        }
+        _ => return None,
+    };
+    (!is_known).then(|| (key.hash(), None))
+}
+
+fn unknown_terminal(session: &Session, news: &AgentTerminal) -> Option<Thing> {
+    let key = match news {
+        // One that begins anew is another one, unless the one before has not ended.
+        AgentTerminal::Info { id, .. } => Key::OpenTerminal(id),
+        other => Key::Terminal(other.id()),
+    };
+    (!session.terminals.contains_key(news.id())).then(|| (key.hash(), None))
+}
+
+/// Whether an event says enough of what it is about to show that.
+fn is_named(record: &Record) -> bool {
+    match record {
+        Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement || patch.title.as_set().is_some(),
+        Record::Asked(patch) => patch.title.as_set().is_some(),
+        Record::Update(SessionUpdate::Subagent(patch)) => patch.title.as_set().is_some(),
+        Record::Update(SessionUpdate::Terminal(news)) => {
+            matches!(news, AgentTerminal::Info { .. } | AgentTerminal::About { .. })
+        }
+        Record::Decided { .. }
+        | Record::Located { .. }
+        | Record::Update(SessionUpdate::CompactionChunk { .. }) => false,
+        _ => true,
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     /// Whether it can be recognized by more than its prompt, and was not missing in a replay before.
     fn is_anchor(&self) -> bool {
-        !self.is_marked && !(self.reply.is_empty() && self.deeds.is_empty())
+        !self.is_marked && (!self.reply.is_empty() || !self.deeds.is_empty())
     }
 }
 

@@ -371,10 +371,8 @@ fn a_listed_session_that_is_kept_is_continued_in_its_record() {
         let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
         assert_eq!(jobs(&mut desk), [job]);
         desk.expect_sent("");
-        let news = match is_kept {
-            true => StoreNews::Opened(Box::new(opening(true))),
-            false => StoreNews::NotKept(conn, info),
-        };
+        let kept = StoreNews::Opened(Box::new(opening(true)));
+        let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
         tell(&mut desk, news);
         let kept_as = is_kept.then(|| "k1".to_owned());
         assert_eq!(shown(&desk).ledger.keeping.kept_as, kept_as);

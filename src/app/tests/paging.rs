@@ -1,6 +1,11 @@
 //! Paging equals never paging: whatever comes, goes to the disk and is read again.
 
-#![allow(clippy::cast_possible_wrap, reason = "few events")]
+#![allow(
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "few events"
+)]
 
 use proptest::prelude::*;
 
