@@ -5,16 +5,17 @@
 //! Most agents answer the call once they have replayed all. Some answer first and replay then, or answer in the middle
 //! of it, and some replay on a resume too: if the last of the record was not told when the answer comes, the replay is
 //! over once it was told and nothing more came for a while; one that breaks off before that is waited for longer. What
-//! the user sends waits for its end.
+//! the user sends waits for its end. What belongs to parts of the record that are only on the disk is compared once these
+//! are read.
 //! Invariant: what was recorded stays, and no message, call or notice that the agent told is dropped.
 
 use std::time::{Duration, Instant};
 
-use crate::model::{ItemId, Record, Role, SessionKey, SessionUpdate, ToolStatus};
+use crate::model::{ItemId, Record, Role, SessionKey, SessionUpdate, Severity, ToolStatus};
 
 use super::{
-    Effect, Replay, Session, SessionPhase, State, TimerId, insert, keep, messages, reconcile, restore, tools,
-    turn, updates,
+    Effect, Item, ItemBody, Replay, Session, SessionPhase, State, TimerId, ceiling, insert, keep, messages,
+    reconcile, restore, tools, turn, updates,
 };
 
 /// A replay is over once nothing of it came for so long, and the agent has answered.
@@ -47,6 +48,15 @@ pub struct Aside {
     upto: Option<ItemId>,
     /// When the agent had answered.
     answered_at: Option<Instant>,
+}
+
+/// The beginning of a replay, which belongs to parts of the record that are only on the disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unread {
+    /// What was replayed.
+    shadow: Session,
+    /// It belongs before this turn.
+    before: u32,
 }
 
 impl Aside {
@@ -204,9 +214,44 @@ pub(super) fn settle(session: &mut Session, now: Instant) {
             last.turns -= 1;
         }
         found.untold.retain(|run| run.turns > 0);
+        session.ledger.unread = unread(session, &shadow, &found);
         has_more = insert::add(session, &shadow, found, now);
     }
     take_plans(session, shadow, has_more);
+}
+
+/// A page of the record was read: what the agent has of it is put where it belongs.
+pub(super) fn on_earlier(session: &mut Session, now: Instant) {
+    let Some(rest) = session.ledger.unread.take() else { return };
+    let items = session.transcript.items();
+    let is_behind = |item: &Item| item.id != ItemId::HEAD && item.turn >= rest.before;
+    let end = items.iter().position(is_behind).unwrap_or(items.len());
+    let ours = items.get(..end).unwrap_or_default();
+    let is_whole = session.ledger.earlier.is_none();
+    let found = reconcile::reconcile(ours, rest.shadow.transcript.items(), is_whole);
+    session.ledger.unread = unread(session, &rest.shadow, &found);
+    insert::add(session, &rest.shadow, found, now);
+}
+
+/// What of a replay is to be compared with earlier parts of the record. That it is too much for the memory is said.
+fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled) -> Option<Box<Unread>> {
+    let reconcile::Unread { theirs, behind } = found.unread?;
+    let items = shadow.transcript.items();
+    let last = items.get(..theirs)?.last()?.turn;
+    let before = session.transcript.items().get(behind).map_or(u32::MAX, |item| item.turn);
+    let rest = Session {
+        transcript: shadow.transcript.up_to_turn(last),
+        terminals: shadow.terminals.clone(),
+        ..Session::new(session.key, session.place.clone())
+    };
+    let limit = session.pages.limit_bytes;
+    if limit > 0 && ceiling::weight_of_items(&rest) > limit / 2 {
+        let title = "The agent's history before the part shown here was not compared with the record.";
+        let body = ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
+        session.transcript.push(session.turn_count, body);
+        return None;
+    }
+    Some(Box::new(Unread { shadow: rest, before }))
 }
 
 fn compare(session: &Session, upto: Option<ItemId>, shadow: &Session) -> reconcile::Reconciled {

@@ -4,10 +4,12 @@
 //! store has written them (`trim`), and reads them again when they are looked at (`load`).
 //! Not its duty: writing (`services::store`), making items of what was read (`restore`).
 //! Pages can be read one by one because of one rule: what happens to an item is kept with the item's page, however late
-//! it comes. So no page needs another one, whether it is in memory or not.
+//! it comes. So no page needs another one, whether it is in memory or not. Of a session that was opened, pages that do
+//! need each other are read again as one (`edge`).
 //! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
 //! the same with a ceiling as without one, for items are looked at once for each page.
 
+mod edge;
 mod gone;
 mod load;
 mod trim;
@@ -17,16 +19,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::model::{
-    Action, AgentTerminal, EventPlace, ItemId, KeptEvent, MarkPlace, Note, Record, SessionKey, SessionUpdate,
+    Action, AgentTerminal, EventPlace, ItemId, MarkPlace, Note, Record, SessionKey, SessionUpdate,
     ToolCallPatch,
 };
 
 use super::{Earlier, Effect, Replay, Session, State, Transcript, kept, messages, tools};
 use gone::{Gone, Key};
 
+pub(super) use edge::{Needs, Things};
 pub use load::ask_for_all;
 pub(super) use load::{
-    add_orphans, earlier_job, is_own, is_stale, on_page, place_orphans, put_in_front, read_failed, redo,
+    Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, redo, wait_for_both,
 };
 pub(super) use trim::settle;
 pub(super) use weight::of_update as weight_of;
@@ -52,8 +55,6 @@ pub struct Pages {
     wants_trim: bool,
     /// Where the reader is, who left the end.
     reader: Option<ItemId>,
-    /// The last turn that was read to its end.
-    pub(super) ended_turn: u32,
     /// The line below all items that says how much of a session that is only read is not shown.
     pub(super) later_line: Option<ItemId>,
     /// What the user wished and waits for pages.
@@ -77,8 +78,8 @@ pub(super) struct Book {
     is_stale: bool,
     /// The last late event that was kept for one of them.
     away_late: u64,
-    /// Events of what is in memory that are about something that stands in a page before.
-    orphans: Vec<Orphan>,
+    /// What is read again as one page.
+    merge: Option<Merge>,
 }
 
 /// What stood there before a history that is being replayed, to be restored if that fails.
@@ -104,16 +105,32 @@ struct Page {
     late: u64,
     /// Whether not all of it could be kept.
     is_cut: bool,
+    /// How it is to be played.
+    kind: PageKind,
+    /// What of it depends on pages that were not read yet.
+    needs: Needs,
 }
 
-/// An event about something that stands further up than what was read with it.
+/// How a page is to be played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PageKind {
+    /// Events are left out that are about something in pages that were not read yet.
+    hides: bool,
+    /// The session ended with it when it was opened.
+    is_end: bool,
+}
+
+/// A page that what is in memory depends on: both are read again, and played as one.
 #[derive(Debug, Clone, PartialEq)]
-struct Orphan {
-    event: KeptEvent,
-    /// The number of the first event of the part that it stands in.
-    part: i64,
-    /// The number of the first event of the page that has what it is about, once that was read.
-    home: Option<i64>,
+struct Merge {
+    /// The number of the page's first event.
+    first_seq: i64,
+    /// How many events stand before it.
+    left: u64,
+    /// So many pages in memory belong to it.
+    pages: usize,
+    /// The last late event that was kept when they were asked for.
+    asked: u64,
 }
 
 impl Pages {
@@ -193,20 +210,34 @@ fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)
     closed.get_mut(place).map(|page| (end, page))
 }
 
+/// About how many bytes all items of a session take.
+pub(super) fn weight_of_items(session: &Session) -> usize {
+    let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
+    weight::of_items(session, first, session.transcript.next_id())
+}
+
 /// What was made of kept events is in memory: it is a page of its own.
-pub(super) fn on_restored(session: &mut Session, first_seq: i64, end_seq: i64) {
-    let items = session.transcript.items().iter().map(|item| item.id);
+pub(super) fn on_restored(
+    session: &mut Session,
+    first: ItemId,
+    (first_seq, end_seq): (i64, i64),
+    needs: Needs,
+) {
     let next = session.transcript.next_id();
-    let first = items.into_iter().find(|id| *id != ItemId::HEAD).unwrap_or(next);
     let weight = weight::of_items(session, first, next);
     let begin = Some(EventPlace::Seq(first_seq));
-    let page = Page { begin, first, weight, ..Page::default() };
+    let kind = PageKind { hides: needs.hides, is_end: true };
+    let page = Page { begin, first, weight, kind, needs, ..Page::default() };
     let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
     session.pages.book = Book { closed: [page].into(), open, ..Book::default() };
 }
 
 /// More was read behind what is in memory, up to the event of this number.
-pub(super) fn on_appended(session: &mut Session, end_seq: i64) {
+pub(super) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
+    if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.ledger.earlier.is_some()) {
+        page.kind.hides |= needs.hides;
+        page.needs.extend(needs);
+    }
     let first = session.transcript.next_id();
     session.pages.book.open = Page { begin: Some(EventPlace::Seq(end_seq)), first, ..Page::default() };
 }

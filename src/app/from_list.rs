@@ -1,14 +1,14 @@
 //! Opening a session that the agent listed.
 //!
-//! Duty: asks about the folders that the agent names, and makes a session of what it told. Not its duty: the list
-//! (`listing`), the call (`open`).
+//! Duty: asks about the folders that the agent names, and makes a session of what it told. One that is kept here is
+//! opened and continued as that (`kept`). Not its duty: the list (`listing`), the call (`open`).
 //! Invariant: a folder that an agent names becomes a session's only after the user has seen it and said yes.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::escape::visible;
-use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, UserRoot};
+use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoot};
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, kept, open, tabs,
@@ -42,9 +42,34 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         is_archived: false,
         is_live: None,
     });
-    match question_of_folders(state, root, &listed, now) {
+    if state.setup.keeps_sessions {
+        let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+        let folder = state.setup.folder.clone();
+        fx.push(Effect::Store(StoreJob::OpenListed { conn, agent, info: Box::new(listed), folder }));
+    } else {
+        ask_or_open(state, conn, listed, now, fx);
+    }
+}
+
+/// Nothing is kept of a session that was to be opened: only the agent can show it.
+pub(super) fn on_not_kept(
+    state: &mut State,
+    conn: ConnId,
+    info: SessionInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let root = call::root_of(state, state.active);
+    if state.conn_of(root).is_some_and(|open| open.id == conn && open.phase == ConnPhase::Ready) {
+        ask_or_open(state, conn, info, now, fx);
+    }
+}
+
+fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant, fx: &mut Vec<Effect>) {
+    let root = call::root_of(state, state.active);
+    match question_of_folders(state, root, &info, now) {
         Some(question) => tabs::open_dialog(state, root, question),
-        None => open_from_list(state, conn, listed, false, now, fx),
+        None => open_from_list(state, conn, info, false, now, fx),
     }
 }
 

@@ -23,7 +23,6 @@ use super::{
 /// item.
 pub(super) fn add(session: &mut Session, replay: &Session, found: Reconciled, now: Instant) -> bool {
     finish_calls(session, replay, &found, now);
-    let count = session.transcript.items().len();
     let mut untold = found.untold.into_iter().peekable();
     let mut runs: Vec<Run> = Vec::new();
     let mut at = 0;
@@ -52,23 +51,20 @@ pub(super) fn add(session: &mut Session, replay: &Session, found: Reconciled, no
     runs.extend(untold.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
     runs.sort_by_key(|run| run.at);
 
-    let mut came = 0;
+    let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
     let mut has_end = false;
     for Run { at, what } in runs {
-        let is_end = at >= count;
+        let before = ids.get(at);
         let items = match what {
-            What::Untold(turns) => vec![untold_notice(turns, is_end)],
+            What::Untold(turns) => vec![untold_notice(turns, before.is_none())],
             What::Told { items, differs } => {
-                has_end |= is_end;
+                has_end |= before.is_none();
                 std::iter::once(told_notice(items.len(), differs)).chain(items).collect()
             }
         };
-        if is_end {
-            for item in items {
-                append(session, item, now);
-            }
-        } else {
-            came += insert(session, at + came, items, now);
+        match before {
+            Some(before) => insert(session, *before, &items, now),
+            None => items.into_iter().for_each(|item| append(session, item, now)),
         }
     }
     messages::close(session, now);
@@ -114,7 +110,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
         // Told as an update, it would be joined with the message before it.
         let turn = session.turn_count;
         keep::note(session, Record::Inserted { back: 0, updates: updates.clone() });
-        put(session, session.transcript.items().len(), turn, updates, now);
+        put(session, None, turn, updates, now);
         return;
     }
     for update in updates {
@@ -153,25 +149,24 @@ fn apply(session: &mut Session, update: SessionUpdate, now: Instant) {
     }
 }
 
-/// Puts items before the one at this index. How many came.
-fn insert(session: &mut Session, at: usize, items: Vec<Vec<SessionUpdate>>, now: Instant) -> usize {
+/// Puts items before another one, into the turn of the item above them.
+fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], now: Instant) {
     let all = session.transcript.items();
-    let place = at.checked_sub(1).or(Some(at)).and_then(|index| all.get(index));
-    let Some(turn) = place.map(|item| item.turn) else { return 0 };
+    let at = session.transcript.index_from(before);
+    let Some(turn) = all.get(at.saturating_sub(1)).map(|item| item.turn) else { return };
     let behind = all.iter().skip(at).take_while(|item| item.turn <= turn).count();
     let back = u32::try_from(behind).unwrap_or(u32::MAX);
-    let mut came = 0;
     for updates in items {
         let record = Record::Inserted { back, updates: updates.clone() };
         if turn == session.turn_count {
             keep::note(session, record);
         } else {
-            let serial = ceiling::keep_inserted(session, at + came + behind, &record);
+            let end = session.transcript.index_from(before) + behind;
+            let serial = ceiling::keep_inserted(session, end, &record);
             session.ledger.keeping.notes.push(Note::Inserted { serial, turn, record: Box::new(record) });
         }
-        came += put(session, at + came, turn, updates, now);
+        put(session, Some(before), turn, updates.clone(), now);
     }
-    came
 }
 
 /// Plays what was inserted, behind the last event of its turn.
@@ -181,13 +176,13 @@ pub(super) fn play(session: &mut Session, back: u32, updates: Vec<SessionUpdate>
     let most = usize::try_from(back).unwrap_or(usize::MAX);
     // A part of the session may begin behind the place: then it is the beginning of that part.
     let behind = items.iter().rev().take(most).take_while(|item| item.turn == turn).count();
-    let at = items.len() - behind;
+    let before = items.get(items.len() - behind).map(|item| item.id);
     messages::close(session, now);
-    put(session, at, turn, updates, now);
+    put(session, before, turn, updates, now);
 }
 
-/// Makes items and puts them before the one at this index. They begin no turn. How many came.
-fn put(session: &mut Session, at: usize, turn: u32, updates: Vec<SessionUpdate>, now: Instant) -> usize {
+/// Makes items and puts them before this one, or at the end. They begin no turn.
+fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<SessionUpdate>, now: Instant) {
     let mut made = Session::new(session.key, session.place.clone());
     // Times in a replay mean nothing.
     made.ledger.replay = Replay::Running(Box::default());
@@ -199,18 +194,13 @@ fn put(session: &mut Session, at: usize, turn: u32, updates: Vec<SessionUpdate>,
     for (id, view) in made.terminals {
         session.terminals.entry(id).or_insert(view);
     }
-    let bodies: Vec<ItemBody> = made.transcript.items().iter().map(|item| item.body.clone()).collect();
-    let mut came = 0;
-    let before = session.transcript.items().get(at).map(|item| item.id);
-    for body in bodies {
-        if let Some(before) = before {
-            session.transcript.insert_before(before, turn, body);
-            came += 1;
-        } else {
-            session.transcript.push(turn, body);
-        }
+    for item in made.transcript.items() {
+        let body = item.body.clone();
+        match before {
+            Some(before) => session.transcript.insert_before(before, turn, body),
+            None => session.transcript.push(turn, body),
+        };
     }
-    came
 }
 
 /// Ends calls that were cut here, if the replay says how they ended.

@@ -20,7 +20,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
-    State, call, ceiling, close, conn, keep, open, restore, tabs, titles, turn, user,
+    State, call, ceiling, close, conn, from_list, keep, open, restore, tabs, titles, turn, user,
 };
 
 pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
@@ -204,6 +204,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
             on_dialog_news(state, news, now);
         }
         StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
+        StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
         StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
         StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
@@ -467,7 +468,7 @@ fn on_taken(
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
     if is_whole_end {
-        ceiling::on_appended(session, kept.end_seq);
+        ceiling::on_appended(session, kept.end_seq, ceiling::Needs::default());
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         session.ledger.owes_title |= kept.head.owes_title;

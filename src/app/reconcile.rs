@@ -60,6 +60,17 @@ pub struct Reconciled {
     pub untold: Vec<Untold>,
     /// Whether the replay has the last turn of the record to its end.
     pub has_end: bool,
+    /// What was not compared, because the record's part of it was not given.
+    pub unread: Option<Unread>,
+}
+
+/// The beginning of a replay, which belongs to earlier parts of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unread {
+    /// The number of replayed items.
+    pub theirs: usize,
+    /// The first recorded item behind them.
+    pub behind: usize,
 }
 
 /// Compares the recorded items with the replayed ones. `is_whole`: the recorded items are all of the session; else the
@@ -85,6 +96,16 @@ pub fn reconcile(ours: &[Item], theirs: &[Item], is_whole: bool) -> Reconciled {
         }
     }
     found.has_end = has_end(&our_turns, &groups, &matcher);
+    if !is_whole && has_prompts {
+        let is_common = |group: &&turns::Group| !group.ours.is_empty() && !group.theirs.is_empty();
+        let (behind, count) = groups.iter().find(is_common).map_or((ours.len(), theirs.len()), |group| {
+            (
+                turns::items_of(&our_turns, &group.ours).start,
+                turns::items_of(&their_turns, &group.theirs).start,
+            )
+        });
+        found.unread = (count > 0).then_some(Unread { theirs: count, behind });
+    }
     found
 }
 
@@ -94,15 +115,18 @@ fn unmarked(ours: &[Item], turns: &[turns::Turn<'_>], range: &Range<usize>) -> O
     for turn in turns.get(range.clone()).unwrap_or_default() {
         count += usize::from(turn.prompt.is_some());
         let items = ours.get(turn.items.clone()).unwrap_or_default();
-        if items.iter().any(is_mark) {
+        if items.iter().any(|item| marked_count(item).is_some()) {
             count = 0;
         }
     }
     (count > 0).then_some(count)
 }
 
-fn is_mark(item: &Item) -> bool {
-    matches!(&item.body, ItemBody::Notice { title, .. } if title.starts_with(UNTOLD))
+/// How many turns above this notice are not in the agent's history, if it says so.
+fn marked_count(item: &Item) -> Option<usize> {
+    let ItemBody::Notice { title, .. } = &item.body else { return None };
+    let mut words = title.strip_prefix(UNTOLD)?.split_whitespace();
+    Some(words.find_map(|word| word.parse().ok()).unwrap_or(1))
 }
 
 /// Whether the last turn that the agent can be expected to have was told to its end.

@@ -7,14 +7,15 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentTerminal, AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role,
-    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
+    AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role, SessionUpdate,
+    Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
 };
 
 use super::{
     Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, OpenAsk, OpenAskKind, Session,
     TerminalView, Turn, TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
 };
+use ceiling::{Needs, Things};
 
 /// What stands where parlor ended within a turn.
 pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
@@ -56,12 +57,15 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };
     let goes_on = kept.later.is_some();
     let bounds = Bounds { is_cut: left_out_count > 0, goes_on, ..Bounds::default() };
-    let (mark, orphans) = play_to(session, events, kept.mark, bounds, now);
+    let first = session.transcript.next_id();
+    let Played { mark, mut needs, .. } = play_to(session, events, kept.mark, bounds, now);
+    if left_out_count == 0 {
+        needs.clear();
+    }
     push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
-    ceiling::on_restored(session, first_seq, end_seq);
-    ceiling::add_orphans(session, orphans, first_seq);
+    ceiling::on_restored(session, first, (first_seq, end_seq), needs);
     session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
     mark
 }
@@ -104,18 +108,16 @@ pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
     }
     let (is_cut, goes_on) = (session.ledger.earlier.is_some(), window.later_count > 0);
     let bounds = Bounds { is_cut, is_continued: true, goes_on, is_over: false };
-    let (_, orphans) = play_to(session, window.events, None, bounds, now);
+    let Played { needs, .. } = play_to(session, window.events, None, bounds, now);
     push_later(session, window.later_count);
-    ceiling::add_orphans(session, orphans, window.first_seq);
-    ceiling::on_appended(session, window.next_seq);
+    ceiling::on_appended(session, window.next_seq, needs);
 }
 
 /// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
 /// knows no numbers.
 pub(super) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
     let mut part = Session::new(session.key, session.place.clone());
-    let (mark, _) = play_to(&mut part, window.events, window.mark, Bounds::default(), now);
-    let mark = mark?;
+    let mark = play_to(&mut part, window.events, window.mark, Bounds::default(), now).mark?;
     let wanted = part.transcript.get(mark)?;
     let of_turn = || session.transcript.items().iter().filter(|item| item.turn == wanted.turn);
     let same = of_turn().find(|item| is_same(&item.body, &wanted.body));
@@ -140,35 +142,40 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
     }
 }
 
-/// Puts a page of earlier events, up to before this one, above those that are shown, below the line that says how many
-/// there are.
-pub(super) fn prepend(session: &mut Session, page: EarlierPage, before: i64, is_own: bool, now: Instant) {
-    let EarlierPage { mut events, first_seq, left_out_count } = page;
+/// Puts a page of earlier events above those that are shown, below the line that says how many there are. Returns whether
+/// it could: what is shown may depend on the page, then both are to be read again (`ceiling::earlier_job`).
+pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> bool {
+    let EarlierPage { events, first_seq, left_out_count } = page;
+    let front = ceiling::on_page(session, first_seq, left_out_count);
+    let is_first = front.left == 0 || events.is_empty();
     let mut part = Session::new(session.key, session.place.clone());
     let last_turn = events.iter().map(|event| event.turn).max();
-    let is_over = last_turn.is_some_and(|turn| is_over(session, turn));
-    ceiling::place_orphans(session, &mut events, (first_seq, before), is_own);
-    let is_cut = left_out_count > 0 && !is_own;
-    let bounds = Bounds { is_cut, is_over, ..Bounds::default() };
-    let (_, orphans) = play_to(&mut part, events, None, bounds, now);
-    if !is_own {
-        ceiling::add_orphans(session, orphans, first_seq);
-    }
-    session.pages.ended_turn = session.pages.ended_turn.max(part.pages.ended_turn);
-    ceiling::put_in_front(session, part, first_seq);
-    session.transcript.set_head(earlier_words(left_out_count));
-}
-
-/// Whether a turn that goes on in what is shown ended well: then the calls that were left open are taken for done.
-fn is_over(session: &Session, turn: u32) -> bool {
-    let rest = session.transcript.items().iter().filter(|item| item.id != ItemId::HEAD);
-    let ended_badly = |body: &ItemBody| match body {
-        ItemBody::TurnEnd(_) => true,
-        ItemBody::Notice { title, .. } => title == CUT,
-        _ => false,
+    let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+    let bounds = Bounds {
+        is_cut: !is_first && front.may_hide,
+        is_over: last_turn.is_some_and(|turn| ceiling::is_over_behind(session, turn, front)),
+        goes_on: front.is_end && later.is_some(),
+        is_continued: false,
     };
-    let has_ended = session.turn_count > turn || session.pages.ended_turn >= turn;
-    has_ended && !rest.take_while(|item| item.turn <= turn).any(|item| ended_badly(&item.body))
+    let later_count = later.map_or(0, |later| later.count);
+    let Played { needs, things, .. } = play_to(&mut part, events, None, bounds, now);
+    let front = ceiling::Front { left: if is_first { 0 } else { front.left }, ..front };
+    let last = part.transcript.items().last().map(|item| &item.body);
+    if !front.is_own && ceiling::wait_for_both(session, &things, last, first_seq, front) {
+        return false;
+    }
+    ceiling::put_in_front(session, part, first_seq, front, needs);
+    if front.replaced > 0 && front.is_end && session.pages.later_line.take().is_some() {
+        push_later(session, later_count);
+    }
+    session.transcript.set_head(earlier_words(front.left));
+    if let Some(earlier) = &mut session.ledger.earlier {
+        (earlier.before, earlier.count) = (first_seq, front.left);
+    }
+    if is_first {
+        session.ledger.earlier = None;
+    }
+    true
 }
 
 /// What surrounds the events that are played.
@@ -190,16 +197,26 @@ pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
     play_to(session, events, None, Bounds::default(), now);
 }
 
-/// Plays events again. Gives the item that the event at this place made or changed, and the events that are about
-/// something that stands before them.
+/// What came of playing events.
+struct Played {
+    /// The item that the event that was looked for made or changed.
+    mark: Option<ItemId>,
+    /// What depends on events before them.
+    needs: Needs,
+    /// What events behind them may depend on.
+    things: Things,
+}
+
+/// Plays events again, and looks for the item that the event at this place made or changed.
 fn play_to(
     session: &mut Session,
     events: Vec<KeptEvent>,
     mark: Option<usize>,
     bounds: Bounds,
     now: Instant,
-) -> (Option<ItemId>, Vec<KeptEvent>) {
-    let mut orphans = Vec::new();
+) -> Played {
+    let mut needs = Needs::default();
+    let last_turn = events.last().map(|event| event.turn);
     let mut marked = None;
     let began_ms = events.first().map_or(0, |event| event.at_ms);
     let mut last = now;
@@ -212,8 +229,8 @@ fn play_to(
     for (place, event) in events.into_iter().enumerate() {
         let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
         last = now.checked_add(since).unwrap_or(last);
-        if bounds.is_cut && is_orphan(session, &event.record) {
-            orphans.push(event);
+        if needs.note(session, &event) && bounds.is_cut {
+            needs.hides = true;
             continue;
         }
         let is_marked = mark == Some(place);
@@ -230,6 +247,7 @@ fn play_to(
     }
     session.turn = Turn::Idle;
     session.has_background_news = false;
+    let things = Things::of(session, last_turn);
     let open_message = session.ledger.open_message;
     messages::close(session, last);
     if bounds.goes_on {
@@ -249,29 +267,7 @@ fn play_to(
     }
     // Nothing of this is news for the store.
     session.ledger.keeping.notes.clear();
-    (marked, orphans)
-}
-
-/// Whether an event changes something that is not here and does not say enough of it to show it.
-fn is_orphan(session: &Session, record: &Record) -> bool {
-    let ledger = &session.ledger;
-    match record {
-        Record::Update(SessionUpdate::Tool(patch)) => {
-            let is_named = patch.is_announcement || patch.title.as_set().is_some();
-            !is_named && tools::by_id(session, &patch.id).is_none()
-        }
-        Record::Asked(patch) => patch.title.as_set().is_none() && tools::by_id(session, &patch.id).is_none(),
-        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool).is_none(),
-        Record::Update(SessionUpdate::Terminal(news)) => {
-            let is_begun = matches!(news, AgentTerminal::Info { .. } | AgentTerminal::About { .. });
-            !is_begun && !session.terminals.contains_key(news.id())
-        }
-        Record::Update(SessionUpdate::CompactionChunk { id, .. }) => !ledger.compactions.contains_key(id),
-        Record::Update(SessionUpdate::Subagent(patch)) => {
-            patch.title.as_set().is_none() && !ledger.subagents.contains_key(&patch.session)
-        }
-        _ => false,
-    }
+    Played { mark: marked, needs, things }
 }
 
 /// Whether a turn runs where these events begin: what ends first was begun before.
@@ -392,7 +388,6 @@ fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
 }
 
 fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
-    session.pages.ended_turn = session.turn_count;
     session.turn = Turn::Idle;
     session.ledger.echo = None;
     let end = match outcome {

@@ -265,6 +265,8 @@ pub struct Ledger {
     pub echo: Option<(String, usize)>,
     /// How far a replay of the history is.
     pub replay: Replay,
+    /// What of a replay is to be compared with earlier parts of the record.
+    pub unread: Option<Box<super::aside::Unread>>,
     /// Whether the session is being reopened after its agent was lost (else: opened anew).
     pub is_reopening: bool,
     /// Whether the queue goes on by itself as soon as the session is open.

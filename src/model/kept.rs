@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::{KeptEvent, KeptSession, SessionId, SessionKey};
+use super::{ConnId, KeptEvent, KeptSession, SessionId, SessionInfo, SessionKey};
 
 /// How near a folder is to the one that the user is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -169,6 +169,17 @@ pub enum StoreJob {
         /// The user's folder.
         folder: PathBuf,
     },
+    /// A session that an agent listed, to be shown and continued if it is kept.
+    OpenListed {
+        /// The agent that listed it.
+        conn: ConnId,
+        /// The name of the agent.
+        agent: String,
+        /// What the agent says of the session.
+        info: Box<SessionInfo>,
+        /// The user's folder.
+        folder: PathBuf,
+    },
     /// A session that is being read here is to be gone on with.
     Take {
         /// Its number here.
@@ -245,6 +256,8 @@ pub enum StoreNews {
     Previewed { uid: String, kept: Result<Box<KeptSession>, String> },
     /// A session, to be shown.
     Opened(Box<KeptOpening>),
+    /// Nothing is kept of a session that this agent listed.
+    NotKept(ConnId, Box<SessionInfo>),
     /// A session that is read here may be gone on with: as kept now.
     Taken {
         /// Its number here.

@@ -5,6 +5,7 @@
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
+use super::{Page, PageKind};
 use crate::app::{ItemBody, Session};
 use crate::model::{ItemId, MessageId, Role, SessionId, TerminalId, ToolCallId};
 
@@ -15,12 +16,14 @@ pub(super) enum Key<'a> {
     Compaction(&'a str),
     Subagent(&'a SessionId),
     Terminal(&'a TerminalId),
+    /// One that has not ended.
+    OpenTerminal(&'a TerminalId),
     Message(Role, &'a MessageId),
 }
 
 impl Key<'_> {
     /// Stands for the name, which may be long.
-    fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
     }
 }
@@ -31,15 +34,17 @@ pub(super) struct Gone {
     /// The number of its first event.
     pub begin: i64,
     pub weight: usize,
+    /// How it is to be played.
+    pub kind: PageKind,
     /// What is in it, by hash, with its turn.
     things: Box<[(u64, u32)]>,
 }
 
 impl Gone {
-    /// A page from its first event, its size, and the turns of what is in it.
-    pub fn new(begin: i64, weight: usize, mut things: Vec<(u64, u32)>) -> Self {
+    /// A page from its first event, and the turns of what is in it.
+    pub fn new(begin: i64, page: &Page, mut things: Vec<(u64, u32)>) -> Self {
         things.sort_unstable();
-        Self { begin, weight, things: things.into_boxed_slice() }
+        Self { begin, weight: page.weight, kind: page.kind, things: things.into_boxed_slice() }
     }
 
     /// The turn of a thing that is in this page; the last one, if several had its name.

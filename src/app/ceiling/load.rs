@@ -6,10 +6,11 @@
 
 use std::time::Instant;
 
+use crate::app::restore::CUT;
 use crate::app::{Effect, ItemBody, Session, State, kept, user};
-use crate::model::{Action, EventPlace, ItemId, KeptEvent, SessionKey, StoreJob};
+use crate::model::{Action, EventPlace, ItemId, SessionKey, StoreJob};
 
-use super::{Orphan, Page, weight};
+use super::{Book, Merge, Needs, Page, PageKind, Things, gone, index_range, weight};
 
 /// So much is read at once, if a page is not more.
 const READ_BYTES: usize = 1 << 20;
@@ -22,16 +23,26 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let earlier = session.ledger.earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let pages = &mut session.pages;
-    if pages.book.away_late > pages.written {
-        // It is asked for again with the next frame.
+    let Book { closed, open, merge, gone, away_late, .. } = &mut pages.book;
+    let uid = earlier.uid.clone();
+    if let Some(merge) = merge {
+        let end = closed.get(merge.pages).unwrap_or(open).begin;
+        let is_written = closed.iter().take(merge.pages).all(|page| page.late <= pages.written);
+        // Else it is asked for again with the next frame.
+        let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
+        (earlier.is_loading, earlier.has_failed) = (true, false);
+        merge.asked = pages.serial;
+        return Some(StoreJob::Earlier { key, uid, before, from: Some(merge.first_seq) });
+    }
+    if *away_late > pages.written {
         return None;
     }
     (earlier.is_loading, earlier.has_failed) = (true, false);
-    let (uid, before) = (earlier.uid.clone(), earlier.before);
-    let gone = &pages.book.gone;
+    let before = earlier.before;
+    let kind = gone.last().map(|page| page.kind);
     let mut bytes = 0;
     let fits = |page: &&super::Gone| {
-        let fits = bytes == 0 || bytes + page.weight <= READ_BYTES;
+        let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
         bytes += page.weight.max(1);
         fits
     };
@@ -46,6 +57,10 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
 /// is as if it had not been.
 pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
     let book = &mut session.pages.book;
+    if let Some(merge) = &book.merge {
+        let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
+        return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > merge.asked);
+    }
     let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
     let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
     let is_stale = book.reading > 0 && (book.is_stale || is_another);
@@ -58,64 +73,113 @@ pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) ->
 /// Nothing could be read.
 pub(in crate::app) fn read_failed(session: &mut Session) {
     session.pages.book.reading = 0;
+    session.pages.book.merge = None;
     session.pages.redo = None;
     if let Some(earlier) = &mut session.ledger.earlier {
         earlier.has_failed = true;
     }
 }
 
-/// Whether the page that was asked for was in memory before: then it has all that happened to its items.
-pub(in crate::app) fn is_own(session: &Session) -> bool {
-    session.pages.book.reading > 0
+/// Where a page that was read belongs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::app) struct Front {
+    /// How many events stand before it.
+    pub left: u64,
+    /// Whether it was in memory before, as it is.
+    pub is_own: bool,
+    /// Whether events may be left out of it that are about something before it.
+    pub may_hide: bool,
+    /// Whether the session ended with it when it was opened.
+    pub is_end: bool,
+    /// So many pages in memory are in it.
+    pub replaced: usize,
 }
 
-/// The pages that were asked for came: how many events are left before them, or `None` for what a page of ours is not.
-pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> u64 {
+/// The pages that were asked for came, or a page that the store knows to have so many events before it.
+pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> Front {
     let book = &mut session.pages.book;
-    let count = std::mem::take(&mut book.reading);
-    if count == 0 {
-        return told_left;
+    if let Some(Merge { left, pages, .. }) = book.merge.take() {
+        let is_end = book.closed.iter().take(pages).any(|page| page.kind.is_end);
+        return Front { left, is_own: false, may_hide: true, is_end, replaced: pages };
     }
+    let count = std::mem::take(&mut book.reading);
+    let Some(kind) = book.gone.last().map(|page| page.kind).filter(|_| count > 0) else {
+        return Front { left: told_left, may_hide: true, ..Front::default() };
+    };
     let (left, before) = session.ledger.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
     book.gone.truncate(book.gone.len().saturating_sub(count));
-    left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0))
+    let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
+    Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
 }
 
-/// Puts events behind those of a page, from its first one up to before the other, because what they are about may stand in
-/// it; and takes out those that are about something else.
-pub(in crate::app) fn place_orphans(
-    session: &Session,
-    events: &mut Vec<KeptEvent>,
-    (first_seq, before): (i64, i64),
-    is_own: bool,
-) {
-    let orphans = &session.pages.book.orphans;
-    events.retain(|event| orphans.iter().all(|orphan| orphan.event != *event));
-    let may_be_here =
-        |orphan: &&Orphan| orphan.home.map_or(!is_own, |home| (first_seq..before).contains(&home));
-    events.extend(orphans.iter().filter(may_be_here).map(|orphan| orphan.event.clone()));
-}
-
-/// These events are about something that does not stand in what was read from this event on. The others that were played
-/// with it have found what they are about.
-pub(in crate::app) fn add_orphans(session: &mut Session, left: Vec<KeptEvent>, first_seq: i64) {
-    let orphans = &mut session.pages.book.orphans;
-    for orphan in orphans.iter_mut().filter(|orphan| orphan.home.is_none()) {
-        orphan.home = (!left.contains(&orphan.event)).then_some(first_seq);
+/// Whether a turn that goes on behind a page ended well there: then the calls that were left open are taken for done.
+pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
+    let Book { closed, open, .. } = &session.pages.book;
+    let mut behind = closed.iter().skip(front.replaced);
+    if front.is_end
+        || !(session.turn_count > turn || behind.clone().any(|page| page.needs.ended_turn >= turn))
+    {
+        return false;
     }
-    let is_new = |event: &KeptEvent| orphans.iter().all(|known| known.event != *event);
-    let new: Vec<KeptEvent> = left.into_iter().filter(is_new).collect();
-    // They are played in the order in which they came.
-    let at = orphans.partition_point(|orphan| orphan.part < first_seq);
-    orphans.splice(at..at, new.into_iter().map(|event| Orphan { event, part: first_seq, home: None }));
+    let from = if front.replaced > 0 { behind.next().unwrap_or(open).first } else { ItemId::HEAD };
+    let items = session.transcript.items().iter().skip(session.transcript.index_from(from));
+    let mut of_turn = items.filter(|item| item.turn == turn && item.id != ItemId::HEAD);
+    !of_turn.any(|item| match &item.body {
+        ItemBody::TurnEnd(_) => true,
+        ItemBody::Notice { title, .. } => title == CUT,
+        _ => false,
+    })
+}
+
+/// Whether more of what is in memory depends on a page that was read: then both are to be read again.
+pub(in crate::app) fn wait_for_both(
+    session: &mut Session,
+    things: &Things,
+    last: Option<&ItemBody>,
+    first_seq: i64,
+    Front { left, replaced, .. }: Front,
+) -> bool {
+    let transcript = &session.transcript;
+    let closed = &session.pages.book.closed;
+    let start = |page: &Page| transcript.index_from(page.first);
+    let behind = closed.get(replaced).map(start);
+    let next = behind.and_then(|index| transcript.items().get(index)).map(|item| &item.body);
+    // A notice that comes again is counted.
+    let is_repeated = matches!(last, Some(ItemBody::Notice { .. })) && last == next;
+    let depends =
+        |page: &Page| page.needs.are_in(things, left == 0) || (is_repeated && Some(start(page)) == behind);
+    let Some(last) = closed.iter().rposition(depends).filter(|last| *last >= replaced) else { return false };
+    // What could not be kept would be lost.
+    if closed.iter().take(last + 1).any(|page| page.is_cut) {
+        return false;
+    }
+    let merge = Merge { first_seq, left, pages: last + 1, asked: session.pages.serial };
+    session.pages.book.merge = Some(merge);
+    true
 }
 
 /// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them
 /// there does so here.
-pub(in crate::app) fn put_in_front(session: &mut Session, before: Session, first_seq: i64) {
-    let behind = session.transcript.items().iter().find(|item| item.id != ItemId::HEAD);
-    let behind = behind.map_or(session.transcript.next_id(), |item| item.id);
-    let offset = session.transcript.prepend(before.transcript);
+pub(in crate::app) fn put_in_front(
+    session: &mut Session,
+    before: Session,
+    first_seq: i64,
+    front: Front,
+    needs: Needs,
+) {
+    let Front { replaced, is_end, left, .. } = front;
+    let first = before.transcript.items().first().map(|item| item.id);
+    let items = session.transcript.items().iter().map(|item| item.id);
+    let mut behind = items.into_iter().find(|id| *id != ItemId::HEAD).unwrap_or(session.transcript.next_id());
+    let offset = if let Some(from) = session.pages.book.closed.front().filter(|_| replaced > 0) {
+        let from = from.first;
+        behind = session.pages.book.closed.get(replaced).unwrap_or(&session.pages.book.open).first;
+        drop(gone::take_things(session, index_range(&session.transcript, from, behind)));
+        session.pages.book.closed.drain(..replaced);
+        session.transcript.replace(from, behind, before.transcript)
+    } else {
+        session.transcript.prepend(before.transcript)
+    };
     let here = |id: ItemId| ItemId(id.0 + offset);
     let turn_of = |id: ItemId, session: &Session| session.transcript.get(id).map(|item| item.turn);
     for (id, place) in before.tools.into_iter().chain(before.ledger.former_tools) {
@@ -128,6 +192,9 @@ pub(in crate::app) fn put_in_front(session: &mut Session, before: Session, first
         known.entry(id).or_insert(place);
     }
     for (id, view) in before.terminals {
+        if replaced > 0 && !session.ledger.shown_by.contains_key(&id) {
+            session.terminals.remove(&id);
+        }
         session.terminals.entry(id).or_insert(view);
     }
     for (id, place) in before.ledger.shown_by {
@@ -141,14 +208,19 @@ pub(in crate::app) fn put_in_front(session: &mut Session, before: Session, first
         let later = session.ledger.subagents.insert(id, here(place));
         join(session, here(place), later);
     }
-    if let Some(search) = &mut session.search {
-        search.look_before(behind);
+    match &mut session.search {
+        Some(search) if replaced > 0 => search.restart(None),
+        Some(search) => search.look_before(behind),
+        None => {}
     }
-    let first = session.transcript.items().iter().find(|item| item.id != ItemId::HEAD);
-    let first = first.map_or(behind, |item| item.id);
+    let first = first.map_or(behind, here);
     let weight = weight::of_items(session, first, behind);
     let begin = Some(EventPlace::Seq(first_seq));
-    session.pages.book.closed.push_front(Page { begin, first, weight, ..Page::default() });
+    let kind = PageKind { hides: needs.hides, is_end };
+    session.pages.book.closed.push_front(Page { begin, first, weight, kind, needs, ..Page::default() });
+    if left == 0 {
+        session.pages.book.closed.iter_mut().for_each(|page| page.needs.clear());
+    }
     session.pages.wants_trim = true;
 }
 

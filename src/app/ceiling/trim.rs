@@ -44,6 +44,7 @@ fn trim(state: &mut State, key: SessionKey) {
         || session.only.is_some()
         || session.pages.redo.is_some()
         || session.pages.book.reading > 0
+        || session.pages.book.merge.is_some()
         || session.ledger.reading.is_some();
     if is_looked_at {
         return;
@@ -142,7 +143,7 @@ fn drop_pages(session: &mut Session, count: usize) {
         let range = index_range(&session.transcript, page.first, next);
         let things = gone::take_things(session, range);
         first_seq = first_seq.or(Some(begin));
-        session.pages.book.gone.push(Gone::new(begin, page.weight, things));
+        session.pages.book.gone.push(Gone::new(begin, &page, things));
     }
     session.transcript.remove_before(end);
     let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);

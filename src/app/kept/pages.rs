@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, State, call, ceiling, restore, user};
+use crate::app::{Effect, State, aside, call, ceiling, restore, user};
 use crate::model::{EarlierPage, SessionKey, Window};
 
-use super::Later;
+use super::{Later, load_earlier};
 
 /// Finds the place of an event in what is shown, by what is around it.
 pub(super) fn on_around(
@@ -79,18 +79,10 @@ pub(super) fn on_earlier(
             return;
         }
     };
-    let end_seq = session.ledger.earlier.as_ref().map_or(i64::MAX, |earlier| earlier.before);
-    let is_own = ceiling::is_own(session);
-    let left_out_count = ceiling::on_page(session, page.first_seq, page.left_out_count);
-    let page = EarlierPage { left_out_count, ..page };
-    if let Some(earlier) = &mut session.ledger.earlier {
-        earlier.before = page.first_seq;
-        earlier.count = page.left_out_count;
+    if !restore::prepend(session, page, now) {
+        load_earlier(state, key, fx);
+        return;
     }
-    let is_over = page.left_out_count == 0 || page.events.is_empty();
-    restore::prepend(session, page, end_seq, is_own, now);
-    if is_over {
-        session.ledger.earlier = None;
-    }
+    aside::on_earlier(session, now);
     ceiling::redo(state, key, now, fx);
 }

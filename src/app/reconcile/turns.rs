@@ -2,7 +2,9 @@
 //!
 //! Turns with the same prompt and answer are anchors: equal beginnings and ends first, then those that are there once
 //! on both sides, in the longest order that both have. What lies between them is small in all real cases, and is
-//! aligned by weights: equal prompts, prompts within longer ones, several prompts joined to one.
+//! aligned by weights: equal prompts, prompts within longer ones, several prompts joined to one. A turn of which only
+//! the prompt is known is no anchor, because other turns often have the same one; nor is a turn that was marked as
+//! missing in an earlier replay, so that the same replay is aligned in the same way again.
 //! Invariant: the work is bounded: lists between anchors that are too long to be weighed are aligned by equal prompts
 //! alone.
 
@@ -40,8 +42,19 @@ pub(super) struct Turn<'a> {
     ids: Vec<&'a MessageId>,
     /// What it thought and did besides.
     deeds: Vec<String>,
+    /// Its notices, the agent's and parlor's.
+    notices: Vec<&'a str>,
     /// Whether it was cancelled or has failed.
     pub has_bad_end: bool,
+    /// Whether a notice says that it is not in the agent's history.
+    is_marked: bool,
+}
+
+impl Turn<'_> {
+    /// Whether it can be recognized by more than its prompt, and was not missing in a replay before.
+    fn is_anchor(&self) -> bool {
+        !self.is_marked && (!self.reply.is_empty() || !self.deeds.is_empty())
+    }
 }
 
 /// Turns that belong together; one side may be empty.
@@ -62,6 +75,10 @@ pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
         if begins.is_some() || turns.is_empty() {
             turns.push(Turn { items: index..index, prompt: begins, ..Turn::default() });
         }
+        if let Some(count) = super::marked_count(item) {
+            let above = turns.iter_mut().rev().filter(|turn| turn.prompt.is_some());
+            above.take(count).for_each(|turn| turn.is_marked = true);
+        }
         let Some(turn) = turns.last_mut() else { continue };
         turn.items.end = index + 1;
         match &item.body {
@@ -77,7 +94,8 @@ pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
                 }
             }
             ItemBody::TurnEnd(_) => turn.has_bad_end = true,
-            ItemBody::Notice { .. } | ItemBody::Answered { .. } => {}
+            ItemBody::Notice { title, .. } => turn.notices.push(title),
+            ItemBody::Answered { .. } => {}
             // No agent tells what went through parlor, or which call it asked about under another id.
             ItemBody::Tool(call) if call.is_own || call.from_ask_only => {}
             ItemBody::Tool(call) => turn.deeds.push(call.title.clone()),
@@ -110,8 +128,9 @@ pub(super) fn items_of(turns: &[Turn<'_>], range: &Range<usize>) -> Range<usize>
 pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> Vec<Group> {
     let theirs_end = theirs.len() - repeated(ours, theirs);
     let has_lead = |turns: &[Turn<'_>]| usize::from(turns.first().is_some_and(|turn| turn.prompt.is_none()));
-    let lead = Group { ours: 0..has_lead(ours), theirs: 0..has_lead(theirs) };
-    let (our_start, their_start) = (lead.ours.end, lead.theirs.end);
+    let (our_start, their_start) = (has_lead(ours), has_lead(theirs));
+    // The beginning of a replay belongs to the beginning of the record.
+    let lead = Group { ours: 0..our_start, theirs: 0..if is_whole { their_start } else { 0 } };
     let rest = Group { ours: our_start..ours.len(), theirs: their_start..theirs_end };
 
     // All of a turn, its prompt and answer, its prompt: each way leaves gaps for the next one.
@@ -119,7 +138,7 @@ pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> V
     let mut gaps = vec![rest];
     for way in [Key::All, Key::Reply, Key::Prompt] {
         let mut ids = HashMap::new();
-        let keys = (number(ours, &mut ids, way), number(theirs, &mut ids, way));
+        let keys = (number(ours, &mut ids, way, usize::MAX), number(theirs, &mut ids, way, usize::MAX - 1));
         let mut search = Search { keys: [&keys.0, &keys.1], pairs: Vec::new(), rest: Vec::new() };
         for gap in gaps {
             if way != Key::All && is_small(&gap) {
@@ -195,8 +214,13 @@ fn is_repetition(theirs: &[Turn<'_>], place: usize) -> bool {
     is_same(theirs.get(place + 1)) || is_same(place.checked_sub(1).and_then(|before| theirs.get(before)))
 }
 
-/// Gives equal turns equal numbers.
-fn number<'a>(turns: &'a [Turn<'a>], ids: &mut HashMap<TurnKey<'a>, usize>, way: Key) -> Vec<usize> {
+/// Gives equal turns equal numbers, and this one to those that are no anchors.
+fn number<'a>(
+    turns: &'a [Turn<'a>],
+    ids: &mut HashMap<TurnKey<'a>, usize>,
+    way: Key,
+    none: usize,
+) -> Vec<usize> {
     let key = |turn: &'a Turn<'a>| -> TurnKey<'a> {
         let reply = if way == Key::Prompt { "" } else { turn.reply.as_str() };
         (turn.prompt.as_deref(), reply, if way == Key::All { &turn.deeds } else { &[] })
@@ -204,6 +228,9 @@ fn number<'a>(turns: &'a [Turn<'a>], ids: &mut HashMap<TurnKey<'a>, usize>, way:
     turns
         .iter()
         .map(|turn| {
+            if way == Key::All && !turn.is_anchor() {
+                return none;
+            }
             let next = ids.len();
             *ids.entry(key(turn)).or_insert(next)
         })
@@ -354,12 +381,12 @@ fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<
                 let joined =
                     joined_in(their, ours.get(gap.ours.start + one..gap.ours.end).unwrap_or_default());
                 if joined > 1 {
-                    offer(8 * joined, (joined, 1));
+                    offer(16 * joined, (joined, 1));
                 }
                 let joined =
                     joined_in(our, theirs.get(gap.theirs.start + other..gap.theirs.end).unwrap_or_default());
                 if joined > 1 {
-                    offer(8 * joined, (1, joined));
+                    offer(16 * joined, (1, joined));
                 }
             }
             offer(0, (1, 0));
@@ -382,6 +409,12 @@ fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<
 
 /// How likely two turns are the same; 0: they are not.
 fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
+    // Of turns that are alike, one that was missing in an earlier replay is the one that is missing now.
+    (2 * likeness(our, their)).saturating_sub(usize::from(our.is_marked))
+}
+
+/// The same without regard to earlier replays.
+fn likeness(our: &Turn<'_>, their: &Turn<'_>) -> usize {
     let (Some(one), Some(other)) = (&our.prompt, &their.prompt) else { return 0 };
     if our.ids.iter().any(|id| their.ids.contains(id)) {
         return 12;
@@ -389,7 +422,10 @@ fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
     let has_both = !our.reply.is_empty() && !their.reply.is_empty();
     let is_related = has_both && is_related(our, their);
     if one == other {
-        let does_same = our.deeds.iter().any(|deed| !deed.is_empty() && their.deeds.contains(deed));
+        let does_same = our.deeds.iter().any(|deed| !deed.is_empty() && their.deeds.contains(deed))
+            || has_part_of(&our.deeds, &their.deeds)
+            || has_part_of(&their.deeds, &our.deeds)
+            || their.notices.iter().any(|notice| our.notices.contains(notice));
         let weight = match (is_related, has_both) {
             (true, _) => 10,
             (false, true) => 6,
@@ -409,6 +445,15 @@ fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
     } else {
         0
     }
+}
+
+/// Whether one of the first of these texts, or the last, is a part of one of the first of the others.
+fn has_part_of(parts: &[String], texts: &[String]) -> bool {
+    let mut parts = parts.iter().take(MAX_MESSAGES).chain(parts.last());
+    parts.any(|part| {
+        let mut texts = texts.iter().take(MAX_MESSAGES).chain(texts.last());
+        part.len() >= MIN_PART_BYTES && texts.any(|text| text.contains(part.as_str()))
+    })
 }
 
 /// Whether two answers have something in common: one begins or ends with the other, or has a message of it.

@@ -341,6 +341,39 @@ fn a_listed_session_goes_on_as_what_is_kept_of_it() {
 }
 
 #[test]
+fn a_listed_session_that_is_kept_is_continued_in_its_record() {
+    for is_kept in [true, false] {
+        let mut desk = Desk::ready();
+        desk.state.setup.keeps_sessions = true;
+        let info = SessionInfo {
+            id: "old".into(),
+            cwd: desk.session().place.cwd.clone(),
+            title: None,
+            updated_at: None,
+            additional_directories: Vec::new(),
+            is_archived: false,
+            is_live: None,
+        };
+        *desk.state.listed_mut() = vec![info.clone()];
+        desk.fx.clear();
+        desk.flow(|state, now, fx| flow::open_session(state, "old".into(), now, fx));
+        let (conn, folder) = (desk.conn(), desk.state.setup.folder.clone());
+        let info = Box::new(info);
+        let agent = desk.state.conns[&conn].spec.name.clone();
+        let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
+        assert_eq!(jobs(&mut desk), [job]);
+        desk.expect_sent("");
+        let kept = StoreNews::Opened(Box::new(opening(true)));
+        let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
+        tell(&mut desk, news);
+        let kept_as = is_kept.then(|| "k1".to_owned());
+        assert_eq!(shown(&desk).ledger.keeping.kept_as, kept_as);
+        let call = if is_kept { "call resume old" } else { "call load old" };
+        assert!(desk.sent().contains(call), "kept: {is_kept}");
+    }
+}
+
+#[test]
 fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
     let mut desk = Desk::ready();
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx));

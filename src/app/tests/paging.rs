@@ -1,6 +1,11 @@
 //! Paging equals never paging: whatever comes, goes to the disk and is read again.
 
-#![allow(clippy::cast_possible_wrap, reason = "few events")]
+#![allow(
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "few events"
+)]
 
 use proptest::prelude::*;
 
@@ -268,11 +273,6 @@ proptest! {
         is_forward in any::<bool>(),
     ) {
         let mut desk = twin();
-        // Messages and calls that go on in another part are not covered here.
-        let stands_alone = |step: &Step| {
-            matches!(step, Step::Says(..) | Step::Call(..) | Step::Ends(_) | Step::Prompt | Step::EndTurn(_) | Step::Steers(_))
-        };
-        let steps: Vec<Step> = steps.into_iter().filter(stands_alone).collect();
         for (nth, step) in steps.iter().enumerate() {
             let Some(step) = step_of(&desk, step, nth) else { continue };
             if let Step::EndTurn(_) = step {
@@ -289,43 +289,7 @@ proptest! {
                 events.push(KeptEvent { at_ms: events.len() as i64, turn, record: *record });
             }
         }
-        // What is announced twice in a turn may not be parted, and what was never named has no place of its own.
-        let mut known = std::collections::HashSet::new();
-        let mut named = std::collections::HashSet::new();
-        events.retain(|event| match &event.record {
-            Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
-                named.insert(patch.id.to_string());
-                // A terminal that is used by two calls is one.
-                let turn = if patch.id.as_str().starts_with("run") { 0 } else { event.turn };
-                known.insert((turn, patch.id.clone()))
-            }
-            Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
-                named.contains(patch.id.as_str())
-            }
-            Record::Decided { tool, .. } => named.contains(tool.as_str()),
-            // Told twice, these look like others where the first is not known, and end the message before them.
-            Record::Update(SessionUpdate::Compaction { id, .. }) => named.insert(id.clone()),
-            Record::Update(SessionUpdate::CompactionChunk { id, .. }) => named.contains(id),
-            // A message that is written anew in another part is one of its own there.
-            Record::Update(SessionUpdate::Message { role, message, .. }) => {
-                *role == Role::User && named.insert(message.to_string())
-            }
-            Record::Update(SessionUpdate::Subagent(patch)) => {
-                let is_named = patch.title.as_set().is_some();
-                let is_new = !named.contains(patch.session.as_str());
-                named.extend(is_named.then(|| patch.session.to_string()));
-                is_named == is_new
-            }
-            _ => true,
-        });
-        // Where the beginning of a part is chosen, no message is cut in two.
-        let begins_anew = |event: &KeptEvent| match &event.record {
-            Record::Prompt { .. } => true,
-            Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement,
-            _ => false,
-        };
         let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut.index(events.len())).collect();
-        bounds.retain(|at| is_forward || begins_anew(&events[*at]));
         bounds.extend([0, events.len()]);
         bounds.sort_unstable();
         bounds.dedup();
@@ -361,12 +325,19 @@ proptest! {
                 };
                 restore::append(&mut by_parts, window, desk.now);
             }
-        } else if let Some(((at, last), rest)) = parts.split_last() {
+        } else if let Some((at, last)) = parts.last() {
             read(&mut by_parts, last, *at, 0);
-            for (at, part) in rest.iter().rev() {
-                let end = (at + part.len()) as i64;
-                let page = EarlierPage { events: part.to_vec(), first_seq: *at as i64, left_out_count: *at as u64 };
-                restore::prepend(&mut by_parts, page, end, false, desk.now);
+            while let Some(StoreJob::Earlier { before, from, .. }) = ceiling::earlier_job(&mut by_parts) {
+                let before = before as usize;
+                let from = from.map(|from| from as usize);
+                let from = from.or_else(|| bounds.iter().rev().find(|at| **at < before).copied()).unwrap_or(0);
+                let page = EarlierPage {
+                    events: events[from..before].to_vec(),
+                    first_seq: from as i64,
+                    left_out_count: from as u64,
+                };
+                by_parts.ledger.earlier.as_mut().unwrap().is_loading = false;
+                restore::prepend(&mut by_parts, page, desk.now);
             }
         }
         let (ours, theirs) = (whole(&by_parts), whole(&all));
@@ -375,6 +346,72 @@ proptest! {
         }
         prop_assert_eq!(ours.len(), theirs.len());
     }
+}
+
+#[test]
+fn only_parts_that_depend_on_each_other_are_read_again() {
+    let mut desk = twin();
+    for nth in 0..6 {
+        desk.update(says_in(&format!("m{nth}"), "said")).update(call("c", ToolStatus::Completed));
+        desk.end_turn(StopReason::EndTurn).submit("next");
+    }
+    // One that is told turns later.
+    desk.update(patch("c0", |patch| patch.output_text = Patch::Set("late".into())));
+    desk.update(SessionUpdate::Message {
+        role: Role::Agent,
+        message: "m3".into(),
+        content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
+    });
+    desk.end_turn(StopReason::EndTurn).play(Event::Input);
+    let mut events: Vec<KeptEvent> = Vec::new();
+    for note in std::mem::take(&mut desk.kept) {
+        if let Note::Event { turn, record } = note {
+            events.push(KeptEvent { at_ms: 0, turn, record: *record });
+        }
+    }
+    let begin = |turn: u32| events.iter().position(|event| event.turn == turn).unwrap();
+    let mut session = Session::new(KEY, SessionPlace::default());
+    let kept = KeptSession {
+        head: SessionHead { kept_as: Some("k".into()), ..SessionHead::default() },
+        events: events[begin(7)..].to_vec(),
+        left_out_count: begin(7) as u64,
+        first_seq: begin(7) as i64,
+        end_seq: events.len() as i64,
+        ..KeptSession::default()
+    };
+    restore::restore(&mut session, kept, desk.now);
+    let end = session.transcript.items().last().map(|item| item.id);
+    let mut read = Vec::new();
+    for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
+        let Some(StoreJob::Earlier { before, from, .. }) = ceiling::earlier_job(&mut session) else { break };
+        read.push((turn, before as usize, from.map(|from| from as usize)));
+        let page = EarlierPage {
+            events: events[begin(turn)..before as usize].to_vec(),
+            first_seq: begin(turn) as i64,
+            left_out_count: begin(turn) as u64,
+        };
+        session.ledger.earlier.as_mut().unwrap().is_loading = false;
+        restore::prepend(&mut session, page, desk.now);
+    }
+    let end_seq = events.len();
+    let expected = [
+        (6, begin(7), None),
+        (5, begin(6), None),
+        (4, begin(5), None),
+        // The message that was written anew.
+        (4, end_seq, Some(begin(4))),
+        (3, begin(4), None),
+        (2, begin(3), None),
+        (1, begin(2), None),
+        // The call that was never named.
+        (1, end_seq, Some(begin(1))),
+    ];
+    assert_eq!(read, expected);
+    assert_eq!(session.ledger.earlier, None);
+    assert_eq!(session.transcript.items().last().map(|item| item.id), end, "items keep their ids");
+    let mut all = Session::new(KEY, SessionPlace::default());
+    restore::play(&mut all, events, desk.now);
+    assert_eq!(whole(&session), whole(&all));
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn names(turns: &[Turn], fates: &[Fate]) -> Vec<(String, usize)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
 
     #[test]
     fn a_record_survives_any_replay_and_nothing_is_there_twice(

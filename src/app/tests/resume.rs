@@ -381,6 +381,95 @@ fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
 }
 
 #[test]
+fn what_belongs_to_parts_on_the_disk_is_compared_once_these_are_read() {
+    let names: Vec<String> = (0..9).map(|n| format!("prompt number {n}")).collect();
+    let turns: Vec<_> = names.iter().map(|name| good(name)).collect();
+    let whole = recorded(&turns);
+    let at_turn = |turn| whole.events.iter().position(|event| event.turn == turn).unwrap();
+    let part = |from: usize, to: usize| EarlierPage {
+        events: whole.events[from..to].to_vec(),
+        first_seq: i64::try_from(from).unwrap(),
+        left_out_count: from as u64,
+    };
+    let (one, two) = (at_turn(4), at_turn(7));
+    let mut kept = whole.clone();
+    kept.events.drain(..two);
+    (kept.left_out_count, kept.first_seq) = (two as u64, i64::try_from(two).unwrap());
+    kept.end_seq = i64::try_from(whole.events.len()).unwrap();
+    let mut replay: Vec<_> = names.iter().map(|name| told(name)).collect();
+    replay[4].clear();
+    replay.insert(2, vec![text(Role::User, "said elsewhere"), says("Reply from elsewhere")]);
+    let mut desk = resumed(&kept, &replay.concat(), 0);
+    assert_eq!(items(desk.session()).len(), 1 + 6, "nothing is added to what is shown");
+    for page in [part(one, two), part(0, one)] {
+        desk.play(Event::Act(Action::LoadEarlier));
+        desk.service(ServiceEvent::Store(Box::new(StoreNews::Earlier { key: KEY, page: Ok(page) })));
+    }
+    let all = items(desk.session());
+    let expected = added(&whole, &replay.concat());
+    assert_eq!(expected.len(), 4, "{expected:?}");
+    let place = |line: &str| all.iter().position(|item| item == line).unwrap();
+    let elsewhere = place("user \"said elsewhere\"");
+    assert_eq!(all[elsewhere - 2], "agent \"Reply to prompt number 1\"");
+    assert_eq!(all[elsewhere + 1], "agent \"Reply from elsewhere\"");
+    assert_eq!(place(UNTOLD), place("agent \"Reply to prompt number 4\"") + 1);
+    let kept = again(whole, &mut desk);
+    assert_eq!(shown(&kept), all[1..], "what is kept is what is shown");
+    assert_eq!(added(&kept, &replay.concat()), Vec::<String>::new());
+}
+
+#[test]
+fn a_terminal_that_is_replayed_stays_as_it_was() {
+    let terminal = |id: &str| {
+        let id = TerminalId::from(id);
+        let about = AgentTerminal::About {
+            id: id.clone(),
+            command: Some("make".into()),
+            cwd: None,
+            can_cancel: Patch::Keep,
+        };
+        let bytes = AgentTerminal::Bytes { id: id.clone(), bytes: b"done".to_vec(), is_whole: false };
+        let exit = AgentTerminal::Exit { id, status: ExitInfo::default() };
+        [about, bytes, exit].map(SessionUpdate::Terminal)
+    };
+    let run = |call: &str, id: &str| {
+        let shows = ToolContent::Terminal(id.into());
+        let call = patch(call, |patch| {
+            patch.is_announcement = true;
+            patch.title = Patch::Set(format!("run {id}"));
+            patch.status = Patch::Set(ToolStatus::Completed);
+            patch.content = Patch::Set(vec![shows]);
+        });
+        [vec![call], terminal(id).into()].concat()
+    };
+    let outputs = |session: &Session| -> Vec<String> {
+        let shown = session.transcript.items().iter().filter_map(|item| match &item.body {
+            ItemBody::Tool(call) => Some(&call.content),
+            _ => None,
+        });
+        let views = shown.flatten().filter_map(|content| match content {
+            ToolContent::Terminal(id) => session.terminals.get(id),
+            _ => None,
+        });
+        views.map(|view| String::from_utf8_lossy(&view.output).into_owned()).collect()
+    };
+    let mut kept = recorded(&[("build it", run("a", "t1"), End::Good)]);
+    // The agent has one more command, under the same terminal id.
+    let replay = [vec![text(Role::User, "build it")], run("a", "t1"), run("b", "t1")].concat();
+    let replays = [(vec![text(Role::User, "build it")], run("a", "t1")), (replay, Vec::new())];
+    for (replay, rest) in replays {
+        let replay = [replay, rest].concat();
+        let calls = replay.iter().filter(|update| matches!(update, SessionUpdate::Tool(_))).count();
+        for before in [0, replay.len(), replay.len(), 0] {
+            let mut desk = resumed(&kept, &replay, before);
+            assert_eq!(outputs(desk.session()).len(), calls);
+            assert_eq!(outputs(desk.session())[0], "done", "once");
+            kept = again(kept, &mut desk);
+        }
+    }
+}
+
+#[test]
 fn a_replay_of_nothing_says_nothing() {
     let kept = recorded(&[good("one")]);
     assert_eq!(added(&kept, &[]), Vec::<String>::new());

@@ -3,7 +3,7 @@
 //! Every change goes through the methods of [`Transcript`], so no revision is forgotten. An item keeps its id wherever
 //! others come or go; ids ascend in order but for those of items that were inserted between others.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::{Item, ItemBody};
 use crate::model::{ItemId, Severity};
@@ -203,6 +203,42 @@ impl Transcript {
         self.items.splice(at..at, items);
         let inserted = before.inserted.into_iter();
         self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
+        self.reorder();
+        offset
+    }
+
+    /// Puts all items of another transcript in the place of those from this one up to before the other. Their ids are
+    /// counted back from there: items that were there before have the same ones again, unless items behind them were
+    /// joined. Returns what is added to their ids.
+    pub(in crate::app) fn replace(&mut self, from: ItemId, end: ItemId, with: Self) -> i64 {
+        let offset = end.0 - with.next;
+        let moved = |id: ItemId| ItemId(id.0 + offset);
+        let (start, behind) = (self.index_from(from), self.index_from(end));
+        let former = self.items.drain(start..behind.max(start)).map(|item| (item.id, item));
+        let former: HashMap<ItemId, Item> = former.collect();
+        self.inserted.retain(|id, _| !former.contains_key(id));
+        // Lines above them that belong to no page.
+        let mut lowest = offset + with.lowest;
+        for line in self.items.iter_mut().take(start).rev().filter(|item| item.id != ItemId::HEAD) {
+            lowest -= 1;
+            line.id = ItemId(lowest);
+        }
+        self.lowest = self.lowest.min(lowest);
+        let items = with.items.into_iter().map(|item| {
+            let id = moved(item.id);
+            let mut item = Item { id, ..item };
+            if let Some(former) = former.get(&id) {
+                item.rev = former.rev.wrapping_add(1);
+                item.is_open = former.is_open;
+            }
+            item
+        });
+        self.items.splice(start..start, items);
+        let inserted = with.inserted.into_iter();
+        self.inserted.extend(inserted.map(|(id, (anchor, nth))| (moved(id), (anchor + offset, nth))));
+        if let Some(touched) = &mut self.touched {
+            touched.extend(former.into_keys());
+        }
         self.reorder();
         offset
     }

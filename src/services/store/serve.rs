@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use super::rows::{SessionRow, SessionState};
+use super::rows::{self, SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
 use crate::model::{
     ExportForm, FolderOffer, FolderReason, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews,
@@ -44,6 +44,16 @@ impl Store {
             }
             StoreJob::Open { uid, takes, at, folder } => {
                 tell(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
+            }
+            StoreJob::OpenListed { conn, agent, info, folder } => {
+                let found = self.with(|conn| rows::by_agent_id(conn, &agent, info.id.as_str()));
+                // What cannot be read is as if it was not kept: the agent has the session in any case.
+                tell(match found.ok().flatten().filter(|(_, row)| !row.is_child) {
+                    Some((_, row)) => {
+                        StoreNews::Opened(Box::new(self.serve_open(row.uid, true, None, &folder)))
+                    }
+                    None => StoreNews::NotKept(conn, info),
+                });
             }
             StoreJob::Take { key, uid } => {
                 let kept = self.reopen(&uid).map(Box::new).map_err(words);

@@ -44,6 +44,39 @@ fn a_session_that_the_agent_had_before_is_recorded_in_its_former_record() {
 }
 
 #[test]
+fn a_session_that_an_agent_lists_is_opened_from_its_record() {
+    let (_dir, store) = store();
+    let (mut recorder, _told) = recorder(&store);
+    recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
+    assert_eq!(recorder.finish(), None);
+    let row = store.list(&ListFilter::default()).unwrap().remove(0);
+    let serve = |agent: &str, id: &str| {
+        let info = SessionInfo {
+            id: id.into(),
+            cwd: row.folder.clone(),
+            title: None,
+            updated_at: None,
+            additional_directories: Vec::new(),
+            is_archived: false,
+            is_live: None,
+        };
+        let (conn, agent) = (ConnId(1), agent.to_owned());
+        let job = StoreJob::OpenListed { conn, agent, info: Box::new(info), folder: row.folder.clone() };
+        let mut told = None;
+        let export: Export = |_, _, _, _| Err(String::new());
+        store.serve(job, export, &mut |news| told = Some(news));
+        match told {
+            Some(StoreNews::Opened(opening)) => Some(opening.uid),
+            Some(StoreNews::NotKept(ConnId(1), info)) if info.id.as_str() == id => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(serve(&row.agent, "theirs"), Some(row.uid.clone()));
+    assert_eq!(serve(&row.agent, "others"), None);
+    assert_eq!(serve("another agent", "theirs"), None);
+}
+
+#[test]
 fn a_replayed_history_never_replaces_a_record() {
     for holds in [false, true] {
         let (dir, store) = store();
