@@ -323,7 +323,7 @@ fn what_is_shown_tells_origins_and_hides_secrets() {
     assert!(!text.contains("xyz"), "a header's secret is shown");
 }
 
-/// The ```toml blocks of a document.
+/// The TOML blocks of a document.
 fn examples(document: &str) -> Vec<&str> {
     document.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
