@@ -31,10 +31,10 @@ pub enum Effect {
         /// Without waiting.
         force: bool,
     },
-    /// Serve a file request; comes back as [`ServiceEvent::FileDone`] or [`ServiceEvent::FileAsks`].
+    /// Serve a file request; comes back as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
     File(FileJob),
     /// Look where the changes of a tool call stand in their files; comes back as
-    /// [`ServiceEvent::DiffsLocated`].
+    /// `ServiceEvent::DiffsLocated`.
     LocateDiffs(LocateJob),
     /// Serve a terminal request.
     Terminal(TerminalJob),
@@ -53,7 +53,7 @@ pub enum Effect {
         /// The prompt.
         text: String,
     },
-    /// Read a folder's history of prompts; comes back as [`ServiceEvent::History`].
+    /// Read a folder's history of prompts; comes back as `ServiceEvent::History`.
     LoadHistory {
         /// For this session.
         session: SessionKey,
@@ -67,7 +67,7 @@ pub enum Effect {
         /// What happened, in order.
         notes: Vec<Note>,
     },
-    /// Look which MCP servers a folder names; comes back as [`ServiceEvent::ServersFound`].
+    /// Look which MCP servers a folder names; comes back as `ServiceEvent::ServersFound`.
     FindServers {
         /// This folder.
         folder: PathBuf,
@@ -81,13 +81,13 @@ pub enum Effect {
         /// The file that names them.
         about: PathBuf,
     },
-    /// Read what was granted for good; comes back as [`ServiceEvent::Grants`].
+    /// Read what was granted for good; comes back as `ServiceEvent::Grants`.
     LoadGrants,
     /// Save a grant.
     SaveGrant(StoredGrant),
     /// Delete a grant that is stored.
     RemoveGrant(StoredGrant),
-    /// Ask the store something; comes back as [`ServiceEvent::Store`].
+    /// Ask the store something; comes back as `ServiceEvent::Store`.
     Store(StoreJob),
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {
@@ -96,16 +96,16 @@ pub enum Effect {
         /// This agent.
         agent: String,
     },
-    /// Look which folders were used before; comes back as [`ServiceEvent::Folders`].
+    /// Look which folders were used before; comes back as `ServiceEvent::Folders`.
     ListFolders,
-    /// Look whether a folder is there; comes back as [`ServiceEvent::FolderFound`].
+    /// Look whether a folder is there; comes back as `ServiceEvent::FolderFound`.
     FindFolder {
         /// As the user named it.
         text: String,
         /// What a relative path counts from.
         base: PathBuf,
     },
-    /// Ask git for branch and state of a folder; comes back as [`ServiceEvent::Git`].
+    /// Ask git for branch and state of a folder; comes back as `ServiceEvent::Git`.
     ReadGit {
         /// For this session.
         session: SessionKey,
@@ -115,7 +115,7 @@ pub enum Effect {
     /// Open an address in the browser (the user agreed).
     OpenUrl(String),
     /// Open a file in the user's editor. One that needs the terminal gets it, and ends as
-    /// [`ServiceEvent::EditorDone`].
+    /// `ServiceEvent::EditorDone`.
     OpenFile {
         /// The place; its path is absolute.
         place: Location,
@@ -124,7 +124,7 @@ pub enum Effect {
         /// The command of the editor, if it is not the general one: then the file is perhaps not on this machine.
         editor: Option<String>,
     },
-    /// Leave the screen, run this command in the terminal, come back; ends as [`ServiceEvent::LoginDone`].
+    /// Leave the screen, run this command in the terminal, come back; ends as `ServiceEvent::LoginDone`.
     RunLogin {
         /// For this connection.
         conn: ConnId,
@@ -133,9 +133,9 @@ pub enum Effect {
         /// Variables that the sign-in method adds.
         env: Vec<(String, String)>,
     },
-    /// Put something on the clipboard; comes back as [`ServiceEvent::Copied`].
+    /// Put something on the clipboard; comes back as `ServiceEvent::Copied`.
     Copy(CopyJob),
-    /// Put what is selected on the screen on the clipboard; comes back as [`ServiceEvent::Copied`].
+    /// Put what is selected on the screen on the clipboard; comes back as `ServiceEvent::Copied`.
     CopySelection,
     /// Take the mouse, or leave it to the terminal.
     CaptureMouse(bool),

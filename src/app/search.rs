@@ -324,7 +324,7 @@ impl Search {
     }
 }
 
-/// The hits of an item: which text of [`texts`], and where in it.
+/// The hits of an item: which text of [`texts()`], and where in it.
 pub fn hits(pattern: &Pattern, item: &Item, session: &Session) -> Vec<(usize, Range<usize>)> {
     let all = texts(item, session);
     let each = all.iter().enumerate();

@@ -3,7 +3,7 @@
 //! Duty: actions, dialogs, pickers, forms, completion, history, queue. Not its duty: what the agent does
 //! (`app::flow`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
 //! An action means something else on each layer: the top dialog, else the shown request of the agent, else
-//! prompt and transcript. The layer is derived by [`focus`], never stored.
+//! prompt and transcript. The layer is derived by [`focus()`], never stored.
 //! Invariants: a dialog that opened by itself takes no key before input was quiet ([`takes_input`]); what
 //! closes a dialog never also cancels; what allows is never chosen by default for good.
 

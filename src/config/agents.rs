@@ -18,7 +18,7 @@ use crate::model::{AgentSpec, Callbacks, McpServer};
 
 /// Keys of the callback switches.
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
-const AGENT_KEYS: &[&str] = &[
+pub(super) const AGENT_KEYS: &[&str] = &[
     "command",
     "args",
     "env",
@@ -42,7 +42,7 @@ const AGENT_KEYS: &[&str] = &[
     "ca_file",
     "mcp",
 ];
-const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
+pub(super) const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
 /// Callback switches of a table: `fs` sets both file callbacks, the finer ones win over it.
 pub(super) fn read_callbacks(

@@ -5,6 +5,11 @@ use std::path::Path;
 use super::*;
 use crate::config::show::show;
 
+const DOCUMENTS: [(&str, &str); 2] = [
+    ("docs/configuration.md", include_str!("../../docs/configuration.md")),
+    ("docs/agents.md", include_str!("../../docs/agents.md")),
+];
+
 fn paths() -> Paths {
     Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap()
 }
@@ -318,14 +323,35 @@ fn what_is_shown_tells_origins_and_hides_secrets() {
     assert!(!text.contains("xyz"), "a header's secret is shown");
 }
 
+/// The TOML blocks of a document.
+fn examples(document: &str) -> Vec<&str> {
+    document.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
 #[test]
-fn the_readmes_example_is_valid() {
-    let readme = include_str!("../../README.md");
-    let (_, rest) = readme.split_once("```toml\n").unwrap();
-    let (example, _) = rest.split_once("```").unwrap();
-    // Whether the example's programs are installed here says nothing about the example.
-    let (config, problems) = parse(&example.replace("command = \"npx\"", "command = \"sh\""));
-    assert_eq!(problems, Vec::<String>::new());
-    assert!(!config.agents.is_empty() && !config.mcp_servers.is_empty());
-    assert_ne!(config.keymap, Keymap::defaults());
+fn examples_in_the_documentation_are_valid() {
+    for (name, document) in DOCUMENTS {
+        let all = examples(document);
+        assert!(!all.is_empty(), "{name}");
+        for example in all {
+            // Whether the example's programs are installed here says nothing about the example.
+            let (_, problems) = parse(&example.replace("command = \"npx\"", "command = \"sh\""));
+            assert_eq!(problems, Vec::<String>::new(), "{name}:\n{example}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let text: String = DOCUMENTS.iter().map(|(_, document)| *document).collect();
+    let (config, _) = parse("");
+    let shown = show(&config, &paths(), &[]);
+    let settings = shown.split("[keys.").next().unwrap().lines();
+    let shown = settings.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = "));
+    let keys = shown.map(|(key, _)| key).chain(TOP_KEYS.iter().copied());
+    let keys = keys.chain(agents::AGENT_KEYS.iter().copied()).chain(agents::SERVER_KEYS.iter().copied());
+    let keys = keys.chain(wire::KEYS.iter().copied()).chain(FoldRules::KINDS.iter().map(|(name, _)| *name));
+    for key in keys {
+        assert!(text.contains(&format!("`{key}`")), "`{key}` is not documented");
+    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct Remote {
     /// Its address: `http`, `https`, `ws` or `wss`.
     pub url: String,
-    /// How messages are carried; `None`: found by itself.
+    /// How messages are carried; `None`: detected.
     pub carrier: Option<Carrier>,
     /// Where the event stream is, for carriers that have one apart; `None`: where such servers have it.
     pub events_url: Option<String>,
@@ -92,10 +92,10 @@ impl Carrier {
     pub fn title(self) -> &'static str {
         match self {
             Self::StreamableHttp => "streamable HTTP",
-            Self::WebSocket => "a web socket",
-            Self::RpcSse => "POST with an event stream by client id",
-            Self::Post => "POST with the answer in it",
-            Self::PostSse => "POST with an event stream",
+            Self::WebSocket => "WebSocket",
+            Self::RpcSse => "POST and an event stream by client id",
+            Self::Post => "POST (response in the body)",
+            Self::PostSse => "POST and an event stream",
         }
     }
 }

@@ -46,57 +46,57 @@ macro_rules! parts {
 }
 
 parts! {
-    openoxide_in_the_form_of_its_document: Form::OpenOxide(OxideForm::Methods), Line::Stdio;
-    openoxide_with_events_inside_of_updates: Form::OpenOxide(OxideForm::Inside), Line::Stdio;
-    openoxide_with_bare_events_and_a_receipt_before_them: Form::OpenOxide(OxideForm::Bare), Line::Stdio;
-    openoxide_found_out_by_itself: Form::OpenOxide(OxideForm::Unknown), Line::Stdio;
-    openoxide_by_post_and_stream: Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::PostSse);
-    openoxide_by_post_and_stream_with_named_events:
+    openoxide_as_documented: Form::OpenOxide(OxideForm::Methods), Line::Stdio;
+    openoxide_events_in_updates: Form::OpenOxide(OxideForm::Inside), Line::Stdio;
+    openoxide_bare_events_after_a_receipt: Form::OpenOxide(OxideForm::Bare), Line::Stdio;
+    openoxide_unnamed: Form::OpenOxide(OxideForm::Unknown), Line::Stdio;
+    openoxide_over_post_and_stream: Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::PostSse);
+    openoxide_over_post_and_stream_named_events:
         Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::NamedEvents);
-    openoxide_by_post_and_stream_with_bare_events:
+    openoxide_over_post_and_stream_bare_events:
         Form::OpenOxide(OxideForm::Bare), Line::Behind(Shape::PostSse);
-    openoxide_by_post_and_stream_with_events_inside_of_updates:
+    openoxide_over_post_and_stream_events_in_updates:
         Form::OpenOxide(OxideForm::Inside), Line::Behind(Shape::PostSse);
-    openoxide_by_post_and_stream_found_out_by_itself:
+    openoxide_over_post_and_stream_detected:
         Form::OpenOxide(OxideForm::Unknown), Line::Found(Shape::PostSse);
-    openoxide_by_open_posts_and_stream_known_by_its_profile:
+    openoxide_over_open_posts_and_stream_by_profile:
         Form::OpenOxide(OxideForm::Methods), Line::Behind(Shape::HeldPosts);
-    openoxide_by_open_posts_and_stream_with_events_inside_of_updates:
+    openoxide_over_open_posts_and_stream_events_in_updates:
         Form::OpenOxide(OxideForm::Inside), Line::Found(Shape::HeldPosts);
-    openoxide_by_open_posts_and_stream_found_out_by_itself:
+    openoxide_over_open_posts_and_stream_detected:
         Form::OpenOxide(OxideForm::Unknown), Line::Found(Shape::HeldPosts);
-    elephant_in_the_form_of_its_document: Form::ElephantDocument, Line::Stdio;
-    elephant_in_the_form_of_its_code_with_headers: Form::ElephantCode, Line::Stdio;
-    elephant_by_rpc_and_stream: Form::ElephantDocument, Line::Behind(Shape::RpcSse);
-    elephant_by_rpc_and_stream_as_its_code_does_it: Form::ElephantCode, Line::Behind(Shape::RpcSse);
-    elephant_by_rpc_and_stream_found_out_by_itself: Form::ElephantCode, Line::Found(Shape::RpcSse);
-    zeptoclaw_in_the_form_of_its_document: Form::ZeptoClawDocument, Line::Stdio;
-    zeptoclaw_in_the_form_of_its_code: Form::ZeptoClawCode, Line::Stdio;
-    zeptoclaw_in_the_post: Form::ZeptoClawServedDocument, Line::Behind(Shape::Post);
-    zeptoclaw_in_the_post_as_its_code_does_it: Form::ZeptoClawServedCode, Line::Behind(Shape::Post);
-    zeptoclaw_in_the_post_found_out_by_itself: Form::ZeptoClawServedCode, Line::Found(Shape::Post);
-    activecontext_in_the_form_of_its_document: Form::ActiveContextDocument, Line::Stdio;
-    activecontext_in_the_form_of_its_code: Form::ActiveContextCode, Line::Stdio;
-    activecontext_by_web_socket: Form::ActiveContextDocument, Line::Behind(Shape::Socket);
-    activecontext_by_web_socket_as_its_code_does_it: Form::ActiveContextCode, Line::Behind(Shape::Socket);
-    activecontext_by_http: Form::ActiveContextDocument, Line::Behind(Shape::OneStream);
-    activecontext_by_http_as_its_code_does_it: Form::ActiveContextCode, Line::Behind(Shape::OneStream);
-    banjo_in_the_form_of_its_document: Form::BanjoDocument, Line::Stdio;
-    banjo_in_the_form_of_its_code: Form::BanjoCode, Line::Stdio;
-    banjo_by_web_socket: Form::BanjoDocument, Line::Behind(Shape::Socket);
-    banjo_by_web_socket_as_its_code_does_it: Form::BanjoCode, Line::Behind(Shape::Socket);
-    banjo_by_web_socket_deaf_in_a_turn: Form::BanjoCode, Line::Behind(Shape::DeafSocket);
-    acp_v1_as_it_is_written: Form::First, Line::Stdio;
-    acp_v1_by_web_socket: Form::First, Line::Behind(Shape::Socket);
-    acp_v1_by_http_with_one_stream: Form::First, Line::Behind(Shape::OneStream);
-    acp_v1_by_http_found_out_by_itself: Form::First, Line::Found(Shape::OneStream);
-    acp_v2_leaves_the_user_with_what_version_1_would: Form::Second, Line::Stdio;
-    acp_v2_by_web_socket: Form::Second, Line::Behind(Shape::Socket);
-    acp_v2_by_http_with_one_stream: Form::Second, Line::Behind(Shape::OneStream);
+    elephant_as_documented: Form::ElephantDocument, Line::Stdio;
+    elephant_as_implemented_with_headers: Form::ElephantCode, Line::Stdio;
+    elephant_over_rpc_and_stream: Form::ElephantDocument, Line::Behind(Shape::RpcSse);
+    elephant_over_rpc_and_stream_as_implemented: Form::ElephantCode, Line::Behind(Shape::RpcSse);
+    elephant_over_rpc_and_stream_detected: Form::ElephantCode, Line::Found(Shape::RpcSse);
+    zeptoclaw_as_documented: Form::ZeptoClawDocument, Line::Stdio;
+    zeptoclaw_as_implemented: Form::ZeptoClawCode, Line::Stdio;
+    zeptoclaw_over_post: Form::ZeptoClawServedDocument, Line::Behind(Shape::Post);
+    zeptoclaw_over_post_as_implemented: Form::ZeptoClawServedCode, Line::Behind(Shape::Post);
+    zeptoclaw_over_post_detected: Form::ZeptoClawServedCode, Line::Found(Shape::Post);
+    activecontext_as_documented: Form::ActiveContextDocument, Line::Stdio;
+    activecontext_as_implemented: Form::ActiveContextCode, Line::Stdio;
+    activecontext_over_websocket: Form::ActiveContextDocument, Line::Behind(Shape::Socket);
+    activecontext_over_websocket_as_implemented: Form::ActiveContextCode, Line::Behind(Shape::Socket);
+    activecontext_over_http: Form::ActiveContextDocument, Line::Behind(Shape::OneStream);
+    activecontext_over_http_as_implemented: Form::ActiveContextCode, Line::Behind(Shape::OneStream);
+    banjo_as_documented: Form::BanjoDocument, Line::Stdio;
+    banjo_as_implemented: Form::BanjoCode, Line::Stdio;
+    banjo_over_websocket: Form::BanjoDocument, Line::Behind(Shape::Socket);
+    banjo_over_websocket_as_implemented: Form::BanjoCode, Line::Behind(Shape::Socket);
+    banjo_over_websocket_not_read_during_a_turn: Form::BanjoCode, Line::Behind(Shape::DeafSocket);
+    acp_v1_over_stdio: Form::First, Line::Stdio;
+    acp_v1_over_websocket: Form::First, Line::Behind(Shape::Socket);
+    acp_v1_over_http: Form::First, Line::Behind(Shape::OneStream);
+    acp_v1_over_http_detected: Form::First, Line::Found(Shape::OneStream);
+    acp_v2_over_stdio: Form::Second, Line::Stdio;
+    acp_v2_over_websocket: Form::Second, Line::Behind(Shape::Socket);
+    acp_v2_over_http: Form::Second, Line::Behind(Shape::OneStream);
 }
 
 #[test]
-fn activecontext_whose_session_is_gone_after_a_cancel_gets_a_new_one_and_the_prompt() {
+fn activecontext_gets_a_new_session_and_the_prompt_when_a_cancel_ended_the_old_one() {
     let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).told;
     assert!(own.contains("The agent has forgotten this conversation."), "{own}");
     assert!(own.contains("Here again."), "{own}");

@@ -1,7 +1,7 @@
 //! An agent behind a URL.
 //!
-//! Duty: reach it, carry messages both ways, tell how it ended. [`route`] holds the five ways that servers
-//! have of doing so; which one a server speaks is named by the user, by the URL, or found out ([`probe`]).
+//! Duty: reach it, carry messages both ways, tell how it ended. `route` holds the five ways that servers
+//! have of doing so; which one a server speaks is named by the user, by the URL, or found out (`probe`).
 //! Not its duty: what a message means; connecting anew and reopening sessions, which the app does as after
 //! a crash.
 //! Invariants: those of every transport (`Closed` once and last; writing never waits for reading; stopping

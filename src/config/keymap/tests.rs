@@ -1,5 +1,8 @@
 //! Keys: the table of actions, the defaults, the user's changes, help and palette.
 
+use std::fs;
+use std::path::Path;
+
 use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
 
 use super::*;
@@ -255,11 +258,29 @@ fn every_action_can_be_reached_by_key_or_palette() {
     }
 }
 
+/// `PARLOR_KEYS=write cargo test --lib keys_in_the_documentation` writes the table.
 #[test]
-fn the_readme_shows_the_keys_in_force() {
-    let readme = include_str!("../../../README.md");
-    let (_, rest) = readme.split_once("<!-- keys: begin -->\n").unwrap();
-    let (table, _) = rest.split_once("<!-- keys: end -->").unwrap();
+fn keys_in_the_documentation_are_the_defaults() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/keys.md");
+    let text = fs::read_to_string(&file).unwrap();
+    let (head, rest) = text.split_once("<!-- keys: begin -->\n").unwrap();
+    let (table, tail) = rest.split_once("<!-- keys: end -->").unwrap();
     let wanted = Keymap::defaults().markdown();
-    assert!(table.trim() == wanted.trim(), "README's table of keys is stale; put this there:\n\n{wanted}");
+    if std::env::var_os("PARLOR_KEYS").is_some_and(|value| value == "write") {
+        let text = format!("{head}<!-- keys: begin -->\n{}\n<!-- keys: end -->{tail}", wanted.trim());
+        fs::write(&file, text).unwrap();
+        return;
+    }
+    assert!(
+        table.trim() == wanted.trim(),
+        "docs/keys.md is out of date; run PARLOR_KEYS=write cargo test --lib keys_in_the_documentation"
+    );
+}
+
+#[test]
+fn the_documentation_names_every_place_of_keys() {
+    let text = include_str!("../../../docs/configuration.md");
+    for context in Context::ALL {
+        assert!(text.contains(&format!("`{}`", context.name())), "{}", context.name());
+    }
 }

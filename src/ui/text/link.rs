@@ -4,7 +4,7 @@
 //! goes through wrapping and patching with the style, and stays with the cell, where the painter turns it into a
 //! hyperlink (OSC 8) and the mouse finds it.
 //! Not its duty: finding places in text (`app::places`), opening them (`app::user`).
-//! Data: the numbers are given on the thread that draws, and hold there until [`MOST_LINKS`] others came; a number
+//! Data: the numbers are given on the thread that draws, and hold there until `MOST_LINKS` others came; a number
 //! that has gone is text without a link. Invariant: what is kept went through [`Target::of_link`].
 
 use std::cell::{Cell, RefCell};

@@ -22,7 +22,7 @@ fn told(part: Part) -> String {
     let played = played(part);
     let mut text = format!("=== {}\n--- the agent\n", form_title(part.form));
     text += &script(tongue.as_ref(), part.line);
-    write!(text, "--- parlor\n{}--- taken into account\n", played.sent).unwrap();
+    write!(text, "--- parlor\n{}--- workarounds\n", played.sent).unwrap();
     for quirk in &played.quirks {
         writeln!(text, "{quirk}").unwrap();
     }

@@ -20,7 +20,7 @@ async fn connected(server: &mut Server, initialized: &str) -> Peer {
 async fn json_and_event_streams_are_answers() {
     let mut server = Server::start().await;
     let mut peer = connected(&mut server, INITIALIZED).await;
-    assert!(peer.log().contains("POST with the answer in it"), "{}", peer.log());
+    assert!(peer.log().contains("POST (response in the body)"), "{}", peer.log());
     peer.say(&request(2, "session/new", "{}"));
     server.expect("POST", "/acp").await.json(&answer(2, r#"{"sessionId":"s"}"#)).await;
     assert_eq!(peer.hear().await, answer(2, r#"{"sessionId":"s"}"#));
