@@ -26,7 +26,7 @@ pub enum Sent {
     /// Nothing that is to be done: the app wrote it by itself, or nobody sees it.
     Nothing,
     /// A request that the app did not make: the user did. After it was made again, call [`LoggedAgent::claim`].
-    Request(Request, Wish),
+    Request(Request, UserAction),
     /// The answer to a request of the agent.
     Answer(AskId, LoggedAnswer),
     /// The turn of this session was cancelled.
@@ -42,9 +42,9 @@ pub struct Request {
     pub session: Option<SessionId>,
 }
 
-/// What the user wanted.
+/// What the user did.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum UserAction {
     /// Send this prompt.
     Prompt(String),
     /// Begin a session.
@@ -146,8 +146,8 @@ impl LoggedAgent {
                 if self.claim(&request, now) {
                     return Sent::Nothing;
                 }
-                let wish = wish(&request, &params);
-                Sent::Request(request, wish)
+                let action = user_action(&request, &params);
+                Sent::Request(request, action)
             }
             Ok(Message::Notification { method, params }) => {
                 let params = object(params);
@@ -239,33 +239,33 @@ fn session_of(params: &Map<String, Value>) -> Option<SessionId> {
     first_text(params, &["sessionId", "session_id", "source_session_id"]).map(SessionId::from)
 }
 
-fn wish(request: &Request, params: &Map<String, Value>) -> Wish {
+fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
     let text = |keys: &[&str]| first_text(params, keys).unwrap_or_default();
     match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
             let blocks = params.get("prompt").or_else(|| params.get("content")).and_then(Value::as_array);
             // What the user typed comes last, after what the agent is told of an earlier conversation.
             let typed = blocks.into_iter().flatten().rev().find_map(|block| block.get("text")?.as_str());
-            Wish::Prompt(typed.unwrap_or_default().to_owned())
+            UserAction::Prompt(typed.unwrap_or_default().to_owned())
         }
-        "session/new" | "session/create" => Wish::NewSession,
+        "session/new" | "session/create" => UserAction::NewSession,
         "session/load" | "session/resume" | "unstable_resumeSession" => {
-            request.session.clone().map_or(Wish::Other, Wish::Open)
+            request.session.clone().map_or(UserAction::Other, UserAction::Open)
         }
-        "session/fork" => Wish::Fork,
-        "session/list" => Wish::List,
-        "session/set_mode" => Wish::Mode(ModeId::from(text(&["modeId", "mode"]))),
-        "session/set_model" => Wish::Model(ModelId::from(text(&["modelId"]))),
+        "session/fork" => UserAction::Fork,
+        "session/list" => UserAction::List,
+        "session/set_mode" => UserAction::Mode(ModeId::from(text(&["modeId", "mode"]))),
+        "session/set_model" => UserAction::Model(ModelId::from(text(&["modelId"]))),
         "session/set_config_option" => {
             let value = match params.get("value") {
                 Some(Value::Bool(is_on)) => ConfigValue::Bool(*is_on),
                 Some(Value::String(text)) => ConfigValue::Text(text.clone()),
-                _ => return Wish::Other,
+                _ => return UserAction::Other,
             };
-            Wish::Option(text(&["configId"]), value)
+            UserAction::Option(text(&["configId"]), value)
         }
-        "authenticate" | "auth/login" => Wish::SignIn(text(&["methodId"])),
-        _ => Wish::Other,
+        "authenticate" | "auth/login" => UserAction::SignIn(text(&["methodId"])),
+        _ => UserAction::Other,
     }
 }
 
@@ -284,9 +284,8 @@ fn answer(kind: AskKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
     Some(match kind {
         AskKind::Permission => {
             let nested = result.get("outcome").and_then(Value::as_object);
-            let places = [Some(&result), nested].into_iter().flatten();
-            let option = places.filter_map(|place| first_text(place, &["optionId"])).next();
-            LoggedAnswer::Permission(option)
+            let mut places = [Some(&result), nested].into_iter().flatten();
+            LoggedAnswer::Permission(places.find_map(|place| first_text(place, &["optionId"])))
         }
         AskKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
             Some("accept") => {

@@ -107,15 +107,13 @@ fn report(text: &str) {
 
 /// Which lines could not be read, and why.
 fn broken(log: &Log) -> String {
-    let mut text = String::new();
-    for (line, error) in &log.reported {
-        text += &format!("parlor: line {line} was skipped: {}\n", one_line(error));
-    }
-    match log.broken - log.reported.len() {
-        0 => {}
-        more => text += &format!("parlor: {more} more lines were skipped\n"),
-    }
-    text
+    let reported = log.reported.iter();
+    let mut lines: Vec<String> = reported
+        .map(|(line, error)| format!("parlor: line {line} was skipped: {}\n", one_line(error)))
+        .collect();
+    let more = log.broken - log.reported.len();
+    lines.extend((more > 0).then(|| format!("parlor: {more} more lines were skipped\n")));
+    lines.concat()
 }
 
 /// Which requests of parlor the app did not make again.

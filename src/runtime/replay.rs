@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::acp::log::{Entry, EntryKind, Log};
-use crate::acp::replay::{self, LoggedAgent, Sent, Wish};
+use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, flow, tabs, update};
 use crate::config::keymap::Keymap;
@@ -36,6 +36,9 @@ const MAX_TIMERS: usize = 1_000;
 
 /// So many dialogs are closed before the user does something that the log has.
 const MAX_DIALOGS: usize = 4;
+
+/// So many connections of a log are played: each opens a tab or replaces an agent.
+const MAX_CONNS: usize = 64;
 
 /// A change is compared again at the most so often for one frame.
 const MAX_COMPARED: usize = 16;
@@ -199,9 +202,9 @@ impl Replay {
                     self.act(now, |state, fx| flow::cancel_turn(state, key, now, fx));
                 }
             }
-            Sent::Request(request, wish) => {
-                let is_visible = wish != Wish::Other;
-                self.on_wish(conn, request.session.as_ref(), wish, now);
+            Sent::Request(request, action) => {
+                let is_visible = action != UserAction::Other;
+                self.on_user_action(conn, request.session.as_ref(), action, now);
                 let Some(played) = self.agents.get_mut(place) else { return };
                 if !played.agent.claim(&request, now) {
                     played.agent.leave_out(&request);
@@ -212,8 +215,14 @@ impl Replay {
     }
 
     /// Does what the user did.
-    fn on_wish(&mut self, conn: ConnId, session: Option<&SessionId>, wish: Wish, now: Instant) {
-        if wish == Wish::Other {
+    fn on_user_action(
+        &mut self,
+        conn: ConnId,
+        session: Option<&SessionId>,
+        action: UserAction,
+        now: Instant,
+    ) {
+        if action == UserAction::Other {
             return;
         }
         for _ in 0..MAX_DIALOGS {
@@ -226,8 +235,8 @@ impl Replay {
         if tabs::front(&self.state) != key {
             self.act(now, |state, fx| flow::activate(state, key, now, fx));
         }
-        self.act(now, |state, fx| match wish {
-            Wish::Prompt(text) => {
+        self.act(now, |state, fx| match action {
+            UserAction::Prompt(text) => {
                 let failed = state.sessions.get(&key).and_then(|session| session.failed_prompt.as_ref());
                 if failed.is_some_and(|failed| failed.text == text) {
                     flow::send_again(state, key, now, fx);
@@ -235,15 +244,15 @@ impl Replay {
                     flow::submit(state, key, text, now, fx);
                 }
             }
-            Wish::NewSession => flow::new_session(state, now, fx),
-            Wish::Open(id) => flow::open_session(state, id, now, fx),
-            Wish::Fork => flow::fork_session(state, key, None, now, fx),
-            Wish::List => flow::list_sessions(state, now, fx),
-            Wish::Mode(mode) => flow::set_mode(state, key, mode, now, fx),
-            Wish::Model(model) => flow::set_model(state, key, model, now, fx),
-            Wish::Option(option, value) => flow::set_option(state, key, option, value, now, fx),
-            Wish::SignIn(method) => flow::sign_in(state, conn, &method, Vec::new(), now, fx),
-            Wish::Other => {}
+            UserAction::NewSession => flow::new_session(state, now, fx),
+            UserAction::Open(id) => flow::open_session(state, id, now, fx),
+            UserAction::Fork => flow::fork_session(state, key, None, now, fx),
+            UserAction::List => flow::list_sessions(state, now, fx),
+            UserAction::Mode(mode) => flow::set_mode(state, key, mode, now, fx),
+            UserAction::Model(model) => flow::set_model(state, key, model, now, fx),
+            UserAction::Option(option, value) => flow::set_option(state, key, option, value, now, fx),
+            UserAction::SignIn(method) => flow::sign_in(state, conn, &method, Vec::new(), now, fx),
+            UserAction::Other => {}
         });
     }
 
@@ -270,6 +279,9 @@ impl Replay {
 
     /// A connection of the log begins: it serves the one that the app wants.
     fn attach(&mut self, number: u64, now: Instant) {
+        if self.agents.len() >= MAX_CONNS {
+            return;
+        }
         if self.wanted.is_empty() {
             self.replace_ended(number, now);
         }

@@ -10,8 +10,14 @@ const SESSION: &str = r#"{"id":2,"result":{"sessionId":"s"}}"#;
 
 /// A log of these lines, 100 ms apart.
 fn log(lines: &[(&str, &str)]) -> Log {
-    let lines = (1..).zip(lines).map(|(n, (dir, text))| {
-        json!({"n": n, "ms": n * 100, "conn": 1, "dir": dir, "text": text}).to_string() + "\n"
+    log_of(&[lines])
+}
+
+/// The same with several connections, one after the other.
+fn log_of(conns: &[&[(&str, &str)]]) -> Log {
+    let lines = (1..).zip(conns).flat_map(|(conn, lines)| lines.iter().map(move |line| (conn, line)));
+    let lines = (1..).zip(lines).map(|(n, (conn, (dir, text)))| {
+        json!({"n": n, "ms": n * 100, "conn": conn, "dir": dir, "text": text}).to_string() + "\n"
     });
     Log::read(lines.collect::<String>().as_bytes(), None).unwrap()
 }
@@ -112,6 +118,31 @@ fn a_cancelled_turn_is_shown_as_cancelled() {
 }
 
 #[test]
+fn a_crash_is_inferred_where_the_log_has_no_end_line() {
+    let first = turn();
+    let replay = played(log_of(&[&first[..6], &turn()]));
+    let sessions: Vec<_> = replay.state().sessions.values().collect();
+    assert_eq!(
+        (sessions.len(), replay.state().conns.len()),
+        (1, 1),
+        "the new connection took the session over"
+    );
+    assert!(!sessions[0].turn.is_running());
+    let (text, left_out) = all_frames(log_of(&[&first[..6], &turn()]));
+    assert!(left_out.is_empty(), "{left_out:?}\n{text}");
+    assert!(text.contains("The log does not say how this connection ended."), "{text}");
+}
+
+#[test]
+fn a_log_with_very_many_connections_opens_a_bounded_number_of_tabs() {
+    let line: &[(&str, &str)] = &[("start", r#"{"agent":"a"}"#)];
+    let stderr: &[(&str, &str)] = &[("start", r#"{"agent":"b"}"#), ("stderr", "x")];
+    let conns: Vec<&[(&str, &str)]> = (0..200).map(|at| if at % 2 == 0 { line } else { stderr }).collect();
+    let replay = played(log_of(&conns));
+    assert!(replay.state().sessions.len() <= MAX_CONNS, "{}", replay.state().sessions.len());
+}
+
+#[test]
 fn a_stored_session_that_was_continued_is_opened_again() {
     let mut lines = opened();
     lines[1].1 = r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}"#;
@@ -160,7 +191,8 @@ proptest! {
             text += "\n";
         }
         text += &json!({"n": 99, "ms": 1, "conn": 1, "dir": "from", "text": junk}).to_string();
-        text += &format!("\n{junk}\n");
+        text += "\n";
+        text += &junk;
         let log = Log::read(text.as_bytes(), None).unwrap();
         prop_assert_eq!(all_frames(log.clone()), all_frames(log));
     }
