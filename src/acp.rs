@@ -9,7 +9,9 @@
 
 pub mod codec;
 pub mod frame;
+pub mod log;
 pub mod peer;
+pub mod replay;
 pub mod tap;
 pub mod transport;
 mod workspace;

@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod choose;
+pub mod replay;
 pub mod resume;
 mod servers;
 pub mod sessions;
@@ -27,7 +28,7 @@ use crate::ui::text::{one_line, sanitize};
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
-       parlor [OPTIONS] demo|sessions|config|agents";
+       parlor [OPTIONS] demo|sessions|config|agents|replay";
 
 const HELP_AFTER: &str = "\
 Examples:
@@ -182,6 +183,8 @@ pub enum Command {
         #[command(subcommand)]
         job: AgentsJob,
     },
+    /// Play a traffic log that --log-file wrote: starts no agent, reads and writes nothing else
+    Replay(replay::ReplayArgs),
     /// Be the built-in agent on standard input and output
     #[command(hide = true)]
     DemoAgent,
@@ -237,6 +240,8 @@ pub enum Next {
     Session(Box<Session>),
     /// Be the built-in agent on standard input and output, with this folder.
     DemoAgent(PathBuf),
+    /// Show this replay.
+    Replay(Box<replay::Job>),
 }
 
 /// Reads the command line and does what it says. An error has been printed to standard error.
@@ -254,6 +259,7 @@ pub fn main() -> ExitCode {
         Next::Nothing => Ok(()),
         Next::Session(session) => start::run(*session),
         Next::DemoAgent(dir) => crate::demo::run(dir),
+        Next::Replay(job) => job.run(),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -282,6 +288,9 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     }
     if matches!(cli.subcommand, Some(Command::DemoAgent)) {
         return Ok(Next::DemoAgent(choose::demo_dir(&paths)));
+    }
+    if let Some(Command::Replay(args)) = &cli.subcommand {
+        return replay::run(args, cli, &paths, out);
     }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;

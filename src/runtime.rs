@@ -16,6 +16,7 @@ pub mod linear;
 pub mod paint;
 pub mod pictures;
 pub mod print;
+pub mod replay;
 pub mod signals;
 pub mod tty;
 

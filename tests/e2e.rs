@@ -14,6 +14,7 @@ mod e2e {
     mod picture;
     mod plain;
     mod policy;
+    mod replay;
     pub mod screen;
     mod search;
     mod secrets;

@@ -49,7 +49,7 @@ use crate::model::{
 use memory::Memory;
 pub(crate) use memory::TurnNews;
 use quirks::Quirks;
-pub(crate) use quirks::{Quirk, profile_of};
+pub(crate) use quirks::{Quirk, profile_of, telling_names};
 
 /// Whether an answer to `initialize`, given as the whole message, is of the system whose updates come as events: on an
 /// event stream of its own if it is reached over HTTP.

@@ -10,7 +10,7 @@
 mod asks;
 mod calls;
 mod core;
-mod envelope;
+pub(super) mod envelope;
 mod manners;
 mod pace;
 mod pen;
@@ -31,6 +31,7 @@ use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
 use crate::model::{Batch, CloseReason};
 
+pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
 
 /// How many batches wait for the app. A batch is what one read gave, at most 256 KiB or one long frame, so
@@ -64,6 +65,7 @@ pub async fn run(
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
     let own = options.spec.cwd.clone().filter(|_| !options.spec.is_elsewhere());
     let folder = own.unwrap_or_else(|| options.cwd.clone());
+    options.tap.begin(&options.spec);
     let setup = Setup {
         max_frame_bytes: limits.max_frame_bytes,
         tap: options.tap.clone(),
@@ -83,6 +85,7 @@ pub async fn run(
     while let Ok(command) = commands.try_recv() {
         peer.on_command(command, Instant::now());
     }
+    options.tap.end(&reason);
     peer.close(reason);
     options.tap.flush();
     let _ = events.send(Batch { events: peer.take_events(), messages: 0 }).await;
@@ -140,7 +143,7 @@ async fn drive(
                 Some(In::Pieces(pieces)) => {
                     messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
                     for piece in pieces {
-                        peer.on_piece(piece);
+                        peer.on_piece(piece, Instant::now());
                         // A cancel must not wait behind a batch.
                         while let Ok(command) = commands.try_recv() {
                             peer.on_command(command, Instant::now());

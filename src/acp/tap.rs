@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::acp::log::{End, Start};
+use crate::model::{AgentSpec, CloseReason};
+
 pub use redact::redact;
 use ring::Ring;
 use sink::Sink;
@@ -153,7 +156,25 @@ impl Tap {
         let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
         self.shared.version.store(sequence, Ordering::Release);
         if self.shared.has_sink.load(Ordering::Acquire) {
-            self.write(|sink| sink.append(sequence, at, self.conn, direction, line));
+            let text = String::from_utf8_lossy(line);
+            self.write(|sink| sink.append(sequence, at, self.conn, direction.word(), &text));
+        }
+    }
+
+    /// Writes to the file, and only there, how messages of this connection are to be decoded.
+    pub fn begin(&self, spec: &AgentSpec) {
+        self.mark("start", || Start::of(spec).to_json());
+    }
+
+    /// Writes to the file, and only there, why this connection ended.
+    pub fn end(&self, reason: &CloseReason) {
+        self.mark("end", || End::of(reason).to_json());
+    }
+
+    fn mark(&self, word: &str, text: impl FnOnce() -> String) {
+        if self.shared.has_sink.load(Ordering::Acquire) {
+            let (at, text) = (self.shared.start.elapsed(), text());
+            self.write(|sink| sink.append(self.version(), at, self.conn, word, &text));
         }
     }
 

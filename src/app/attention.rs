@@ -17,7 +17,6 @@ pub struct Waiting {
     pub key: SessionKey,
     /// Since when.
     pub since: Instant,
-    /// For what.
     pub what: WaitingFor,
 }
 
@@ -26,7 +25,6 @@ pub struct Waiting {
 pub enum WaitingFor {
     /// An answer to a request of the agent.
     Ask(ConnId, AskId),
-    /// A sign-in.
     SignIn,
     /// An answer to a question of parlor's own; its heading.
     Question(String),

@@ -26,7 +26,6 @@ pub enum Effect {
     Send(ConnId, AgentCommand),
     /// Stop an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL at once.
     Disconnect {
-        /// Which.
         conn: ConnId,
         /// Without waiting.
         force: bool,
@@ -55,21 +54,17 @@ pub enum Effect {
     },
     /// Read a folder's history of prompts; comes back as `ServiceEvent::History`.
     LoadHistory {
-        /// For this session.
         session: SessionKey,
-        /// Of this folder.
         folder: PathBuf,
     },
     /// Keep what happened in a session; at most one of these comes of an event for each session.
     Keep {
-        /// Which.
         session: SessionKey,
         /// What happened, in order.
         notes: Vec<Note>,
     },
     /// Look which MCP servers a folder names; comes back as `ServiceEvent::ServersFound`.
     FindServers {
-        /// This folder.
         folder: PathBuf,
     },
     /// Keep what the user said about the servers that a folder names.
@@ -83,7 +78,6 @@ pub enum Effect {
     },
     /// Read what was granted for good; comes back as `ServiceEvent::Grants`.
     LoadGrants,
-    /// Save a grant.
     SaveGrant(StoredGrant),
     /// Delete a grant that is stored.
     RemoveGrant(StoredGrant),
@@ -91,9 +85,7 @@ pub enum Effect {
     Store(StoreJob),
     /// Keep the choice of agent for a folder.
     SaveAgentChoice {
-        /// For this folder.
         folder: PathBuf,
-        /// This agent.
         agent: String,
     },
     /// Look which folders were used before; comes back as `ServiceEvent::Folders`.
@@ -107,9 +99,7 @@ pub enum Effect {
     },
     /// Ask git for branch and state of a folder; comes back as `ServiceEvent::Git`.
     ReadGit {
-        /// For this session.
         session: SessionKey,
-        /// This folder.
         folder: PathBuf,
     },
     /// Open an address in the browser (the user agreed).

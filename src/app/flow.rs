@@ -36,6 +36,5 @@ pub enum ElicitationOutcome {
     Accept(Option<Vec<(String, FieldValue)>>),
     /// Declined.
     Decline,
-    /// Cancelled.
     Cancel,
 }

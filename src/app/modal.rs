@@ -32,15 +32,9 @@ pub enum Modal {
         selected: usize,
     },
     /// The keys.
-    Help {
-        /// Filter.
-        filter: LineInput,
-    },
+    Help { filter: LineInput },
     /// The wire, both ways.
-    Log {
-        /// Filter.
-        filter: LineInput,
-    },
+    Log { filter: LineInput },
     /// Facts about the connection.
     Connection(ConnId),
     /// An item of the shown session as it came over the wire.
@@ -88,7 +82,6 @@ pub struct Picker {
     pub title: String,
     /// All rows, in their own order.
     pub rows: Vec<PickerRow>,
-    /// The filter.
     pub filter: LineInput,
     /// Indices into `rows` that pass the filter, best first; kept in step by the reducer.
     pub matches: Vec<usize>,
@@ -111,15 +104,12 @@ pub enum PickerKind {
     Agent,
     /// A command of the palette.
     Palette,
-    /// A mode.
     Mode,
-    /// A model.
     Model,
     /// A config option.
     Option,
     /// A value of this config option.
     OptionValue(String),
-    /// A theme.
     Theme,
     /// An agent that a conversation is handed over to.
     HandOver,
@@ -222,7 +212,6 @@ pub struct ChoiceDialog {
 pub struct Choice {
     /// What is shown.
     pub label: String,
-    /// What it does.
     pub outcome: ChoiceOutcome,
 }
 
@@ -288,7 +277,6 @@ pub struct LineDialog {
     pub is_secret: bool,
     /// Why it cannot be taken yet.
     pub problem: Option<String>,
-    /// What it is for.
     pub purpose: LinePurpose,
 }
 
@@ -303,9 +291,7 @@ pub enum LinePurpose {
     AuthVars {
         /// For this connection.
         conn: ConnId,
-        /// For this method.
         method: String,
-        /// Given.
         given: Vec<(String, String)>,
         /// Asked for now, then the rest.
         missing: Vec<AuthVar>,
@@ -361,7 +347,6 @@ pub struct AskView {
 pub struct SeenCall {
     /// The revision of its item.
     pub rev: u32,
-    /// The call.
     pub call: ToolCall,
 }
 
@@ -388,7 +373,6 @@ pub enum AccessChoice {
     Longer(GrantScope),
     /// Yes, and all other commands of the agent in the session's folders, until the session ends.
     AllCommands,
-    /// No.
     Refuse,
 }
 

@@ -26,7 +26,6 @@ const MOST_APPROVALS: usize = 64;
 /// A tool call that the user approved, as far as it shows what is done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// Whose.
     conn: ConnId,
     /// In which turn; one that holds always outlives it.
     turn: u32,
@@ -257,7 +256,6 @@ pub(super) fn add_grant(
 pub struct ListedGrant<'a> {
     /// The agent that it was given to.
     pub agent: &'a str,
-    /// What is granted.
     pub grant: &'a Grant,
     /// The folder that it holds in; `None`: for the session in front.
     pub folder: Option<&'a Path>,

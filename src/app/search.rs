@@ -70,7 +70,6 @@ pub struct Search {
 /// A hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// In this item.
     pub item: ItemId,
     /// Which of the item's hits, from 0.
     pub nth: usize,

@@ -62,7 +62,6 @@ pub struct Session {
     /// What the user chose for the plan panel: folded to one line or not; `None`: see
     /// [`Session::is_plan_folded`].
     pub plan_fold: Option<bool>,
-    /// Modes.
     pub modes: Option<Modes>,
     /// Legacy models.
     pub models: Option<Models>,
@@ -360,7 +359,6 @@ pub enum Replay {
 pub enum Wanted {
     /// A mode, a model or an option.
     Setting(Setting),
-    /// A title.
     Title(String),
 }
 
@@ -397,7 +395,6 @@ pub enum SessionPhase {
 /// The running turn. The end of a turn is not the reply to the prompt: some dialects tell it apart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Turn {
-    /// None.
     #[default]
     Idle,
     /// The agent works.
@@ -428,11 +425,8 @@ impl Turn {
 /// A request that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenAsk {
-    /// Whose.
     pub conn: ConnId,
-    /// Which.
     pub ask: AskId,
-    /// What.
     pub kind: OpenAskKind,
     /// When it came.
     pub since: Instant,
@@ -444,7 +438,6 @@ pub struct OpenAsk {
 pub enum OpenAskKind {
     /// A permission. The tool call itself is the item `tool`.
     Permission {
-        /// The request.
         request: PermissionAsk,
         /// The item of its tool call.
         tool: ItemId,

@@ -23,7 +23,6 @@ pub struct State {
     pub setup: Setup,
     /// Connections, the dead ones of living sessions included.
     pub conns: BTreeMap<ConnId, Conn>,
-    /// Sessions.
     pub sessions: Sessions,
     /// The session on the screen.
     pub active: SessionKey,
@@ -266,7 +265,6 @@ pub struct AgentChoice {
 /// A connection to one agent process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conn {
-    /// Its id.
     pub id: ConnId,
     /// How it was started.
     pub spec: AgentSpec,
@@ -342,7 +340,6 @@ impl Conn {
 /// What kind of answer an open request takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskClass {
-    /// A permission.
     Permission,
     /// A question or a page.
     Elicitation,
@@ -359,7 +356,6 @@ pub enum AskClass {
 /// A command that is being started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Starting {
-    /// The command.
     pub command: CommandAccess,
     /// Who allowed it.
     pub by: AllowedBy,
@@ -368,7 +364,6 @@ pub struct Starting {
 /// Updates of sessions that are not known yet, in wire order and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Early {
-    /// The updates.
     pub updates: Bounded<(SessionId, SessionUpdate)>,
     /// How many the bound cost.
     pub dropped_count: u64,
@@ -417,9 +412,7 @@ pub enum DiffLayout {
 pub struct Counters {
     /// Connection.
     pub conn: u64,
-    /// Session.
     pub session: u64,
-    /// Call.
     pub call: u64,
     /// Job of the store.
     pub store: u64,

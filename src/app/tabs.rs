@@ -54,7 +54,6 @@ pub struct Shelf {
 /// What happened in a tab that nobody has looked at since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
-    /// What.
     pub what: UnseenKind,
     /// When.
     pub since: Instant,

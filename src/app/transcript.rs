@@ -18,7 +18,6 @@ pub use items::{Rank, Transcript};
 /// One item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Its id.
     pub id: ItemId,
     /// Bumped on each change; a cached drawing is good for one revision.
     pub rev: u32,
@@ -32,14 +31,12 @@ pub struct Item {
     pub shows_context: bool,
     /// Gaps of its changes that the user opened.
     pub open_gaps: Vec<Gap>,
-    /// What it is.
     pub body: ItemBody,
 }
 
 /// What an item is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ItemBody {
-    /// A message.
     Message(Message),
     /// A tool call.
     Tool(Box<ToolCall>),
@@ -47,7 +44,6 @@ pub enum ItemBody {
     TurnEnd(TurnEnd),
     /// A word of the agent or of parlor to the user.
     Notice {
-        /// How bad.
         severity: Severity,
         /// The message.
         title: String,
@@ -56,7 +52,6 @@ pub enum ItemBody {
     },
     /// The context was compacted.
     Compaction {
-        /// Its id.
         id: String,
         /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
         status: String,
@@ -67,11 +62,9 @@ pub enum ItemBody {
     },
     /// A child session.
     Subagent {
-        /// Its id.
         session: SessionId,
         /// Its own transcript, once something came for it.
         key: Option<SessionKey>,
-        /// Its title.
         title: String,
         /// What it is to do.
         description: Option<String>,
@@ -80,14 +73,12 @@ pub enum ItemBody {
     },
     /// A question of the agent that was answered.
     Answered {
-        /// The question.
         question: String,
         /// `accepted`, `declined`, `cancelled`, with what was said.
         answer: String,
     },
     /// Something unknown, as it came.
     Raw {
-        /// Its name.
         name: String,
         /// The whole.
         raw: Raw,
@@ -97,7 +88,6 @@ pub enum ItemBody {
 /// A message: text and blocks in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Who speaks.
     pub role: Role,
     /// Which message, if the agent says it.
     pub message: Option<MessageId>,
@@ -133,7 +123,6 @@ impl Item {
 pub enum MessagePart {
     /// Markdown (plain text in a user's message).
     Text(String),
-    /// Anything else.
     Block(ContentBlock),
 }
 
@@ -147,15 +136,11 @@ pub struct ToolCall {
     pub title: String,
     /// The tool's programmatic name.
     pub name: Option<String>,
-    /// Kind.
     pub kind: ToolKind,
-    /// Status.
     pub status: ToolStatus,
-    /// Content.
     pub content: Vec<ToolContent>,
     /// Where its changes stand in their files, as far as that is known.
     pub places: Vec<LocatedDiff>,
-    /// Locations.
     pub locations: Vec<Location>,
     /// Input as it came.
     pub raw_input: Option<Raw>,
@@ -165,7 +150,6 @@ pub struct ToolCall {
     pub raw_output: Option<Raw>,
     /// The output's text.
     pub output_text: Option<String>,
-    /// Exit code.
     pub exit_code: Option<i32>,
     /// The call that this one is a part of.
     pub parent: Option<ToolCallId>,
@@ -201,7 +185,6 @@ pub enum Decision {
         /// Whether it allows.
         is_allow: bool,
     },
-    /// Cancelled.
     Cancelled,
 }
 
@@ -210,7 +193,6 @@ pub enum Decision {
 pub enum TurnEnd {
     /// With a stop reason.
     Stopped {
-        /// Why.
         reason: StopReason,
         /// Tokens.
         usage: Option<TurnUsage>,

@@ -223,14 +223,14 @@ fn agent_choices(session: &Session) -> Vec<AgentChoice> {
 }
 
 /// The built-in themes and the user's own; what is wrong with the user's files comes with them.
-fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
+pub(super) fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
     let mut set = ThemeSet::built_in();
     let problems = set.add_folder(theme_dir);
     (set, problems)
 }
 
 /// The theme's name; `auto` follows what the terminal tells of its background, and is dark if it tells nothing.
-fn theme_name(configured: &str, colors: ColorSupport) -> &str {
+pub(super) fn theme_name(configured: &str, colors: ColorSupport) -> &str {
     if configured != "auto" {
         return configured;
     }
@@ -250,14 +250,14 @@ fn theme_for([red, green, blue]: [u8; 3]) -> String {
 }
 
 /// How many colours the terminal shows, as far as the environment tells.
-fn color_support() -> ColorSupport {
+pub(super) fn color_support() -> ColorSupport {
     let text = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
     ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
 }
 
 /// Whether the terminal shows marks beyond ASCII: a locale in UTF-8, and no bare console.
-fn has_rich_glyphs() -> bool {
+pub(super) fn has_rich_glyphs() -> bool {
     let set = |name: &str| {
         config::environment(name)
             .map(|value| value.to_string_lossy().to_lowercase())

@@ -7,6 +7,7 @@
 
 #[cfg(unix)]
 mod decode;
+pub mod replay;
 #[cfg(not(unix))]
 #[path = "keys/other.rs"]
 mod source;

@@ -51,16 +51,27 @@ pub fn agent(command: impl Into<PathBuf>, args: &[&str]) -> AgentSpec {
 impl Rig {
     /// Starts an agent for a folder.
     pub fn start(folder: &Path, spec: AgentSpec) -> Self {
-        Self::begin(folder, spec, None, None)
+        Self::begin(folder, spec, None, None, None)
+    }
+
+    /// The same, with all traffic in a file.
+    pub fn start_logged(folder: &Path, spec: AgentSpec, log: &Path) -> Self {
+        Self::begin(folder, spec, None, None, Some(log))
     }
 
     /// Starts an agent whose sessions are kept, to go on with one of them if so.
     pub fn start_kept(folder: &Path, spec: AgentSpec, store: &Store, uid: Option<&str>) -> Self {
         let reopen = uid.map(|uid| Box::new(store.reopen(uid).unwrap()));
-        Self::begin(folder, spec, Some(store.clone()), reopen)
+        Self::begin(folder, spec, Some(store.clone()), reopen, None)
     }
 
-    fn begin(folder: &Path, spec: AgentSpec, store: Option<Store>, reopen: Option<Box<KeptSession>>) -> Self {
+    fn begin(
+        folder: &Path,
+        spec: AgentSpec,
+        store: Option<Store>,
+        reopen: Option<Box<KeptSession>>,
+        log: Option<&Path>,
+    ) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let now = Instant::now();
@@ -70,6 +81,9 @@ impl Rig {
         let (sender, services) = mpsc::unbounded_channel();
         let logs = tempfile::tempdir().unwrap();
         let tap = Tap::default();
+        if let Some(log) = log {
+            tap.log_to(log).unwrap();
+        }
         let doer = {
             let _inside = runtime.enter();
             Doer::new(sender, store, tap.clone(), logs.path().to_owned(), Box::new(|_| Theme::plain()))

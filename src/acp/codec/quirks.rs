@@ -226,6 +226,16 @@ pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
     })
 }
 
+/// The names in an agent's command that tell its quirks.
+pub(crate) fn telling_names(spec: &AgentSpec) -> Vec<String> {
+    let words = std::iter::once(&spec.command).chain(&spec.args);
+    let names = words.flat_map(|word| [file_stem(word), without_version(word)]);
+    let is_known = |name: &&str| {
+        profile_of_name(name).is_some() || BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    };
+    names.filter(is_known).map(str::to_owned).collect()
+}
+
 fn profile_of_name(name: &str) -> Option<Profile> {
     PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, profile)| *profile)
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::acp::codec::AskForm;
+use crate::acp::codec::{AskForm, AskKind};
 use crate::model::{AskId, Capacity};
 
 /// Ask ids are unique over all connections of the process.
@@ -66,6 +66,11 @@ impl Asks {
         Some(*id)
     }
 
+    /// The oldest open request with this id.
+    pub fn find(&self, wire_id: &str) -> Option<(AskId, AskKind)> {
+        self.open.iter().find(|(_, ask)| *ask.wire_id == *wire_id).map(|(id, ask)| (*id, ask.form.kind))
+    }
+
     /// Takes all, the oldest first.
     pub fn take_all(&mut self) -> Vec<OpenAsk> {
         self.bytes = 0;
@@ -76,7 +81,6 @@ impl Asks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acp::codec::AskKind;
 
     #[test]
     fn open_requests_are_bounded_by_count_and_by_bytes() {

@@ -262,6 +262,23 @@ impl Calls {
         })
     }
 
+    /// The calls that wait, the oldest first.
+    pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
+        self.pending.iter().map(|(id, pending)| (*id, pending))
+    }
+
+    /// Gives a call that waits another id.
+    pub fn renumber(&mut self, from: u64, to: u64) {
+        if let Some(pending) = self.pending.remove(&from) {
+            self.pending.insert(to, pending);
+        }
+    }
+
+    /// Numbers further calls from this id on.
+    pub fn number_from(&mut self, id: u64) {
+        self.last_id = id;
+    }
+
     /// When the next call is given up.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.pending.values().filter_map(|pending| pending.deadline).map(|(at, _)| at).min()

@@ -3,6 +3,8 @@
 //! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
+mod replay;
+
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
@@ -52,6 +54,8 @@ pub struct Peer {
     pub opened: Option<SessionId>,
     /// The `shutdown` request that was written.
     shutdown: Option<u64>,
+    /// When the last message came.
+    now: Instant,
 }
 
 impl Peer {
@@ -72,6 +76,7 @@ impl Peer {
             last_session: None,
             opened: None,
             shutdown: None,
+            now: Instant::now(),
         }
     }
 
@@ -137,9 +142,10 @@ impl Peer {
     }
 
     /// Takes in one piece of what was read.
-    pub fn on_piece(&mut self, piece: Piece) {
+    pub fn on_piece(&mut self, piece: Piece, now: Instant) {
+        self.now = now;
         if self.manners.on_word() == Some(Due::Greeting) {
-            self.greet(Instant::now());
+            self.greet(now);
         }
         match piece {
             Piece::Frame(frame) => self.on_frame(&frame),
@@ -205,13 +211,7 @@ impl Peer {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
             _ if self.is_deaf => CloseReason::Lost { error: words::NOT_READ.to_owned() },
-            LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
-            LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
-            LinkEnd::Io(error) => CloseReason::Lost { error },
-            LinkEnd::Unreachable(error) => CloseReason::Unreachable { error },
-            LinkEnd::Refused(error) => CloseReason::Refused { error },
-            LinkEnd::SignInFirst(error) => CloseReason::SignInFirst { error },
-            LinkEnd::NotStarted(error) => CloseReason::NotStarted { error, is_missing: false },
+            end => words::close_reason(end),
         }
     }
 
@@ -339,7 +339,7 @@ impl Peer {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();
             let is_known = self.codec.notification(method, params, &mut self.events);
-            self.calls.note_update(self.events.get(before..).unwrap_or_default(), Instant::now());
+            self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
             self.on_turn_news();
             return is_known;
         }
@@ -392,7 +392,7 @@ impl Peer {
             match news {
                 TurnNews::Went(session) => self.calls.note_news(&session),
                 TurnNews::Failing(session, error) => {
-                    self.calls.note_failing(&session, error, Instant::now());
+                    self.calls.note_failing(&session, error, self.now);
                 }
                 // The second of the two ends of a turn says nothing.
                 TurnNews::Ended(session, outcome) => {
@@ -423,7 +423,7 @@ impl Peer {
         }
         if let Err(error) = outcome
             && self.codec.has_other_form(&call, &self.codec.error(error))
-            && self.write_form(tag.clone(), call.clone(), form.saturating_add(1), Instant::now())
+            && self.write_form(tag.clone(), call.clone(), form.saturating_add(1), self.now)
         {
             return;
         }
@@ -440,7 +440,7 @@ impl Peer {
     }
 
     fn on_initialized(&mut self, attempt: u8, outcome: Result<&str, &str>) {
-        let now = Instant::now();
+        let now = self.now;
         let error = match outcome {
             Ok(result) => match self.codec.on_initialize(result) {
                 Ok(mut info) => {

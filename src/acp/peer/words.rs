@@ -3,8 +3,8 @@
 //! Duty: which errors are about the form of what was asked; the beginning of a text for an anomaly.
 //! Not its duty: what is done about either (`core`).
 
-use crate::acp::transport::{UNDELIVERED, UNSENT};
-use crate::model::{CallError, Raw, Reply, RpcError, StopReason};
+use crate::acp::transport::{LinkEnd, UNDELIVERED, UNSENT};
+use crate::model::{CallError, CloseReason, Raw, Reply, RpcError, StopReason};
 
 /// Source: JSON-RPC 2.0, error codes.
 pub const PARSE_ERROR: i64 = -32700;
@@ -54,6 +54,19 @@ pub fn failed_turn(error: RpcError) -> CallError {
     let told = error.data.unwrap_or_else(|| Raw(serde_json::Value::from(error.message).to_string().into()));
     let message = "The turn ended with the error that stands above.".to_owned();
     CallError::Agent(RpcError { code: error.code, message, data: Some(told) })
+}
+
+/// Why a connection ended whose link ended this way.
+pub fn close_reason(end: LinkEnd) -> CloseReason {
+    match end {
+        LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
+        LinkEnd::Eof => CloseReason::Lost { error: "The agent closed its output.".to_owned() },
+        LinkEnd::Io(error) => CloseReason::Lost { error },
+        LinkEnd::Unreachable(error) => CloseReason::Unreachable { error },
+        LinkEnd::Refused(error) => CloseReason::Refused { error },
+        LinkEnd::SignInFirst(error) => CloseReason::SignInFirst { error },
+        LinkEnd::NotStarted(error) => CloseReason::NotStarted { error, is_missing: false },
+    }
 }
 
 /// The beginning of a text, in one line.

@@ -1,6 +1,7 @@
 //! The file of the tap.
 //!
 //! Duty: one JSON object a line: `{"n":1,"ms":12.345,"conn":1,"dir":"from","text":"…"}`, appended and buffered.
+//! `docs/debugging.md` documents the format, `acp::log` reads it.
 //! Not its duty: when to flush (the connection does after each batch).
 
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Direction, redact};
+use super::redact;
 use crate::{escape, private};
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -42,13 +43,12 @@ impl Sink {
         sequence: u64,
         at: Duration,
         conn: u64,
-        direction: Direction,
-        line: &[u8],
+        dir: &str,
+        text: &str,
     ) -> io::Result<()> {
-        let text = String::from_utf8_lossy(line);
-        let text = redact(&text);
+        let text = redact(text);
         let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
-        let line = Line { n: sequence, ms, conn, dir: direction.word(), text: &text };
+        let line = Line { n: sequence, ms, conn, dir, text: &text };
         let line = serde_json::to_string(&line)?;
         self.file.write_all(escape::json(&line).as_bytes())?;
         self.file.write_all(b"\n")

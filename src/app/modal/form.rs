@@ -19,7 +19,6 @@ pub struct FormState {
 /// A field being filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldState {
-    /// The field.
     pub field: FormField,
     /// Text and numbers as typed.
     pub input: LineInput,

@@ -23,7 +23,6 @@ pub enum Scope {
     Folder,
     /// Those of all worktrees of its repository too.
     Repository,
-    /// All.
     All,
 }
 
@@ -33,7 +32,6 @@ pub enum Sort {
     /// The latest first.
     #[default]
     Time,
-    /// By name.
     Name,
     /// By agent, then the latest first.
     Agent,
@@ -48,9 +46,7 @@ pub struct OpenRow {
     pub key: SessionKey,
     /// Its title or first prompt.
     pub name: String,
-    /// Its agent.
     pub agent: String,
-    /// Its branch.
     pub branch: Option<String>,
     /// Whether it is a subagent's.
     pub is_child: bool,
@@ -71,7 +67,6 @@ pub struct SessionEntry {
     pub listed: Option<Arc<SessionInfo>>,
     /// The agent of the shown session, whose list it may be in.
     lister: Arc<str>,
-    /// Its folder.
     folder: Arc<Path>,
     /// How near that is.
     pub nearness: Nearness,

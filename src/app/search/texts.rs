@@ -17,7 +17,6 @@ const CONTEXT_LINES: usize = 3;
 /// One text of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The text.
     pub text: Cow<'a, str>,
     /// Whether it stands in the head line, which a folded item shows too.
     pub is_head: bool,

@@ -37,7 +37,6 @@ pub struct Rank {
     anchor: i64,
     /// Its place among those inserted there; the item that they stand before comes last.
     nth: u32,
-    /// Which item.
     pub item: ItemId,
 }
 

@@ -18,7 +18,6 @@ const MOST_COMPLETIONS: usize = 200;
 pub struct Completion {
     /// Name without the slash.
     pub name: String,
-    /// What it does.
     pub description: String,
     /// What to type behind it; `None` when it takes nothing.
     pub hint: Option<String>,

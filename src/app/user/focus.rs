@@ -16,7 +16,6 @@ pub enum Focus {
     Search,
     /// A list with a filter.
     Picker,
-    /// The sessions.
     Sessions,
     /// A few ways to go on.
     Choice,
@@ -32,7 +31,6 @@ pub enum Focus {
     Changes,
     /// A line to be given.
     Line,
-    /// A permission.
     Permission,
     /// A form of the agent.
     Form,

@@ -7,9 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use parlor::acp::log::Log;
 use parlor::acp::tap::{Direction, TapFilter};
 use parlor::app::{State, flow};
+use parlor::config::keymap::Keymap;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
+use parlor::runtime::replay::Replay;
 
 use super::tongues::{Can, Reopen, Tongue, refuse};
 use crate::it::bridge::{Bridge, Shape};
@@ -255,7 +258,8 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     fs::write(&file, script(tongue, line).replace("/folder", &root.to_string_lossy())).unwrap();
     let (spec, bridge) = reach(tongue, line, &file);
     let can = tongue.can();
-    let mut rig = Rig::start(&root, spec);
+    let log = root.join("log");
+    let mut rig = Rig::start_logged(&root, spec, &log);
     let mut seen = BTreeMap::new();
     rig.wait_ready();
     seen.insert(Ability::Initialize, "yes");
@@ -327,7 +331,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         rig.wait_text("In the copy.");
         seen.insert(Ability::Fork, "yes");
     }
+    let replayed = told(&replayed(&log)).replace(&*root.to_string_lossy(), "/folder");
     let told = told(&rig.state).replace(&*root.to_string_lossy(), "/folder");
+    assert_eq!(replayed, told, "the log of a session gives the same session");
     let screen = screen(&rig.state).replace(&*root.to_string_lossy(), "/folder");
     let conn = rig.state.conns.values().next_back().unwrap();
     let quirks = conn.info.as_ref().unwrap().quirks.clone();
@@ -446,6 +452,15 @@ fn told(state: &State) -> String {
     }
     writeln!(told, "listed {:?}", state.listed()).unwrap();
     told
+}
+
+/// The state after all of a log.
+fn replayed(log: &Path) -> State {
+    let log = Log::read(fs::File::open(log).unwrap(), None).unwrap();
+    assert_eq!(log.broken, 0, "{:?}", log.reported);
+    let mut replay = Replay::new(log, &Keymap::defaults());
+    while replay.step().is_some() {}
+    replay.state().clone()
 }
 
 /// What a reader looks for.

@@ -1,0 +1,430 @@
+//! The traffic log as a file: what its lines hold beside messages, and how they are read back.
+//!
+//! A log is untrusted: it may come with a bug report. Lines that cannot be read are counted and reported by number, and
+//! sizes and times are bounded. `docs/debugging.md` documents the format; `tap` writes it.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::telling_names;
+use super::tap::{Direction, redact};
+use crate::model::{AgentSpec, Callbacks, CloseReason, ExitInfo, Profile, Remote, WireSpec};
+
+/// Version of the format.
+const FORMAT: u32 = 1;
+
+/// A larger file is refused, in bytes.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// So many unreadable lines are reported by number.
+const MAX_REPORTED: usize = 10;
+
+/// No log is longer than this: a time that somebody made up must not overflow the clock.
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How messages of a connection are decoded: the text of a line `"dir":"start"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the format")]
+pub struct Start {
+    /// Version of the format.
+    format: u32,
+    /// Version of parlor.
+    parlor: String,
+    /// The agent's name in the configuration.
+    agent: String,
+    /// Its profile in the configuration.
+    profile: Option<String>,
+    /// Names in its command that tell its quirks; the command itself may hold secrets.
+    names: Vec<String>,
+    strict: bool,
+    headers: bool,
+    /// The newest version of the protocol that was offered to it.
+    protocol: u16,
+    /// Whether it is behind a URL.
+    remote: bool,
+    fs_read: bool,
+    fs_write: bool,
+    terminal: bool,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            parlor: String::new(),
+            agent: "agent".to_owned(),
+            profile: None,
+            names: Vec::new(),
+            strict: false,
+            headers: false,
+            protocol: 0,
+            remote: false,
+            fs_read: true,
+            fs_write: true,
+            terminal: true,
+        }
+    }
+}
+
+impl Start {
+    /// How an agent that is started like this is spoken to.
+    pub fn of(spec: &AgentSpec) -> Self {
+        let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
+        Self {
+            format: FORMAT,
+            parlor: env!("CARGO_PKG_VERSION").to_owned(),
+            agent: spec.name.clone(),
+            profile: profile.map(|profile| profile.name().to_owned()),
+            names: telling_names(spec),
+            strict: *is_strict,
+            headers: *has_headers,
+            protocol: *protocol,
+            remote: spec.remote.is_some(),
+            fs_read: spec.callbacks.fs_read,
+            fs_write: spec.callbacks.fs_write,
+            terminal: spec.callbacks.terminal,
+        }
+    }
+
+    /// The text of its line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What stands for the agent in a replay. Its command, which is never run, is different for each connection, so that
+    /// no two of them are taken for one process.
+    pub fn spec(&self, conn: u64) -> AgentSpec {
+        let remote =
+            self.remote.then(|| Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() });
+        AgentSpec {
+            name: self.agent.clone(),
+            command: format!("replay-{conn}"),
+            args: self.names.clone(),
+            callbacks: Callbacks { fs_read: self.fs_read, fs_write: self.fs_write, terminal: self.terminal },
+            wire: WireSpec {
+                profile: self.profile.as_deref().and_then(Profile::of_name),
+                is_strict: self.strict,
+                has_headers: self.headers,
+                protocol: self.protocol,
+                ..WireSpec::default()
+            },
+            remote,
+            ..AgentSpec::default()
+        }
+    }
+}
+
+/// Why a connection ended: the text of a line `"dir":"end"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum End {
+    /// The program could not be started.
+    NotStarted {
+        /// Why.
+        error: String,
+        /// Whether the program does not exist.
+        #[serde(default)]
+        is_missing: bool,
+    },
+    /// The process ended.
+    Exited {
+        /// How.
+        status: ExitInfo,
+        /// The last lines of its stderr.
+        #[serde(default)]
+        stderr: Vec<String>,
+    },
+    /// The stream ended or broke.
+    Lost {
+        /// Why.
+        error: String,
+    },
+    /// The server was not reached.
+    Unreachable {
+        /// Why.
+        error: String,
+    },
+    /// The server refused the connection.
+    Refused {
+        /// Why.
+        error: String,
+    },
+    /// The host requires a sign-in.
+    SignInFirst {
+        /// Why.
+        error: String,
+    },
+    /// parlor stopped the agent.
+    Stopped,
+}
+
+impl End {
+    /// How a connection ended.
+    pub fn of(reason: &CloseReason) -> Self {
+        match reason.clone() {
+            CloseReason::NotStarted { error, is_missing } => Self::NotStarted { error, is_missing },
+            CloseReason::Exited { status, stderr_tail } => {
+                let stderr = stderr_tail.iter().map(|line| redact(line).into_owned()).collect();
+                Self::Exited { status, stderr }
+            }
+            CloseReason::Lost { error } => Self::Lost { error },
+            CloseReason::Unreachable { error } => Self::Unreachable { error },
+            CloseReason::Refused { error } => Self::Refused { error },
+            CloseReason::SignInFirst { error } => Self::SignInFirst { error },
+            CloseReason::Stopped => Self::Stopped,
+        }
+    }
+
+    /// The text of its line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn reason(self) -> CloseReason {
+        match self {
+            Self::NotStarted { error, is_missing } => CloseReason::NotStarted { error, is_missing },
+            Self::Exited { status, stderr } => CloseReason::Exited { status, stderr_tail: stderr },
+            Self::Lost { error } => CloseReason::Lost { error },
+            Self::Unreachable { error } => CloseReason::Unreachable { error },
+            Self::Refused { error } => CloseReason::Refused { error },
+            Self::SignInFirst { error } => CloseReason::SignInFirst { error },
+            Self::Stopped => CloseReason::Stopped,
+        }
+    }
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The number of the line in the file, from 1.
+    pub line: usize,
+    /// Time since the program was started; never before that of the entry before.
+    pub at: Duration,
+    /// The number of its connection.
+    pub conn: u64,
+    /// What it holds.
+    pub kind: EntryKind,
+}
+
+/// What a line of a log holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EntryKind {
+    /// A connection began.
+    Start(Box<Start>),
+    /// A connection ended.
+    End(Box<CloseReason>),
+    /// A message, or a line of stderr.
+    Message(Direction, String),
+}
+
+/// A log that was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Log {
+    /// The lines of the run that was asked for.
+    pub entries: Vec<Entry>,
+    /// How many runs of parlor appended to the file.
+    pub runs: usize,
+    /// How many lines of the file could not be read.
+    pub broken: usize,
+    /// The first of them: number and reason.
+    pub reported: Vec<(usize, String)>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    n: u64,
+    #[serde(default)]
+    ms: f64,
+    #[serde(default)]
+    conn: u64,
+    dir: String,
+    text: String,
+}
+
+impl Log {
+    /// Reads one run of a log: the last one unless `run` names another, from 1. Fails if the file cannot be read, is too
+    /// large, or does not have that run; the message says what to do.
+    pub fn read(file: impl Read, run: Option<usize>) -> io::Result<Self> {
+        let mut file = io::BufReader::new(file.take(MAX_BYTES + 1));
+        let (mut log, mut bytes, mut read) = (Self::default(), Vec::new(), 0);
+        let (mut last, mut conns, mut now) = (0, BTreeSet::new(), Duration::ZERO);
+        for line in 1.. {
+            bytes.clear();
+            let count = file.read_until(b'\n', &mut bytes)?;
+            read += count as u64;
+            if read > MAX_BYTES {
+                let text = format!("it is larger than {} MiB; cut it", MAX_BYTES >> 20);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+            }
+            if count == 0 {
+                break;
+            }
+            if bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            let (Line { n, ms, conn, .. }, kind) = match parse(&bytes) {
+                Ok(parsed) => parsed,
+                Err(error) => {
+                    log.note_broken(line, error);
+                    continue;
+                }
+            };
+            // The file is appended to, and each run counts anew.
+            let is_known = matches!(kind, EntryKind::Start(_)) && !conns.insert(conn);
+            if log.runs == 0 || n < last || is_known {
+                if run.is_some_and(|run| run == log.runs) && log.runs > 0 {
+                    log.runs += 1;
+                    break;
+                }
+                log.runs += 1;
+                log.entries.clear();
+                now = Duration::ZERO;
+                conns = BTreeSet::from([conn]);
+            }
+            last = n;
+            now = now.max(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default().min(MAX_TIME));
+            log.entries.push(Entry { line, at: now, conn, kind });
+        }
+        if log.entries.is_empty() {
+            let why = match log.reported.first() {
+                Some((line, error)) => format!("line {line}: {error}"),
+                None => "it is empty".to_owned(),
+            };
+            let text = format!("{why}; expected a file written by --log-file");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        match run {
+            Some(run) if run == 0 || run > log.runs => {
+                let text = format!("it has {} runs, not {run}; pass --run with a number from 1", log.runs);
+                Err(io::Error::new(io::ErrorKind::NotFound, text))
+            }
+            _ => Ok(log),
+        }
+    }
+
+    /// How each connection begins. A log without such lines tells no more than the version in `initialize`.
+    pub fn start_of(&self, conn: u64) -> Start {
+        let mut own = self.entries.iter().filter(|entry| entry.conn == conn).map(|entry| &entry.kind);
+        if let Some(start) = own.clone().find_map(|kind| match kind {
+            EntryKind::Start(start) => Some((**start).clone()),
+            _ => None,
+        }) {
+            return start;
+        }
+        let offers_second = own.any(|kind| match kind {
+            EntryKind::Message(Direction::ToAgent, text) => super::replay::offers_second(text),
+            _ => false,
+        });
+        Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
+    }
+
+    fn note_broken(&mut self, line: usize, error: String) {
+        self.broken += 1;
+        if self.reported.len() < MAX_REPORTED {
+            self.reported.push((line, error));
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {
+    let line: Line = serde_json::from_slice(bytes).map_err(|error| reason(&error))?;
+    let kind = match line.dir.as_str() {
+        "to" => EntryKind::Message(Direction::ToAgent, line.text.clone()),
+        "from" => EntryKind::Message(Direction::FromAgent, line.text.clone()),
+        "stderr" => EntryKind::Message(Direction::Stderr, line.text.clone()),
+        "start" => EntryKind::Start(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
+        "end" => {
+            let end: End = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;
+            EntryKind::End(Box::new(end.reason()))
+        }
+        _ => return Err("unknown \"dir\"; expected to, from, stderr, start or end".to_owned()),
+    };
+    Ok((line, kind))
+}
+
+/// An error of a line without its place in the line, which is always the first.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, run: Option<usize>) -> Result<Log, String> {
+        Log::read(text.as_bytes(), run).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn broken_lines_are_counted_and_reported_by_number() {
+        let log = read(
+            "{\"n\":1,\"ms\":5,\"conn\":1,\"dir\":\"to\",\"text\":\"{}\"}\n\nnonsense\n{\"dir\":\"up\",\"text\":\"\"}\n\
+             {\"n\":2,\"ms\":-1,\"conn\":1,\"dir\":\"from\",\"text\":\"x\"}\n{\"n\":3,\"ms\":1e300,\"dir\":\"stderr\",\"text\":\"\"}",
+            None,
+        )
+        .unwrap();
+        assert_eq!((log.entries.len(), log.broken), (3, 2));
+        assert_eq!(log.reported.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
+        // Times never go back and never overflow.
+        let times: Vec<Duration> = log.entries.iter().map(|entry| entry.at).collect();
+        assert_eq!(times, [Duration::from_millis(5); 3]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_log_is_refused_with_the_line() {
+        assert!(read("", None).unwrap_err().starts_with("it is empty"));
+        let error = read("hello\n", None).unwrap_err();
+        assert!(error.starts_with("line 1: ") && error.contains("--log-file"), "{error}");
+    }
+
+    #[test]
+    fn each_run_of_an_appended_file_can_be_read() {
+        let line = |n: u64, text: &str| {
+            format!("{{\"n\":{n},\"ms\":{n},\"conn\":1,\"dir\":\"from\",\"text\":\"{text}\"}}\n")
+        };
+        let text = [line(1, "a"), line(2, "b"), line(1, "c")].concat();
+        let texts = |run| {
+            let entries = read(&text, run).unwrap().entries;
+            entries.into_iter().map(|entry| (entry.line, entry.kind)).collect::<Vec<_>>()
+        };
+        let message = |text: &str| EntryKind::Message(Direction::FromAgent, text.to_owned());
+        assert_eq!(texts(Some(1)), [(1, message("a")), (2, message("b"))]);
+        assert_eq!(texts(None), [(3, message("c"))]);
+        assert_eq!(texts(Some(2)), texts(None));
+        assert!(read(&text, Some(3)).unwrap_err().contains("it has 2 runs"));
+    }
+
+    #[test]
+    fn what_is_needed_to_decode_is_written_and_read_back() {
+        let spec = AgentSpec {
+            name: "mine".to_owned(),
+            command: "/opt/gemini".to_owned(),
+            args: vec!["--token=secret".to_owned()],
+            wire: WireSpec { profile: Some(Profile::Banjo), protocol: 2, ..WireSpec::default() },
+            callbacks: Callbacks::NONE,
+            ..AgentSpec::default()
+        };
+        let text = Start::of(&spec).to_json();
+        assert!(!text.contains("secret"), "{text}");
+        let again: Start = serde_json::from_str(&text).unwrap();
+        let again = again.spec(7);
+        assert_eq!((&again.name, &again.wire, again.callbacks), (&spec.name, &spec.wire, spec.callbacks));
+        assert_eq!(again.args, ["gemini"]);
+        let reason = CloseReason::Exited {
+            status: ExitInfo { code: Some(3), signal: None },
+            stderr_tail: vec!["api_key=abc".to_owned()],
+        };
+        let text = End::of(&reason).to_json();
+        assert!(!text.contains("abc"), "{text}");
+        let CloseReason::Exited { status, .. } = serde_json::from_str::<End>(&text).unwrap().reason() else {
+            panic!("{text}");
+        };
+        assert_eq!(status.code, Some(3));
+    }
+}

@@ -1,0 +1,82 @@
+//! A connection whose messages come from a traffic log: the same tables and the same decoder, without a link.
+//!
+//! Requests that the app makes wait until the log has them too, and then get the id that they had there.
+
+use tokio::time::Instant;
+
+use super::{Asked, Peer, Phase};
+use crate::acp::codec::{AskKind, Quirk};
+use crate::model::{AgentEvent, AskId, Call, SessionId};
+
+/// Ids of requests that the log does not have yet lie above all ids of a log.
+const UNCLAIMED: u64 = 1 << 40;
+
+impl Peer {
+    /// Begins as [`Peer::start`] does, without a link: nothing is written.
+    pub fn start_replay(&mut self, now: Instant) {
+        self.now = now;
+        self.calls.number_from(UNCLAIMED);
+        self.events.push(AgentEvent::Started { pid: None });
+        if self.codec.has(Quirk::SpeaksFirst) {
+            self.manners.wait_for_word(now);
+        } else {
+            self.greet(now);
+        }
+    }
+
+    /// The log has a request with this id, method and session: finds the one that the app made, and gives it the id.
+    /// False if the app made none.
+    pub fn claim(&mut self, id: u64, method: &str, session: Option<&str>, now: Instant) -> bool {
+        if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
+        {
+            self.manners.forget();
+            self.greet(now);
+        }
+        let same = |own: &str| own == method || reopens(own) && reopens(method);
+        let unclaimed =
+            || self.calls.waiting().filter(|(own, pending)| *own > UNCLAIMED && same(pending.method));
+        let in_session =
+            unclaimed().find(|(_, pending)| session.is_some() && session_of(&pending.asked) == session);
+        match in_session.or_else(|| unclaimed().next()).map(|(own, _)| own) {
+            Some(own) => {
+                self.calls.renumber(own, id);
+                true
+            }
+            // `initialize` may be written twice with one id.
+            None => self.calls.waiting().any(|(own, pending)| own == id && pending.method == method),
+        }
+    }
+
+    /// The open request of the agent with this id.
+    pub fn open_ask(&self, wire_id: &str) -> Option<(AskId, AskKind)> {
+        self.asks.find(wire_id)
+    }
+
+    /// The session whose prompt was written with this id and runs.
+    pub fn prompt_session(&self, id: u64) -> Option<SessionId> {
+        let (_, pending) = self.calls.waiting().find(|(own, _)| *own == id)?;
+        match &pending.asked {
+            Asked::Call { call: Call::Prompt(session, _), .. } => Some(session.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a method opens a session that the agent has: which of them is called depends on what the client had stored.
+fn reopens(method: &str) -> bool {
+    matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
+}
+
+fn session_of(asked: &Asked) -> Option<&str> {
+    let Asked::Call { call, .. } = asked else { return None };
+    match call {
+        Call::Prompt(session, _)
+        | Call::LoadSession(session, _)
+        | Call::ResumeSession(session, _)
+        | Call::SetMode(session, _)
+        | Call::SetModel(session, _)
+        | Call::SetOption(session, ..)
+        | Call::ForkSession(session, ..) => Some(session.as_str()),
+        _ => None,
+    }
+}

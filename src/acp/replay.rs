@@ -1,0 +1,330 @@
+//! An agent that is played from a traffic log: the peer and the codec of a live connection, without a link.
+//!
+//! What the agent sent is decoded as it was live. What parlor sent is matched with what the app sends now; where the app
+//! does not send it without the user, [`Sent`] says what the user did.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::Command;
+use super::codec::AskKind;
+use super::frame::sort_whole;
+use super::peer::envelope::{self, Message};
+use super::peer::{Deadlines, PeerState};
+use super::tap::Tap;
+use crate::model::{
+    AgentCommand, AgentEvent, AgentSpec, AskId, CloseReason, ConfigValue, ExitInfo, FieldValue, ModeId,
+    ModelId, RpcError, SessionId,
+};
+
+/// What a message to the agent says that parlor wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sent {
+    /// Nothing that is to be done: the app wrote it by itself, or nobody sees it.
+    Nothing,
+    /// A request that the app did not make: the user did. After it was made again, call [`LoggedAgent::claim`].
+    Request(Request, UserAction),
+    /// The answer to a request of the agent.
+    Answer(AskId, LoggedAnswer),
+    /// The turn of this session was cancelled.
+    Cancel(SessionId),
+}
+
+/// A request as it stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    id: u64,
+    method: String,
+    /// The session that it names.
+    pub session: Option<SessionId>,
+}
+
+/// What the user did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserAction {
+    /// Send this prompt.
+    Prompt(String),
+    /// Begin a session.
+    NewSession,
+    /// Open this session.
+    Open(SessionId),
+    /// Copy the session.
+    Fork,
+    /// List the sessions.
+    List,
+    /// Set the mode.
+    Mode(ModeId),
+    /// Set the model.
+    Model(ModelId),
+    /// Set an option.
+    Option(String, ConfigValue),
+    /// Sign in.
+    SignIn(String),
+    /// Something that is not played.
+    Other,
+}
+
+/// How a request of the agent was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoggedAnswer {
+    /// Permission: this option; `None`: cancelled.
+    Permission(Option<String>),
+    /// A form or page was accepted with these values.
+    Accepted(Vec<(String, FieldValue)>),
+    /// A form or page was declined.
+    Declined,
+    /// A form or page was cancelled.
+    Cancelled,
+    /// The text of a file that was read; `None`: it was written.
+    File(Option<String>),
+    /// A command was started as this terminal.
+    Terminal(String),
+    /// The output of a command so far.
+    Output(String, bool, Option<ExitInfo>),
+    /// The end of a command.
+    Exit(ExitInfo),
+    /// An error.
+    Error(RpcError),
+}
+
+/// One connection of the log.
+#[derive(Debug)]
+pub struct LoggedAgent {
+    peer: PeerState,
+    /// Ids of requests that were not made again: their answers mean nothing.
+    unplayed: BTreeSet<u64>,
+    is_closed: bool,
+}
+
+impl LoggedAgent {
+    /// A connection that begins now. `last_session` is opened in place of a new one.
+    pub fn start(spec: &AgentSpec, last_session: Option<SessionId>, now: Instant) -> Self {
+        let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
+        peer.last_session = last_session;
+        peer.start_replay(now.into());
+        Self { peer, unplayed: BTreeSet::new(), is_closed: false }
+    }
+
+    /// Takes what the app sends.
+    pub fn command(&mut self, command: AgentCommand, now: Instant) {
+        self.peer.on_command(Command::Agent(command), now.into());
+    }
+
+    /// Plays a message of the agent.
+    pub fn receive(&mut self, text: &str, now: Instant) {
+        if self.is_closed {
+            return;
+        }
+        self.on_deadlines(now);
+        if let Ok(Message::Response { id, .. }) = envelope::read(text)
+            && envelope::id_number(id).is_some_and(|id| self.unplayed.contains(&id))
+        {
+            return;
+        }
+        let mut pieces = Vec::new();
+        sort_whole(&Bytes::copy_from_slice(text.as_bytes()), &mut pieces);
+        for piece in pieces {
+            self.peer.on_piece(piece, now.into());
+        }
+    }
+
+    /// Reads a message that parlor wrote.
+    pub fn sent(&mut self, text: &str, now: Instant) -> Sent {
+        if self.is_closed {
+            return Sent::Nothing;
+        }
+        self.on_deadlines(now);
+        match envelope::read(text) {
+            Ok(Message::Request { id, method, params }) => {
+                let Some(id) = envelope::id_number(id) else { return Sent::Nothing };
+                let params = object(params);
+                let session = session_of(&params);
+                let request = Request { id, method: method.into_owned(), session };
+                if self.claim(&request, now) {
+                    return Sent::Nothing;
+                }
+                let action = user_action(&request, &params);
+                Sent::Request(request, action)
+            }
+            Ok(Message::Notification { method, params }) => {
+                let params = object(params);
+                match &*method {
+                    "session/cancel" => session_of(&params).map_or(Sent::Nothing, Sent::Cancel),
+                    "$/cancelRequest" => {
+                        let id = params.get("id").and_then(Value::as_u64);
+                        let session = id.and_then(|id| self.peer.prompt_session(id));
+                        session.map_or(Sent::Nothing, Sent::Cancel)
+                    }
+                    _ => Sent::Nothing,
+                }
+            }
+            Ok(Message::Response { id, outcome }) => match self.peer.open_ask(id) {
+                Some((ask, kind)) => {
+                    answer(kind, outcome).map_or(Sent::Nothing, |answer| Sent::Answer(ask, answer))
+                }
+                None => Sent::Nothing,
+            },
+            _ => Sent::Nothing,
+        }
+    }
+
+    /// Gives a request of the log to the one that the app made. False if the app made none.
+    pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
+        let session = request.session.as_ref().map(SessionId::as_str);
+        self.peer.claim(request.id, &request.method, session, now.into())
+    }
+
+    /// The request was not made again: its answer is left out.
+    pub fn leave_out(&mut self, request: &Request) {
+        self.unplayed.insert(request.id);
+    }
+
+    /// The connection ends.
+    pub fn close(&mut self, reason: CloseReason) {
+        if !std::mem::replace(&mut self.is_closed, true) {
+            self.peer.close(reason);
+        }
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// What there is to tell the app.
+    pub fn take_events(&mut self) -> Vec<AgentEvent> {
+        self.peer.take_events()
+    }
+
+    fn on_deadlines(&mut self, now: Instant) {
+        while let Some(at) = self.peer.next_deadline().filter(|at| at.into_std() <= now) {
+            self.peer.on_deadline(at);
+            if self.peer.next_deadline() == Some(at) {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether a message is an `initialize` that offers version 2 of the protocol.
+pub(super) fn offers_second(text: &str) -> bool {
+    matches!(envelope::read(text), Ok(Message::Request { method, params, .. })
+        if method == "initialize" && object(params).get("protocolVersion").and_then(Value::as_u64) == Some(2))
+}
+
+/// The session that a message of parlor opens, and the folder that it names.
+pub fn opening(text: &str) -> Option<(Option<SessionId>, Option<String>)> {
+    let Ok(Message::Request { method, params, .. }) = envelope::read(text) else { return None };
+    let params = object(params);
+    let folder = first_text(&params, &["cwd", "workingDir"]);
+    match &*method {
+        "session/new" | "session/create" => Some((None, folder)),
+        "session/load" | "session/resume" | "unstable_resumeSession" => Some((session_of(&params), folder)),
+        _ => None,
+    }
+}
+
+fn object(params: Option<&str>) -> Map<String, Value> {
+    params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default()
+}
+
+fn first_text(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    keys.iter().find_map(|key| object.get(*key)?.as_str()).map(str::to_owned)
+}
+
+fn session_of(params: &Map<String, Value>) -> Option<SessionId> {
+    first_text(params, &["sessionId", "session_id", "source_session_id"]).map(SessionId::from)
+}
+
+fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
+    let text = |keys: &[&str]| first_text(params, keys).unwrap_or_default();
+    match request.method.as_str() {
+        "session/prompt" | "prompt/send" => {
+            let blocks = params.get("prompt").or_else(|| params.get("content")).and_then(Value::as_array);
+            // What the user typed comes last, after what the agent is told of an earlier conversation.
+            let typed = blocks.into_iter().flatten().rev().find_map(|block| block.get("text")?.as_str());
+            UserAction::Prompt(typed.unwrap_or_default().to_owned())
+        }
+        "session/new" | "session/create" => UserAction::NewSession,
+        "session/load" | "session/resume" | "unstable_resumeSession" => {
+            request.session.clone().map_or(UserAction::Other, UserAction::Open)
+        }
+        "session/fork" => UserAction::Fork,
+        "session/list" => UserAction::List,
+        "session/set_mode" => UserAction::Mode(ModeId::from(text(&["modeId", "mode"]))),
+        "session/set_model" => UserAction::Model(ModelId::from(text(&["modelId"]))),
+        "session/set_config_option" => {
+            let value = match params.get("value") {
+                Some(Value::Bool(is_on)) => ConfigValue::Bool(*is_on),
+                Some(Value::String(text)) => ConfigValue::Text(text.clone()),
+                _ => return UserAction::Other,
+            };
+            UserAction::Option(text(&["configId"]), value)
+        }
+        "authenticate" | "auth/login" => UserAction::SignIn(text(&["methodId"])),
+        _ => UserAction::Other,
+    }
+}
+
+fn answer(kind: AskKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
+    let result = match outcome {
+        Ok(result) => object(Some(result)),
+        Err(error) => {
+            let error = object(Some(error));
+            let code = error.get("code").and_then(Value::as_i64).unwrap_or(RpcError::INTERNAL);
+            return Some(LoggedAnswer::Error(RpcError::new(
+                code,
+                first_text(&error, &["message"]).unwrap_or_default(),
+            )));
+        }
+    };
+    Some(match kind {
+        AskKind::Permission => {
+            let nested = result.get("outcome").and_then(Value::as_object);
+            let mut places = [Some(&result), nested].into_iter().flatten();
+            LoggedAnswer::Permission(places.find_map(|place| first_text(place, &["optionId"])))
+        }
+        AskKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
+            Some("accept") => {
+                let content = result.get("content").and_then(Value::as_object);
+                let values = content.into_iter().flatten();
+                LoggedAnswer::Accepted(values.map(|(key, value)| (key.clone(), field(value))).collect())
+            }
+            Some("decline") => LoggedAnswer::Declined,
+            _ => LoggedAnswer::Cancelled,
+        },
+        AskKind::ReadFile => LoggedAnswer::File(Some(first_text(&result, &["content"]).unwrap_or_default())),
+        AskKind::WriteFile => LoggedAnswer::File(None),
+        AskKind::TerminalCreate => LoggedAnswer::Terminal(first_text(&result, &["terminalId"])?),
+        AskKind::TerminalOutput => LoggedAnswer::Output(
+            first_text(&result, &["output"]).unwrap_or_default(),
+            result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
+            result.get("exitStatus").and_then(Value::as_object).map(exit),
+        ),
+        AskKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
+        // The app answers these at once.
+        AskKind::TerminalKill | AskKind::TerminalRelease => return None,
+    })
+}
+
+fn exit(status: &Map<String, Value>) -> ExitInfo {
+    let code = status.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    ExitInfo { code, signal: first_text(status, &["signal"]) }
+}
+
+fn field(value: &Value) -> FieldValue {
+    match value {
+        Value::Bool(is_on) => FieldValue::Bool(*is_on),
+        Value::String(text) => FieldValue::Text(text.clone()),
+        Value::Array(items) => {
+            FieldValue::Texts(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        }
+        other => match other.as_i64() {
+            Some(number) => FieldValue::Integer(number),
+            None => FieldValue::Text(other.to_string()),
+        },
+    }
+}

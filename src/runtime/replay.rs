@@ -1,0 +1,448 @@
+//! A traffic log, played through the decoder, the reducer and the screen of a live session.
+//!
+//! The clock is that of the log. Effects start nothing, write nothing and read nothing: requests of the agent are answered
+//! with what the log has as their answer, and what the user did is done again through the reducer.
+//! Invariant: the same log gives the same state and the same frames.
+
+mod answers;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::acp::log::{Entry, EntryKind, Log};
+use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
+use crate::acp::tap::Direction;
+use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, flow, tabs, update};
+use crate::config::keymap::Keymap;
+use crate::model::{
+    Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,
+};
+use crate::ui::diff::desk;
+use crate::ui::theme::Theme;
+use crate::ui::{self, ViewState, text};
+
+use super::clock::Clock;
+
+pub use screen::{Screen, run};
+
+/// So many timers ring between two lines at the most: one that is set anew for the same moment must not ring for ever.
+const MAX_TIMERS: usize = 1_000;
+
+/// So many dialogs are closed before the user does something that the log has.
+const MAX_DIALOGS: usize = 4;
+
+/// So many connections of a log are played: each opens a tab or replaces an agent.
+const MAX_CONNS: usize = 64;
+
+/// A change is compared again at the most so often for one frame.
+const MAX_COMPARED: usize = 16;
+
+/// Work for the services, which waits for its answer in the log.
+#[derive(Debug)]
+enum Job {
+    File(FileJob),
+    Terminal(TerminalJob),
+}
+
+/// A connection of the log and the app's name of it.
+#[derive(Debug)]
+struct Played {
+    number: u64,
+    conn: ConnId,
+    agent: LoggedAgent,
+    /// The log says that parlor stopped it.
+    was_stopped: bool,
+}
+
+/// A log being played.
+pub struct Replay {
+    log: Log,
+    next: usize,
+    /// The line with the last message of each connection, by its place.
+    last_of: BTreeMap<u64, usize>,
+    began: Instant,
+    state: State,
+    view: ViewState,
+    clock: Clock,
+    agents: Vec<Played>,
+    /// Connections that the app wants, and the log does not have yet.
+    wanted: VecDeque<ConnId>,
+    jobs: BTreeMap<AskId, Job>,
+    left_out: Vec<usize>,
+}
+
+impl Replay {
+    /// A log before its first line.
+    pub fn new(log: Log, keymap: &Keymap) -> Self {
+        let began = Instant::now();
+        let first = log.entries.first().map_or(1, |entry| entry.conn);
+        let folder = log.entries.iter().find_map(|entry| opening(entry)?.1).unwrap_or_else(|| "/".to_owned());
+        let setup = Setup {
+            folder: folder.into(),
+            start_with: Some(log.start_of(first).spec(first)),
+            mouse: MouseOwner::Terminal,
+            ..Setup::default()
+        };
+        let (state, effects) = State::new(setup, began);
+        let mut last_of = BTreeMap::new();
+        for (place, entry) in log.entries.iter().enumerate() {
+            if matches!(entry.kind, EntryKind::Message(Direction::ToAgent | Direction::FromAgent, _)) {
+                last_of.insert(entry.conn, place);
+            }
+        }
+        let mut replay = Self {
+            log,
+            next: 0,
+            last_of,
+            began,
+            state,
+            view: ViewState::new(keymap, began),
+            clock: Clock::new(began),
+            agents: Vec::new(),
+            wanted: VecDeque::new(),
+            jobs: BTreeMap::new(),
+            left_out: Vec::new(),
+        };
+        replay.carry_out(effects, began);
+        replay
+    }
+
+    /// What the app knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Lines with requests of parlor that could not be made again; their answers were left out.
+    pub fn left_out(&self) -> &[usize] {
+        &self.left_out
+    }
+
+    /// The line that is played next, and how many lines were played.
+    pub fn upcoming(&self) -> (Option<&Entry>, usize) {
+        (self.log.entries.get(self.next), self.next)
+    }
+
+    /// Plays the next line. Returns its place in the log, or `None` at the end.
+    pub fn step(&mut self) -> Option<usize> {
+        let place = self.next;
+        let entry = self.log.entries.get(place)?.clone();
+        self.next += 1;
+        let now = self.began + entry.at;
+        self.pass_time(entry.at);
+        self.play(&entry, now);
+        Some(place)
+    }
+
+    /// Rings the timers up to this time of the log.
+    pub fn pass_time(&mut self, at: Duration) {
+        let until = self.began + at;
+        for _ in 0..MAX_TIMERS {
+            let Some(due) = self.clock.next_deadline(None, false).filter(|due| *due <= until) else { return };
+            for id in self.clock.take_due(due) {
+                self.apply(Event::Timer(id), due);
+            }
+        }
+    }
+
+    /// Draws the screen as of a time of the log. Where `is_old`, the buffer holds the last frame.
+    pub fn draw(&mut self, at: Duration, theme: &Theme, buf: &mut Buffer, is_old: bool) {
+        let now = self.began + at;
+        self.view.set_now(now);
+        ui::draw_into(&self.state, &mut self.view, theme, buf, is_old);
+        for _ in 0..MAX_COMPARED {
+            // A live session compares large changes beside its frames; these frames must not depend on threads.
+            let Some(wanted) = desk::take_wanted() else { break };
+            desk::put(wanted.compare());
+            ui::draw_into(&self.state, &mut self.view, theme, buf, false);
+        }
+        if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
+            self.apply(event, now);
+        }
+    }
+
+    fn play(&mut self, entry: &Entry, now: Instant) {
+        if !matches!(entry.kind, EntryKind::End(_)) && self.find(entry.conn).is_none() {
+            self.attach(entry.conn, now);
+        }
+        let Some(place) = self.find(entry.conn) else { return };
+        let Some(played) = self.agents.get_mut(place) else { return };
+        match &entry.kind {
+            EntryKind::Start(_) | EntryKind::Message(Direction::Stderr, _) => {}
+            // Whoever quits looks at the session as it was.
+            EntryKind::End(reason) if **reason == CloseReason::Stopped => played.was_stopped = true,
+            EntryKind::End(reason) => played.agent.close((**reason).clone()),
+            EntryKind::Message(Direction::FromAgent, text) => played.agent.receive(text, now),
+            EntryKind::Message(Direction::ToAgent, text) => {
+                let (conn, sent) = (played.conn, played.agent.sent(text, now));
+                self.settle(now);
+                self.on_sent(place, conn, sent, entry.line, now);
+            }
+        }
+        self.settle(now);
+    }
+
+    fn on_sent(&mut self, place: usize, conn: ConnId, sent: Sent, line: usize, now: Instant) {
+        match sent {
+            Sent::Nothing => {}
+            Sent::Answer(ask, answer) => self.answer(ask, answer, now),
+            Sent::Cancel(session) => {
+                let key = self.session_of(conn, Some(&session));
+                if self.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
+                    self.act(now, |state, fx| flow::cancel_turn(state, key, now, fx));
+                }
+            }
+            Sent::Request(request, action) => {
+                let is_visible = action != UserAction::Other;
+                self.on_user_action(conn, request.session.as_ref(), action, now);
+                let Some(played) = self.agents.get_mut(place) else { return };
+                if !played.agent.claim(&request, now) {
+                    played.agent.leave_out(&request);
+                    self.left_out.extend(is_visible.then_some(line));
+                }
+            }
+        }
+    }
+
+    /// Does what the user did.
+    fn on_user_action(
+        &mut self,
+        conn: ConnId,
+        session: Option<&SessionId>,
+        action: UserAction,
+        now: Instant,
+    ) {
+        if action == UserAction::Other {
+            return;
+        }
+        for _ in 0..MAX_DIALOGS {
+            if self.state.modals.is_empty() {
+                break;
+            }
+            self.apply(Event::Act(Action::Escape), now);
+        }
+        let key = self.session_of(conn, session);
+        if tabs::front(&self.state) != key {
+            self.act(now, |state, fx| flow::activate(state, key, now, fx));
+        }
+        self.act(now, |state, fx| match action {
+            UserAction::Prompt(text) => {
+                let failed = state.sessions.get(&key).and_then(|session| session.failed_prompt.as_ref());
+                if failed.is_some_and(|failed| failed.text == text) {
+                    flow::send_again(state, key, now, fx);
+                } else {
+                    flow::submit(state, key, text, now, fx);
+                }
+            }
+            UserAction::NewSession => flow::new_session(state, now, fx),
+            UserAction::Open(id) => flow::open_session(state, id, now, fx),
+            UserAction::Fork => flow::fork_session(state, key, None, now, fx),
+            UserAction::List => flow::list_sessions(state, now, fx),
+            UserAction::Mode(mode) => flow::set_mode(state, key, mode, now, fx),
+            UserAction::Model(model) => flow::set_model(state, key, model, now, fx),
+            UserAction::Option(option, value) => flow::set_option(state, key, option, value, now, fx),
+            UserAction::SignIn(method) => flow::sign_in(state, conn, &method, Vec::new(), now, fx),
+            UserAction::Other => {}
+        });
+    }
+
+    /// Calls the app as its own dialogs do, and then lets it settle as after each event.
+    fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Vec<Effect>)) {
+        let mut effects = Vec::new();
+        work(&mut self.state, &mut effects);
+        self.carry_out(effects, now);
+        self.apply(Event::Focus(true), now);
+        self.settle(now);
+    }
+
+    /// The session of the agent's id, else the first one of the connection.
+    fn session_of(&self, conn: ConnId, id: Option<&SessionId>) -> SessionKey {
+        let of_conn = || self.state.sessions.values().filter(|session| session.conn == Some(conn));
+        let named = of_conn().find(|session| id.is_some() && session.id.as_ref() == id);
+        let first = || of_conn().find(|session| session.parent.is_none());
+        named.or_else(first).map_or(self.state.active, |session| session.key)
+    }
+
+    fn find(&self, number: u64) -> Option<usize> {
+        self.agents.iter().position(|played| played.number == number)
+    }
+
+    /// A connection of the log begins: it serves the one that the app wants.
+    fn attach(&mut self, number: u64, now: Instant) {
+        if self.agents.len() >= MAX_CONNS {
+            return;
+        }
+        if self.wanted.is_empty() {
+            self.replace_ended(number, now);
+        }
+        let spec = self.log.start_of(number).spec(number);
+        if self.wanted.is_empty() {
+            let folder = self.state.setup.folder.clone();
+            let tab = NewTab { folder, agent: Some(spec.clone()), begin: Beginning::New };
+            self.act(now, |state, fx| {
+                flow::open_tab(state, tab, now, fx);
+            });
+        }
+        let Some(conn) = self.wanted.pop_front() else { return };
+        let mut own = self.log.entries.iter().filter(|entry| entry.conn == number);
+        let last_session = own.find_map(opening).and_then(|(session, _)| session);
+        let agent = LoggedAgent::start(&spec, last_session, now);
+        self.agents.push(Played { number, conn, agent, was_stopped: false });
+        self.settle(now);
+    }
+
+    /// A new connection takes the place of one that says nothing more, unless both are of different agents.
+    fn replace_ended(&mut self, number: u64, now: Instant) {
+        let is_over = |played: &&mut Played| {
+            let last = self.last_of.get(&played.number).copied().unwrap_or(0);
+            let name = |number| self.log.start_of(number).spec(number).name;
+            !played.agent.is_closed() && last < self.next && name(played.number) == name(number)
+        };
+        let Some(over) = self.agents.iter_mut().find(is_over) else { return };
+        let conn = over.conn;
+        if over.was_stopped {
+            let key = self.session_of(conn, None);
+            self.act(now, |state, fx| flow::restart_agent(state, key, now, fx));
+        } else {
+            let error = "The log does not say how this connection ended.".to_owned();
+            over.agent.close(CloseReason::Lost { error });
+            self.settle(now);
+        }
+    }
+
+    /// Hands over what the agents tell, until there is nothing more.
+    fn settle(&mut self, now: Instant) {
+        while let Some((conn, events)) = self.agents.iter_mut().find_map(|played| {
+            let events = played.agent.take_events();
+            (!events.is_empty()).then_some((played.conn, events))
+        }) {
+            for event in events {
+                self.apply(Event::Agent(conn, event), now);
+            }
+        }
+    }
+
+    fn apply(&mut self, event: Event, now: Instant) {
+        let effects = update(&mut self.state, event, now);
+        self.carry_out(effects, now);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>, now: Instant) {
+        for effect in effects {
+            match effect {
+                Effect::Connect { conn, .. } => self.wanted.push_back(conn),
+                Effect::Send(conn, command) => {
+                    if let Some(played) = self.agents.iter_mut().find(|played| played.conn == conn) {
+                        played.agent.command(command, now);
+                    }
+                }
+                Effect::Disconnect { conn, .. } => {
+                    self.wanted.retain(|wanted| *wanted != conn);
+                    if let Some(played) = self.agents.iter_mut().find(|played| played.conn == conn) {
+                        played.agent.close(CloseReason::Stopped);
+                    }
+                }
+                Effect::File(job) => {
+                    self.jobs.insert(job.ask, Job::File(job));
+                }
+                Effect::Terminal(job) => {
+                    if let TerminalJob::Create { ask, .. } | TerminalJob::Output { ask, .. } = &job {
+                        self.jobs.insert(*ask, Job::Terminal(job));
+                    }
+                }
+                Effect::FindServers { folder } => {
+                    self.apply(Event::Service(ServiceEvent::ServersFound(folder, Ok(None))), now);
+                }
+                Effect::Timer(id, after) => self.clock.set(id, now + after),
+                Effect::StopTimer(id) => self.clock.stop(id),
+                Effect::View(command) => self.view.apply(command),
+                // A replay touches nothing but its own screen. Listed, so that a new effect is decided here too.
+                Effect::LocateDiffs(_)
+                | Effect::Announce(_)
+                | Effect::SavePrompt { .. }
+                | Effect::LoadHistory { .. }
+                | Effect::Keep { .. }
+                | Effect::KeepServersAnswer { .. }
+                | Effect::LoadGrants
+                | Effect::SaveGrant(_)
+                | Effect::RemoveGrant(_)
+                | Effect::Store(_)
+                | Effect::SaveAgentChoice { .. }
+                | Effect::ListFolders
+                | Effect::FindFolder { .. }
+                | Effect::ReadGit { .. }
+                | Effect::OpenUrl(_)
+                | Effect::OpenFile { .. }
+                | Effect::RunLogin { .. }
+                | Effect::Copy(_)
+                | Effect::CopySelection
+                | Effect::CaptureMouse(_)
+                | Effect::SetTheme(_)
+                | Effect::Suspend
+                | Effect::Quit => {}
+            }
+        }
+    }
+}
+
+/// The session and the folder that a line opens.
+fn opening(entry: &Entry) -> Option<(Option<SessionId>, Option<String>)> {
+    match &entry.kind {
+        EntryKind::Message(Direction::ToAgent, text) => replay::opening(text),
+        _ => None,
+    }
+}
+
+/// Plays a log to its end and writes each frame that differs from the one before, as text. Returns the lines with
+/// requests that could not be made again. Fails as writing does.
+pub fn frames(
+    log: Log,
+    (cols, rows): (u16, u16),
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+) -> std::io::Result<Vec<usize>> {
+    text::link::show(false);
+    let mut replay = Replay::new(log, &Keymap::defaults());
+    replay.view.has_motion = false;
+    let theme = Theme::plain();
+    let mut buf = Buffer::empty(Rect::new(0, 0, cols, rows));
+    let mut last = String::new();
+    while let Some(place) = replay.step() {
+        let Some(entry) = replay.log.entries.get(place) else { break };
+        let (line, at) = (entry.line, entry.at);
+        replay.draw(at, &theme, &mut buf, false);
+        let frame = page(&buf);
+        if frame != last {
+            write(&format!("--- line {line}, {:.3} s\n{frame}", at.as_secs_f64()))?;
+            last = frame;
+        }
+    }
+    Ok(replay.left_out)
+}
+
+/// A buffer as text.
+fn page(buf: &Buffer) -> String {
+    let mut page = String::new();
+    for y in buf.area.top()..buf.area.bottom() {
+        let (mut row, mut skip) = (String::new(), 0);
+        for x in buf.area.left()..buf.area.right() {
+            let symbol = buf.cell((x, y)).map_or(" ", ratatui::buffer::Cell::symbol);
+            if skip == 0 {
+                row.push_str(symbol);
+            }
+            skip = text::width(symbol).max(skip).saturating_sub(1);
+        }
+        page.push_str(row.trim_end());
+        page.push('\n');
+    }
+    page
+}

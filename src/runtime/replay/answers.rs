@@ -1,0 +1,130 @@
+//! Answers of parlor that a log holds, given again: decisions of the user, files, commands.
+
+use std::time::Instant;
+
+use super::{Job, Replay};
+use crate::acp::replay::LoggedAnswer;
+use crate::app::flow::{self, ElicitationOutcome};
+use crate::app::{AccessChoice, Event, OpenAsk, OpenAskKind};
+use crate::model::{
+    Access, AllowedBy, AskId, ExitInfo, FileOp, ServedFile, ServiceEvent, SessionKey, TerminalId,
+    TerminalJob, WriteChange, shell_line,
+};
+
+impl Replay {
+    /// Answers a request of the agent as the log does.
+    pub(super) fn answer(&mut self, ask: AskId, answer: LoggedAnswer, now: Instant) {
+        let mut all = self.state.sessions.values();
+        let open = all.find_map(|session| {
+            let open = session.asks.iter().find(|open| open.ask == ask)?;
+            Some((session.key, open.clone()))
+        });
+        if let Some((key, open)) = open {
+            self.decide(key, &open, &answer, now);
+        }
+        if let LoggedAnswer::Exit(exit) = &answer {
+            let mut waits = self.state.sessions.values().flat_map(|session| &session.terminal_waits);
+            let terminal = waits.find(|(_, own, _)| *own == ask).map(|(_, _, terminal)| terminal.clone());
+            if let Some(terminal) = terminal {
+                self.end_terminal(terminal, exit.clone(), now);
+            }
+        }
+        match self.jobs.remove(&ask) {
+            Some(Job::File(job)) => {
+                let path = job.path;
+                let served = match &job.op {
+                    FileOp::Write { content } => Some(Box::new(ServedFile {
+                        access: Access::Write { path },
+                        by: job.allowed.unwrap_or(AllowedBy::InsideRoots),
+                        change: Some(WriteChange {
+                            size_bytes: content.len() as u64,
+                            ..WriteChange::default()
+                        }),
+                    })),
+                    FileOp::Read { .. } => None,
+                };
+                let result = match answer {
+                    LoggedAnswer::File(text) => Ok(text),
+                    LoggedAnswer::Error(error) => Err(error),
+                    _ => return,
+                };
+                self.serve(ServiceEvent::FileDone { conn: job.conn, ask, result, served }, now);
+            }
+            Some(Job::Terminal(TerminalJob::Create { conn, session, command, .. })) => {
+                let result = match answer {
+                    LoggedAnswer::Terminal(id) => Ok(TerminalId::from(id)),
+                    LoggedAnswer::Error(error) => Err(error),
+                    _ => return,
+                };
+                let command = shell_line(&command);
+                self.serve(ServiceEvent::TerminalStarted { conn, ask, session, command, result }, now);
+            }
+            Some(Job::Terminal(TerminalJob::Output { conn, terminal, .. })) => {
+                let result = match answer {
+                    LoggedAnswer::Output(output, is_cut, exit) => {
+                        self.show_output(&terminal, &output, now);
+                        if let Some(exit) = &exit {
+                            self.end_terminal(terminal, exit.clone(), now);
+                        }
+                        Ok((output, is_cut, exit))
+                    }
+                    LoggedAnswer::Error(error) => Err(error),
+                    _ => return,
+                };
+                self.serve(ServiceEvent::TerminalRead { conn, ask, result }, now);
+            }
+            Some(Job::Terminal(_)) | None => {}
+        }
+    }
+
+    /// Answers in the user's place.
+    fn decide(&mut self, key: SessionKey, open: &OpenAsk, answer: &LoggedAnswer, now: Instant) {
+        let ask = open.ask;
+        match (&open.kind, answer) {
+            (OpenAskKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
+                let is_it = |id: &String| request.options.iter().position(|option| option.id == *id);
+                let place = option.as_ref().and_then(is_it);
+                self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
+            }
+            // A dialog of parlor's own, about a command: its answer is whether the command was started.
+            (OpenAskKind::Access(access), answer) => {
+                let is_refused = matches!(answer, LoggedAnswer::Error(_));
+                let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
+                let place = access.choices().iter().position(|known| *known == choice);
+                self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
+            }
+            (OpenAskKind::Elicitation(_), answer) => {
+                let outcome = match answer {
+                    LoggedAnswer::Accepted(values) => ElicitationOutcome::Accept(Some(values.clone())),
+                    LoggedAnswer::Declined => ElicitationOutcome::Decline,
+                    _ => ElicitationOutcome::Cancel,
+                };
+                let front = self.state.sessions.get(&key).and_then(|session| session.asks.front());
+                if front.is_some_and(|front| front.ask == ask) {
+                    self.act(now, |state, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+                }
+            }
+            (OpenAskKind::Permission { .. }, _) => {}
+        }
+    }
+
+    /// Adds what the agent was told of a command's output to what is there.
+    fn show_output(&mut self, terminal: &TerminalId, output: &str, now: Instant) {
+        let mut all = self.state.sessions.values();
+        let known =
+            all.find_map(|session| session.terminals.get(terminal)).map_or(0, |view| view.output.len());
+        let more = output.as_bytes().get(known..).unwrap_or_default().to_vec();
+        if !more.is_empty() {
+            self.serve(ServiceEvent::TerminalOutput { terminal: terminal.clone(), bytes: more }, now);
+        }
+    }
+
+    fn end_terminal(&mut self, terminal: TerminalId, exit: ExitInfo, now: Instant) {
+        self.serve(ServiceEvent::TerminalEnded { terminal, exit }, now);
+    }
+
+    fn serve(&mut self, event: ServiceEvent, now: Instant) {
+        self.apply(Event::Service(event), now);
+        self.settle(now);
+    }
+}

@@ -1,0 +1,190 @@
+//! A replay on the screen: at the log's own speed, faster, or message by message.
+
+use std::time::{Duration, Instant};
+
+use super::Replay;
+use crate::acp::log::Log;
+use crate::config::keymap::Keymap;
+use crate::runtime::clock;
+use crate::runtime::keys::replay::{ReplayKey, read};
+use crate::runtime::keys::{Keys, Told};
+use crate::runtime::signals::{Signal, Signals};
+use crate::runtime::tty::Tty;
+use crate::runtime::{BUDGET, in_runtime};
+use crate::ui::look::Glyphs;
+use crate::ui::theme::Theme;
+use crate::ui::{self, text};
+
+/// What is needed to show a replay.
+pub struct Screen {
+    /// The log.
+    pub log: Log,
+    /// How many times faster than the log; 0: without waiting.
+    pub speed: f64,
+    /// Whether it waits for a key before each message.
+    pub is_stepping: bool,
+    /// All keys, for the hints on the screen.
+    pub keymap: Keymap,
+    /// The colours.
+    pub theme: Theme,
+    /// Whether the terminal shows marks beyond ASCII.
+    pub has_rich_glyphs: bool,
+    /// Whether nothing moves by itself.
+    pub reduced_motion: bool,
+}
+
+/// Runs until the user leaves. Returns the lines with requests that could not be made again. Fails if the terminal
+/// cannot be used.
+pub fn run(screen: Screen) -> anyhow::Result<Vec<usize>> {
+    let mut left_out = Vec::new();
+    in_runtime(async {
+        left_out = Player::new(screen)?.run().await;
+        Ok(())
+    })?;
+    Ok(left_out)
+}
+
+struct Player {
+    replay: Replay,
+    theme: Theme,
+    speed: f64,
+    is_playing: bool,
+    /// The time of the log at a time of the wall: where playing began last.
+    anchor: (Duration, Instant),
+    /// The time of the log of the last frame.
+    at: Duration,
+    tty: Tty,
+    keys: Keys,
+    signals: Signals,
+}
+
+impl Player {
+    fn new(screen: Screen) -> anyhow::Result<Self> {
+        text::link::show(false);
+        let mut replay = Replay::new(screen.log, &screen.keymap);
+        replay.view.has_motion = !screen.reduced_motion;
+        if !screen.has_rich_glyphs {
+            replay.view.glyphs = Glyphs::plain();
+        }
+        let at = replay.upcoming().0.map(|entry| entry.at).unwrap_or_default();
+        Ok(Self {
+            replay,
+            theme: screen.theme,
+            speed: screen.speed,
+            is_playing: !screen.is_stepping,
+            anchor: (at, Instant::now()),
+            at,
+            tty: Tty::enter(false, "")?,
+            keys: Keys::listen()?,
+            signals: Signals::new()?,
+        })
+    }
+
+    async fn run(mut self) -> Vec<usize> {
+        loop {
+            self.advance();
+            self.draw();
+            if self.tty.is_gone() {
+                break;
+            }
+            let deadline = self.deadline();
+            tokio::select! {
+                biased;
+                told = self.keys.next() => match told {
+                    Some(Ok(Told::Input(event))) => {
+                        if read(&event).is_some_and(|key| self.on_key(key)) {
+                            break;
+                        }
+                    }
+                    Some(Ok(Told::Synchronizes(does))) => self.tty.synchronize(does),
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => break,
+                },
+                signal = self.signals.next() => match signal {
+                    Signal::Interrupt | Signal::Terminate => {
+                        self.signals.answer(true);
+                        break;
+                    }
+                    Signal::Continue => self.tty.reenter(),
+                    Signal::Resize => {}
+                },
+                () = clock::sleep_until(deadline) => {}
+            }
+        }
+        self.tty.leave();
+        self.replay.left_out
+    }
+
+    /// Whether the user leaves.
+    fn on_key(&mut self, key: ReplayKey) -> bool {
+        match key {
+            ReplayKey::Quit => return true,
+            ReplayKey::View(command) => self.replay.view.apply(command),
+            ReplayKey::Toggle => {
+                self.is_playing = !self.is_playing;
+                self.anchor = (self.at, Instant::now());
+            }
+            ReplayKey::Next => {
+                if let Some(entry) = self.replay.upcoming().0 {
+                    self.at = entry.at;
+                    self.anchor = (self.at, Instant::now());
+                    self.replay.step();
+                }
+            }
+        }
+        false
+    }
+
+    /// Plays what is due.
+    fn advance(&mut self) {
+        if !self.is_playing {
+            return;
+        }
+        let begun = Instant::now();
+        if self.speed > 0.0 && self.replay.upcoming().0.is_some() {
+            let passed = begun.saturating_duration_since(self.anchor.1).as_secs_f64() * self.speed;
+            self.at = self.anchor.0 + Duration::try_from_secs_f64(passed).unwrap_or_default();
+        }
+        while let Some(due) = self.replay.upcoming().0.map(|entry| entry.at) {
+            if self.speed > 0.0 && due > self.at || begun.elapsed() >= BUDGET {
+                break;
+            }
+            self.at = self.at.max(due);
+            self.replay.step();
+        }
+        self.replay.pass_time(self.at);
+    }
+
+    /// When something happens without a key.
+    fn deadline(&self) -> Option<Instant> {
+        let due = self.replay.upcoming().0?.at;
+        if !self.is_playing {
+            return None;
+        }
+        let now = Instant::now();
+        if self.speed <= 0.0 {
+            return Some(now);
+        }
+        let left = due.saturating_sub(self.anchor.0).as_secs_f64() / self.speed;
+        let next = Duration::try_from_secs_f64(left).ok().and_then(|left| self.anchor.1.checked_add(left));
+        let frame = ui::next_frame_in(&self.replay.state, &self.replay.view).map(|step| now + step);
+        [next, frame].into_iter().flatten().min()
+    }
+
+    fn draw(&mut self) {
+        let (upcoming, played) = self.replay.upcoming();
+        let keys = "n next · q quit";
+        let place = format!("message {played} of {}", self.replay.log.entries.len());
+        let status = match upcoming {
+            None => format!("Replay finished · {place} · q quit"),
+            Some(_) if self.is_playing => format!("Replay · {place} · Space pause · {keys}"),
+            Some(_) => format!("Replay paused · {place} · Space play · {keys}"),
+        };
+        let Some((buf, is_old)) = self.tty.begin() else { return };
+        // The status line belongs to the replay: there is no prompt to type.
+        let own = self.replay.state.flash.replace(status);
+        self.replay.draw(self.at, &self.theme, buf, is_old);
+        self.replay.state.flash = own;
+        self.tty.finish(None, self.replay.view.rows());
+    }
+}

@@ -1,0 +1,199 @@
+//! Logs that are played: what they show, that they show it again, and what a hostile one does.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const INITIALIZED: &str = r#"{"id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"x","version":"1"}}}"#;
+const SESSION: &str = r#"{"id":2,"result":{"sessionId":"s"}}"#;
+
+/// A log of these lines, 100 ms apart.
+fn log(lines: &[(&str, &str)]) -> Log {
+    log_of(&[lines])
+}
+
+/// The same with several connections, one after the other.
+fn log_of(conns: &[&[(&str, &str)]]) -> Log {
+    let lines = (1..).zip(conns).flat_map(|(conn, lines)| lines.iter().map(move |line| (conn, line)));
+    let lines = (1..).zip(lines).map(|(n, (conn, (dir, text)))| {
+        json!({"n": n, "ms": n * 100, "conn": conn, "dir": dir, "text": text}).to_string() + "\n"
+    });
+    Log::read(lines.collect::<String>().as_bytes(), None).unwrap()
+}
+
+fn opened() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("to", r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#),
+        ("from", INITIALIZED),
+        ("to", r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/work","mcpServers":[]}}"#),
+        ("from", SESSION),
+    ]
+}
+
+fn turn() -> Vec<(&'static str, &'static str)> {
+    let mut lines = opened();
+    lines.extend([
+        ("to", r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"fix it"}]}}"#),
+        ("from", r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"On it."}}}}"#),
+        ("from", r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"Write a","kind":"edit"}}}"#),
+        ("from", r#"{"id":"a","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"Write a","kind":"edit"},"options":[{"optionId":"y","name":"Yes, please","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}"#),
+        ("to", r#"{"id":"a","result":{"outcome":{"outcome":"selected","optionId":"y"}}}"#),
+        ("from", r#"{"id":"b","method":"terminal/create","params":{"sessionId":"s","command":"make","args":["test"]}}"#),
+        ("to", r#"{"id":"b","result":{"terminalId":"t1"}}"#),
+        ("from", r#"{"id":"c","method":"terminal/output","params":{"sessionId":"s","terminalId":"t1"}}"#),
+        ("to", r#"{"id":"c","result":{"output":"all green","truncated":false,"exitStatus":{"exitCode":0}}}"#),
+        ("from", r#"{"id":3,"result":{"stopReason":"end_turn"}}"#),
+    ]);
+    lines
+}
+
+/// All frames of a log, one after the other.
+fn all_frames(log: Log) -> (String, Vec<usize>) {
+    let mut out = String::new();
+    let left_out = frames(log, (80, 24), |frame| {
+        out.push_str(frame);
+        Ok(())
+    });
+    (out, left_out.unwrap())
+}
+
+fn played(log: Log) -> Replay {
+    let mut replay = Replay::new(log, &Keymap::defaults());
+    while replay.step().is_some() {}
+    replay
+}
+
+#[test]
+fn prompts_decisions_and_commands_of_a_log_are_shown() {
+    let (text, left_out) = all_frames(log(&turn()));
+    assert!(left_out.is_empty(), "{left_out:?}");
+    assert!(text.contains("Yes, please"), "the dialog was shown:\n{text}");
+    let last = text.rsplit("--- ").next().unwrap();
+    for shown in ["fix it", "On it.", "Write a", "make test"] {
+        assert!(last.contains(shown), "{shown} is missing:\n{last}");
+    }
+    let replay = played(log(&turn()));
+    let session = replay.state().active_session().unwrap();
+    assert!(session.asks.is_empty() && !session.turn.is_running());
+    let output: Vec<&[u8]> = session.terminals.values().map(|view| &*view.output).collect();
+    assert_eq!(output, [b"all green"]);
+}
+
+#[test]
+fn the_same_log_gives_the_same_frames() {
+    let (first, second) = (all_frames(log(&turn())), all_frames(log(&turn())));
+    assert_eq!(first, second);
+    assert!(first.0.starts_with("--- line 1, 0.100 s\n"), "{}", first.0);
+}
+
+#[test]
+fn ids_of_the_log_hold_although_the_app_made_fewer_requests() {
+    let mut lines = opened();
+    // A request that this version does not make by itself, and its answer.
+    lines.extend([
+        ("to", r#"{"id":3,"method":"providers/list","params":{}}"#),
+        ("to", r#"{"id":4,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hello"}]}}"#),
+        ("from", r#"{"id":3,"result":{"stopReason":"refusal"}}"#),
+    ]);
+    let running =
+        |lines: &[(&str, &str)]| played(log(lines)).state().active_session().unwrap().turn.is_running();
+    assert!(running(&lines), "the answer of the other request ends no turn");
+    lines.push(("from", r#"{"id":4,"result":{"stopReason":"end_turn"}}"#));
+    assert!(!running(&lines));
+}
+
+#[test]
+fn a_cancelled_turn_is_shown_as_cancelled() {
+    let mut lines = turn();
+    lines.truncate(8);
+    lines.extend([
+        ("to", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#),
+        ("to", r#"{"id":"a","result":{"outcome":{"outcome":"cancelled"}}}"#),
+        ("from", r#"{"id":3,"result":{"stopReason":"cancelled"}}"#),
+    ]);
+    let (text, _) = all_frames(log(&lines));
+    assert!(text.contains("cancelled"), "{text}");
+    assert!(played(log(&lines)).state().active_session().unwrap().asks.is_empty());
+}
+
+#[test]
+fn a_crash_is_inferred_where_the_log_has_no_end_line() {
+    let first = turn();
+    let replay = played(log_of(&[&first[..6], &turn()]));
+    let sessions: Vec<_> = replay.state().sessions.values().collect();
+    assert_eq!(
+        (sessions.len(), replay.state().conns.len()),
+        (1, 1),
+        "the new connection took the session over"
+    );
+    assert!(!sessions[0].turn.is_running());
+    let (text, left_out) = all_frames(log_of(&[&first[..6], &turn()]));
+    assert!(left_out.is_empty(), "{left_out:?}\n{text}");
+    assert!(text.contains("The log does not say how this connection ended."), "{text}");
+}
+
+#[test]
+fn a_log_with_very_many_connections_opens_a_bounded_number_of_tabs() {
+    let line: &[(&str, &str)] = &[("start", r#"{"agent":"a"}"#)];
+    let stderr: &[(&str, &str)] = &[("start", r#"{"agent":"b"}"#), ("stderr", "x")];
+    let conns: Vec<&[(&str, &str)]> = (0..200).map(|at| if at % 2 == 0 { line } else { stderr }).collect();
+    let replay = played(log_of(&conns));
+    assert!(replay.state().sessions.len() <= MAX_CONNS, "{}", replay.state().sessions.len());
+}
+
+#[test]
+fn a_stored_session_that_was_continued_is_opened_again() {
+    let mut lines = opened();
+    lines[1].1 = r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}"#;
+    lines[2].1 =
+        r#"{"id":2,"method":"session/load","params":{"sessionId":"old","cwd":"/work","mcpServers":[]}}"#;
+    lines[3].1 = r#"{"method":"session/update","params":{"sessionId":"old","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"from before"}}}}"#;
+    lines.push(("from", r#"{"id":2,"result":{}}"#));
+    let replay = played(log(&lines));
+    let session = replay.state().active_session().unwrap();
+    assert_eq!(session.id.as_ref().map(SessionId::as_str), Some("old"));
+    assert!(all_frames(log(&lines)).0.contains("from before"));
+}
+
+#[test]
+fn a_log_starts_nothing_and_holds_no_escape_sequence() {
+    let mut lines = opened();
+    lines.push(("from", "{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"a\\u001b]52;c;UFdORUQ=\\u0007b\"}}}}"));
+    let (text, _) = all_frames(log(&lines));
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text}");
+}
+
+#[test]
+fn version_2_is_told_by_its_handshake_where_the_log_has_no_start_line() {
+    let mut lines = opened();
+    lines[0].1 = r#"{"id":1,"method":"initialize","params":{"protocolVersion":2}}"#;
+    assert_eq!(log(&lines).start_of(1).spec(1).wire.protocol, 2);
+    assert_eq!(log(&opened()).start_of(1).spec(1).wire.protocol, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Lines that are left out, doubled or moved, and any bytes between them: it plays to its end, twice the same.
+    #[test]
+    fn a_mangled_log_is_played_to_its_end(
+        places in prop::collection::vec(0_usize..14, 0..24),
+        conns in prop::collection::vec(0_u64..3, 24),
+        junk in ".{0,40}",
+        ms in any::<f64>(),
+    ) {
+        let lines = turn();
+        let mut text = String::new();
+        for ((n, place), conn) in (1..).zip(&places).zip(&conns) {
+            let (dir, line) = lines[*place];
+            text += &json!({"n": n, "ms": if n == 3 { ms } else { 7.0 }, "conn": conn, "dir": dir, "text": line}).to_string();
+            text += "\n";
+        }
+        text += &json!({"n": 99, "ms": 1, "conn": 1, "dir": "from", "text": junk}).to_string();
+        text += "\n";
+        text += &junk;
+        let log = Log::read(text.as_bytes(), None).unwrap();
+        prop_assert_eq!(all_frames(log.clone()), all_frames(log));
+    }
+}
