@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::ui::look::Look;
+use parlor::ui::look::RenderContext;
 use parlor::ui::markdown::Markdown;
 use parlor::ui::theme::Theme;
 
@@ -34,8 +34,8 @@ fn text(paragraphs: usize) -> String {
     out
 }
 
-fn look(theme: &Theme) -> Look<'_> {
-    Look { sideways: Some(0), ..Look::new(theme, Path::new("/"), Instant::now()) }
+fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/"), Instant::now()) }
 }
 
 fn chunks(c: &mut Criterion) {

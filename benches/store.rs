@@ -10,13 +10,13 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 use parlor::app::{Session, restore};
 use parlor::model::{
-    KeptEvent, Note, Patch, Record, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate, StopReason,
-    ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
+    Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate,
+    StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
 };
 use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
 
 /// Updates of a session: turns of a prompt, calls with their output, an answer.
-fn events(count: usize) -> Vec<KeptEvent> {
+fn events(count: usize) -> Vec<RecordedEvent> {
     (0..count)
         .map(|n| {
             let turn = u32::try_from(n / 20 + 1).unwrap();
@@ -42,7 +42,7 @@ fn events(count: usize) -> Vec<KeptEvent> {
                     text: format!("I looked at word{n} and at the other places where it stands. "),
                 }),
             };
-            KeptEvent { at_ms: i64::try_from(n).unwrap() * 50, turn, record }
+            RecordedEvent { at_ms: i64::try_from(n).unwrap() * 50, turn, record }
         })
         .collect()
 }
@@ -124,7 +124,7 @@ fn searching(c: &mut Criterion) {
         store.import(&row(&format!("s{n}")), &events).unwrap();
     }
     let record = Record::Prompt { text: "where is the lighthouse".to_owned(), is_again: false };
-    store.import(&row("rare"), &[KeptEvent { at_ms: 1, turn: 1, record }]).unwrap();
+    store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     let search = |words: &str| Search { words: words.to_owned(), limit: 50, ..Search::default() };
     c.bench_function("store/search a rare word in 1,000 sessions", |b| {
         b.iter(|| assert_eq!(store.search(&search("lighthouse")).unwrap().len(), 1));

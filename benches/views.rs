@@ -20,7 +20,7 @@ use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::services;
-use parlor::ui::linear::Linear;
+use parlor::ui::linear::PlainOutput;
 use parlor::ui::look::Glyphs;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::terminal::{self, Screen};
@@ -189,7 +189,7 @@ fn pictures(c: &mut Criterion) {
     rig.frame(&session, AREA);
     while let Some(wanted) = picture::take_wanted() {
         let facts = Facts { points: (160, 80), format: "png", bytes: 900_000 };
-        let rows = picture::Rows::Text(vec![Line::raw("▀".repeat(80)); 20]);
+        let rows = picture::PictureRows::Text(vec![Line::raw("▀".repeat(80)); 20]);
         picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 1600 }));
         rig.frame(&session, AREA);
     }
@@ -289,7 +289,7 @@ fn lines(c: &mut Criterion) {
     let mut group = c.benchmark_group("linear, a line more");
     for items in [100, 10_000] {
         let (mut state, _) = stage(talk(items));
-        let mut linear = Linear::new(Glyphs::plain());
+        let mut linear = PlainOutput::new(Glyphs::plain());
         linear.advance(&state, Instant::now());
         let id = state
             .sessions

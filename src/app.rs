@@ -70,17 +70,17 @@ pub use effect::*;
 pub use extras::Part;
 pub use files::FileJobs;
 pub use handover::Handover;
-pub use keep::Keeping;
+pub use keep::RecorderState;
 pub use kept::{Earlier, Later, Reading, unknown_agent};
 pub use listing::Listing;
 pub use modal::*;
 pub use policy::{Approval, ListedGrant, granted, protected_files};
 pub use restore::{play, restore};
-pub use servers::{FolderWish, ServersAnswer};
+pub use servers::{FolderRequest, ServersAnswer};
 pub use session::*;
 pub use sessions::Sessions;
 pub use state::*;
-pub use tabs::{Beginning, NewTab, Shelf, TabMark, Unseen, UnseenKind};
+pub use tabs::{Beginning, NewTab, TabMark, TabUi, Unseen, UnseenKind};
 pub use transcript::*;
 
 use std::time::Instant;
@@ -200,7 +200,7 @@ fn touches_front(state: &State) -> bool {
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         AgentEvent::Update(session, update) => updates::on_update(state, conn, session, update, now, fx),
-        AgentEvent::Ask(ask, request) => asks::on_ask(state, conn, ask, *request, now, fx),
+        AgentEvent::Request(ask, request) => asks::on_ask(state, conn, ask, *request, now, fx),
         AgentEvent::AskWithdrawn(ask) => asks::on_withdrawn(state, conn, ask, now, fx),
         AgentEvent::Replied(tag, result) => replies::on_replied(state, conn, &tag, result, now, fx),
         AgentEvent::ElicitationComplete(id) => asks::on_page_done(state, conn, &id, fx),

@@ -212,7 +212,7 @@ pub struct Session {
     /// Whether that agent was named on the command line, so that it goes on whoever began.
     pub is_agent_named: bool,
     /// The session to go on with.
-    pub wish: resume::Wish,
+    pub wish: resume::ResumeRequest,
     /// Whether the folder's last session is worth a word.
     pub offers_last: bool,
     /// More folders to work in.
@@ -361,12 +361,12 @@ impl Cli {
     }
 
     /// The session to go on with.
-    pub fn wish(&self) -> resume::Wish {
+    pub fn wish(&self) -> resume::ResumeRequest {
         match (&self.resume, self.continue_last) {
-            (Some(Some(id)), _) => resume::Wish::Id(id.clone()),
-            (Some(None), _) => resume::Wish::Choose,
-            (None, true) => resume::Wish::Last,
-            (None, false) => resume::Wish::New,
+            (Some(Some(id)), _) => resume::ResumeRequest::Id(id.clone()),
+            (Some(None), _) => resume::ResumeRequest::Choose,
+            (None, true) => resume::ResumeRequest::Last,
+            (None, false) => resume::ResumeRequest::New,
         }
     }
 

@@ -42,8 +42,8 @@ pub use tty::Calls;
 
 use agents::Agents;
 use clock::Clock;
-use effects::Doer;
-use keys::{Keys, Told};
+use effects::EffectRunner;
+use keys::{Keys, TtyEvent};
 use pictures::Pictures;
 use signals::Signals;
 use tty::Tty;
@@ -132,7 +132,7 @@ struct Loop {
     view: ViewState,
     theme: Theme,
     keymap: Keymap,
-    doer: Doer,
+    doer: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     input: Option<Keys>,
@@ -162,7 +162,7 @@ struct Loop {
 
 /// What woke the loop.
 enum Wake {
-    Input(std::io::Result<Told>),
+    Input(std::io::Result<TtyEvent>),
     InputEnded,
     Signal(signals::Signal),
     Agent(ConnId, Option<Batch>),
@@ -196,7 +196,8 @@ impl Loop {
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
-        let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+        let mut doer =
+            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.editor = launch.editor;
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
@@ -298,9 +299,9 @@ impl Loop {
     fn on_wake(&mut self, wake: Wake) {
         let now = Instant::now();
         match wake {
-            Wake::Input(Ok(Told::Input(event))) => self.on_input(&event, now),
-            Wake::Input(Ok(Told::Synchronizes(does))) => self.tty.synchronize(does),
-            Wake::Input(Ok(Told::Background(color))) => {
+            Wake::Input(Ok(TtyEvent::Input(event))) => self.on_input(&event, now),
+            Wake::Input(Ok(TtyEvent::Synchronizes(does))) => self.tty.synchronize(does),
+            Wake::Input(Ok(TtyEvent::Background(color))) => {
                 self.pictures.choose(None, self.theme.ground().or(Some(color)));
                 self.on_background(color, now);
             }
@@ -382,14 +383,14 @@ impl Loop {
     }
 
     /// The terminal says what pictures it shows.
-    fn on_answer(&mut self, answer: Told) {
+    fn on_answer(&mut self, answer: TtyEvent) {
         self.pictures.note(|known| match answer {
-            Told::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
-            Told::Kitty(_) => known.kitty = true,
-            Told::Sixel(does) => known.sixel = does,
-            Told::CellSize(width, height) => known.cell = Some((width, height)),
-            Told::Name(name) => known.name = name,
-            Told::Input(_) | Told::Synchronizes(_) | Told::Background(_) => {}
+            TtyEvent::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
+            TtyEvent::Kitty(_) => known.kitty = true,
+            TtyEvent::Sixel(does) => known.sixel = does,
+            TtyEvent::CellSize(width, height) => known.cell = Some((width, height)),
+            TtyEvent::Name(name) => known.name = name,
+            TtyEvent::Input(_) | TtyEvent::Synchronizes(_) | TtyEvent::Background(_) => {}
         });
         self.clock.want_frame();
     }

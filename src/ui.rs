@@ -33,7 +33,7 @@ pub mod view_state;
 mod welcome;
 
 pub use input::route;
-pub use rows::{Moved, Rows};
+pub use rows::{Moved, RowCache};
 pub use tabs::terminal_title;
 pub use view_state::ViewState;
 
@@ -48,8 +48,8 @@ use crate::app::user::{self, Focus};
 use crate::app::{Event, Session, SessionPhase, State};
 use crate::model::{Action, ItemId};
 
-use look::{Glyphs, Look};
-use scene::{Marks, Scene};
+use look::{Glyphs, RenderContext};
+use scene::{FrameContext, Marks};
 use theme::{Role, Theme};
 use view_state::{Hit, SPINNER_STEP};
 
@@ -96,7 +96,7 @@ pub fn draw_into(
 }
 
 /// What all rows of the transcript depend on, if nothing but the transcript is drawn where it stands.
-fn ground(state: &State, session: &Session, look: &Look<'_>, panes: &Panes) -> Option<u64> {
+fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Panes) -> Option<u64> {
     let is_covered = user::base_focus(state) != user::focus(state)
         || !state.modals.is_empty()
         || !session.asks.is_empty()
@@ -115,7 +115,7 @@ fn draw_frame(
     view: &mut ViewState,
     theme: &Theme,
     buf: &mut Buffer,
-    (is_old, rows): (bool, &mut Rows),
+    (is_old, rows): (bool, &mut RowCache),
 ) -> Option<Position> {
     let area = buf.area;
     let mut blank = Cell::EMPTY;
@@ -127,10 +127,10 @@ fn draw_frame(
     text::link::keep_files(session.place.far.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
-    let scene = Scene {
+    let scene = FrameContext {
         state,
         session,
-        look: Look {
+        look: RenderContext {
             theme,
             glyphs: view.glyphs,
             now: view.now,
@@ -252,7 +252,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
 pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
-    let look = Look {
+    let look = RenderContext {
         theme,
         glyphs,
         now,
@@ -280,7 +280,7 @@ struct Panes {
 }
 
 /// Gives each part its place. The composer grows at the transcript's cost, but leaves it a third.
-fn arrange(scene: &Scene, view: &mut ViewState, area: Rect) -> Panes {
+fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use parlor::app::{ItemBody, Message, MessagePart, Session};
 use parlor::model::Role;
-use parlor::ui::Rows;
-use parlor::ui::look::Look;
+use parlor::ui::RowCache;
+use parlor::ui::look::RenderContext;
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
 use ratatui::buffer::Buffer;
@@ -27,8 +27,8 @@ pub fn message(role: Role, text: &str) -> ItemBody {
 }
 
 /// Everything as it is at first; tables can be moved sideways.
-pub fn look(theme: &Theme) -> Look<'_> {
-    Look { sideways: Some(0), ..Look::new(theme, Path::new("/"), Instant::now()) }
+pub fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/"), Instant::now()) }
 }
 
 /// A transcript's place on a screen.
@@ -48,7 +48,7 @@ impl Rig {
     pub fn frame(&mut self, session: &Session, area: Rect) {
         let look = look(&self.theme);
         self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut Rows::default());
+        transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut RowCache::default());
         black_box(&self.buf);
     }
 

@@ -3,7 +3,7 @@
 //! Duty: build what is sent from the official types; bring what comes in into the official names and
 //! shapes (tables in `names`), decode it item by item with the official types, and hand on model values.
 //! Not its duty: ids, pending calls, framing (`peer`, `frame`), or what an event means (`app`).
-//! Data enters as JSON text of `params`, `result` or `error`, and leaves as [`AgentEvent`]s, [`Ask`]s and
+//! Data enters as JSON text of `params`, `result` or `error`, and leaves as [`AgentEvent`]s, [`AgentRequest`]s and
 //! [`Reply`]s; the way back is the same in reverse.
 //! Invariants: nothing here fails for good or panics, whatever comes in; what is not understood is kept
 //! raw or reported as an anomaly, never lost in silence; every outgoing message passes strict decoders.
@@ -42,11 +42,11 @@ mod wrappers;
 mod tests;
 
 use crate::model::{
-    AgentCapabilities, AgentEvent, AgentInfo, AgentSpec, AnomalyKind, Answer, Ask, Call, CallError,
-    Callbacks, Reply, RpcError, SessionId, WireSpec,
+    AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
+    Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
 };
 
-use memory::Memory;
+use memory::DecoderState;
 pub(crate) use memory::TurnNews;
 use quirks::Quirks;
 pub(crate) use quirks::{Quirk, profile_of, telling_names};
@@ -67,7 +67,7 @@ pub struct Codec {
     offered: Callbacks,
     can: AgentCapabilities,
     wire: WireSpec,
-    memory: Memory,
+    memory: DecoderState,
     trace: Option<trace::Trace>,
     is_remote: bool,
 }
@@ -80,7 +80,7 @@ impl Codec {
             offered: spec.callbacks,
             can: AgentCapabilities::default(),
             wire: spec.wire.clone(),
-            memory: Memory::default(),
+            memory: DecoderState::default(),
             is_remote: spec.remote.is_some(),
             trace: spec.wire.is_traced.then(trace::Trace::begin),
         }
@@ -218,7 +218,7 @@ impl Codec {
         method: &str,
         params: Option<&str>,
         out: &mut Vec<AgentEvent>,
-    ) -> Result<(Ask, AskForm), RpcError> {
+    ) -> Result<(AgentRequest, RequestForm), RpcError> {
         let offered = if self.memory.is_v2() { v2::CALLBACKS } else { self.offered };
         requests::decode(method, params, offered, &mut self.memory, &mut self.quirks, out)
     }
@@ -311,35 +311,35 @@ impl Codec {
     ///
     /// # Errors
     /// The error object to send, as JSON text.
-    pub fn answer(&self, form: &AskForm, answer: &Answer) -> Result<String, String> {
+    pub fn answer(&self, form: &RequestForm, answer: &Response) -> Result<String, String> {
         answers::encode(form, answer)
     }
 
     /// The answer that fits when nobody answers any more.
     /// ACP v1 prompt-turn, Cancellation: pending permissions MUST be answered `cancelled`.
-    pub fn fallback(&self, form: &AskForm) -> Answer {
+    pub fn fallback(&self, form: &RequestForm) -> Response {
         answers::fallback(form)
     }
 }
 
 /// How a request was spelled, so that its answer is spelled alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskForm {
-    pub kind: AskKind,
+pub struct RequestForm {
+    pub kind: RequestKind,
     /// Whether options were keyed by `id`: the permission reply is then flat, too.
     pub is_flat: bool,
 }
 
-impl AskForm {
+impl RequestForm {
     /// The official spelling.
-    pub(crate) fn official(kind: AskKind) -> Self {
+    pub(crate) fn official(kind: RequestKind) -> Self {
         Self { kind, is_flat: false }
     }
 }
 
 /// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskKind {
+pub enum RequestKind {
     /// `session/request_permission`.
     Permission,
     /// `elicitation/create`.

@@ -28,7 +28,7 @@ const HEAD_BYTES: usize = 4 << 10;
 
 /// What the bytes were cut into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum InboundFrame {
     /// A message, or what looks like one.
     Frame(Frame),
     /// A line that is no JSON: a banner, a log line.
@@ -145,12 +145,12 @@ impl FrameReader {
     }
 
     /// Cuts all that is complete into pieces.
-    pub fn cut(&mut self, out: &mut Vec<Piece>) {
+    pub fn cut(&mut self, out: &mut Vec<InboundFrame>) {
         while self.step(out) {}
     }
 
     /// The stream ended: cuts what is left, whole or not.
-    pub fn finish(&mut self, out: &mut Vec<Piece>) {
+    pub fn finish(&mut self, out: &mut Vec<InboundFrame>) {
         self.cut(out);
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
@@ -164,19 +164,19 @@ impl FrameReader {
             }
             State::Body { .. } => push_noise(rest, out),
             State::SkipLine { len_bytes, head } => {
-                out.push(Piece::Oversize { len_bytes, head: head.freeze() });
+                out.push(InboundFrame::Oversize { len_bytes, head: head.freeze() });
             }
             State::SkipBody { len_bytes, left, head } => {
-                out.push(Piece::Oversize { len_bytes: len_bytes - left, head: head.freeze() });
+                out.push(InboundFrame::Oversize { len_bytes: len_bytes - left, head: head.freeze() });
             }
         }
         if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
-            out.push(Piece::Noise(line));
+            out.push(InboundFrame::Noise(line));
         }
     }
 
     /// Takes one step through the buffer; false when it needs more bytes.
-    fn step(&mut self, out: &mut Vec<Piece>) -> bool {
+    fn step(&mut self, out: &mut Vec<InboundFrame>) -> bool {
         match &mut self.state {
             State::Line | State::Headers { .. } => self.step_line(out),
             State::Body { length } => {
@@ -197,7 +197,7 @@ impl FrameReader {
                 if end.is_none() {
                     return false;
                 }
-                out.push(Piece::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
+                out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
                 self.buffer.advance(1);
                 self.state = State::Line;
                 true
@@ -210,20 +210,20 @@ impl FrameReader {
                 if *left > 0 {
                     return false;
                 }
-                out.push(Piece::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
+                out.push(InboundFrame::Oversize { len_bytes: *len_bytes, head: head.split().freeze() });
                 self.state = State::Line;
                 true
             }
         }
     }
 
-    fn step_line(&mut self, out: &mut Vec<Piece>) -> bool {
+    fn step_line(&mut self, out: &mut Vec<InboundFrame>) -> bool {
         let unseen = self.buffer.get(self.scanned..).unwrap_or_default();
         let end = memchr::memchr(b'\n', unseen).map(|at| self.scanned + at);
         let len = end.unwrap_or(self.buffer.len());
         if len > self.max_bytes {
             if let State::Headers { line, .. } = std::mem::replace(&mut self.state, State::Line) {
-                out.push(Piece::Noise(line));
+                out.push(InboundFrame::Noise(line));
             }
             self.scanned = 0;
             self.state = State::SkipLine { len_bytes: 0, head: BytesMut::new() };
@@ -239,7 +239,7 @@ impl FrameReader {
         true
     }
 
-    fn on_line(&mut self, line: &Bytes, out: &mut Vec<Piece>) {
+    fn on_line(&mut self, line: &Bytes, out: &mut Vec<InboundFrame>) {
         let line = trim(line);
         if let State::Headers { .. } = self.state {
             self.on_header_line(line, out);
@@ -250,7 +250,7 @@ impl FrameReader {
         }
     }
 
-    fn on_header_line(&mut self, line: Bytes, out: &mut Vec<Piece>) {
+    fn on_header_line(&mut self, line: Bytes, out: &mut Vec<InboundFrame>) {
         let State::Headers { length, line: first } = std::mem::replace(&mut self.state, State::Line) else {
             return;
         };
@@ -265,20 +265,20 @@ impl FrameReader {
             self.state = State::Headers { length, line: first };
         } else {
             // It only looked like a header: a log line, say. The message behind it must not be lost.
-            out.push(Piece::Noise(first));
+            out.push(InboundFrame::Noise(first));
             self.emit(line, Form::Line, out);
         }
     }
 
-    fn emit(&mut self, bytes: Bytes, form: Form, out: &mut Vec<Piece>) {
+    fn emit(&mut self, bytes: Bytes, form: Form, out: &mut Vec<InboundFrame>) {
         match bytes.first() {
             Some(b'{') => {
                 self.began_with_header.get_or_insert(form == Form::Header);
-                out.push(Piece::Frame(Frame::new(bytes, form)));
+                out.push(InboundFrame::Frame(Frame::new(bytes, form)));
             }
             Some(b'[') => {
                 if !array::split(&bytes, out) {
-                    out.push(Piece::Noise(bytes));
+                    out.push(InboundFrame::Noise(bytes));
                 }
             }
             _ => push_noise(bytes, out),
@@ -287,18 +287,18 @@ impl FrameReader {
 }
 
 /// Sorts a message that came whole, from a carrier that keeps messages apart itself.
-pub fn sort_whole(bytes: &Bytes, out: &mut Vec<Piece>) {
+pub fn sort_whole(bytes: &Bytes, out: &mut Vec<InboundFrame>) {
     let bytes = trim(bytes);
     match bytes.first() {
-        Some(b'{') => out.push(Piece::Frame(Frame::new(bytes, Form::Line))),
+        Some(b'{') => out.push(InboundFrame::Frame(Frame::new(bytes, Form::Line))),
         Some(b'[') if array::split(&bytes, out) => {}
         _ => push_noise(bytes, out),
     }
 }
 
-fn push_noise(bytes: Bytes, out: &mut Vec<Piece>) {
+fn push_noise(bytes: Bytes, out: &mut Vec<InboundFrame>) {
     if !bytes.is_empty() {
-        out.push(Piece::Noise(bytes));
+        out.push(InboundFrame::Noise(bytes));
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::Command;
-use super::codec::AskKind;
+use super::codec::RequestKind;
 use super::frame::sort_whole;
 use super::peer::envelope::{self, Message};
 use super::peer::{Deadlines, PeerState};
@@ -269,7 +269,7 @@ fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
     }
 }
 
-fn answer(kind: AskKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
+fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
     let result = match outcome {
         Ok(result) => object(Some(result)),
         Err(error) => {
@@ -282,12 +282,12 @@ fn answer(kind: AskKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
         }
     };
     Some(match kind {
-        AskKind::Permission => {
+        RequestKind::Permission => {
             let nested = result.get("outcome").and_then(Value::as_object);
             let mut places = [Some(&result), nested].into_iter().flatten();
             LoggedAnswer::Permission(places.find_map(|place| first_text(place, &["optionId"])))
         }
-        AskKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
+        RequestKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
             Some("accept") => {
                 let content = result.get("content").and_then(Value::as_object);
                 let values = content.into_iter().flatten();
@@ -296,17 +296,19 @@ fn answer(kind: AskKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer> {
             Some("decline") => LoggedAnswer::Declined,
             _ => LoggedAnswer::Cancelled,
         },
-        AskKind::ReadFile => LoggedAnswer::File(Some(first_text(&result, &["content"]).unwrap_or_default())),
-        AskKind::WriteFile => LoggedAnswer::File(None),
-        AskKind::TerminalCreate => LoggedAnswer::Terminal(first_text(&result, &["terminalId"])?),
-        AskKind::TerminalOutput => LoggedAnswer::Output(
+        RequestKind::ReadFile => {
+            LoggedAnswer::File(Some(first_text(&result, &["content"]).unwrap_or_default()))
+        }
+        RequestKind::WriteFile => LoggedAnswer::File(None),
+        RequestKind::TerminalCreate => LoggedAnswer::Terminal(first_text(&result, &["terminalId"])?),
+        RequestKind::TerminalOutput => LoggedAnswer::Output(
             first_text(&result, &["output"]).unwrap_or_default(),
             result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
             result.get("exitStatus").and_then(Value::as_object).map(exit),
         ),
-        AskKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
+        RequestKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
         // The app answers these at once.
-        AskKind::TerminalKill | AskKind::TerminalRelease => return None,
+        RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
 }
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use tokio::sync::{mpsc, watch};
 
-use super::frame::Piece;
+use super::frame::InboundFrame;
 use super::tap::Tap;
 use crate::model::{CloseReason, ExitInfo};
 
@@ -70,7 +70,7 @@ pub struct Link {
 #[derive(Debug)]
 pub enum In {
     /// What one read gave.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<InboundFrame>),
     /// Something irregular on the way, in one sentence.
     Note(String),
     /// The end; the last message.

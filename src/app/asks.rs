@@ -8,14 +8,15 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, Answer, Ask, AskId, ConnId, ElicitationAsk, ElicitationMode, FieldValue, FormField, ItemId,
-    PermissionAsk, PermissionKind, Record, RefusedBy, RpcError, SessionId, SessionKey, ToolCallId,
+    AgentCommand, AgentRequest, AskId, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField,
+    ItemId, PermissionKind, PermissionRequest, Record, RefusedBy, Response, RpcError, SessionId, SessionKey,
+    ToolCallId,
 };
 
 use super::flow::ElicitationOutcome;
 use super::{
-    AccessAsk, AccessChoice, AccessWork, AskClass, Decision, Effect, ItemBody, OpenAsk, OpenAskKind,
-    SessionPhase, State, Turn, call, callbacks, diffs, keep, policy, tabs, tools, turn,
+    AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
+    RequestClass, SessionPhase, State, Turn, call, callbacks, diffs, keep, policy, tabs, tools, turn,
 };
 
 /// Answers a request, once.
@@ -23,12 +24,12 @@ pub(super) fn answer(
     state: &mut State,
     conn: ConnId,
     ask: AskId,
-    answer: Answer,
+    answer: Response,
     fx: &mut Vec<Effect>,
 ) -> bool {
     let was_open = state.conns.get_mut(&conn).is_some_and(|conn| conn.open_asks.remove(&ask).is_some());
     if was_open {
-        fx.push(Effect::Send(conn, AgentCommand::Answer(ask, answer)));
+        fx.push(Effect::Send(conn, AgentCommand::Respond(ask, answer)));
     }
     was_open
 }
@@ -38,7 +39,7 @@ pub(super) fn on_ask(
     state: &mut State,
     conn: ConnId,
     ask: AskId,
-    request: Ask,
+    request: AgentRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -56,39 +57,44 @@ pub(super) fn on_ask(
         return;
     }
     match request {
-        Ask::Permission(request) => on_permission(state, conn, ask, request, now, fx),
-        Ask::Elicitation(request) => on_elicitation(state, conn, ask, request, now, fx),
+        AgentRequest::Permission(request) => on_permission(state, conn, ask, request, now, fx),
+        AgentRequest::Elicitation(request) => on_elicitation(state, conn, ask, request, now, fx),
         other => callbacks::on_ask(state, conn, ask, other, now, fx),
     }
 }
 
-fn class_of(request: &Ask) -> AskClass {
+fn class_of(request: &AgentRequest) -> RequestClass {
     match request {
-        Ask::Permission(_) => AskClass::Permission,
-        Ask::Elicitation(_) => AskClass::Elicitation,
-        Ask::ReadFile { .. } | Ask::WriteFile { .. } => AskClass::File(SessionKey::default()),
-        Ask::TerminalCreate { .. } => AskClass::TerminalCreate(Box::default()),
-        Ask::TerminalWait(_) => AskClass::TerminalWait,
-        Ask::TerminalOutput(_) | Ask::TerminalKill(_) | Ask::TerminalRelease(_) => AskClass::TerminalOutput,
+        AgentRequest::Permission(_) => RequestClass::Permission,
+        AgentRequest::Elicitation(_) => RequestClass::Elicitation,
+        AgentRequest::ReadFile { .. } | AgentRequest::WriteFile { .. } => {
+            RequestClass::File(SessionKey::default())
+        }
+        AgentRequest::TerminalCreate { .. } => RequestClass::TerminalCreate(Box::default()),
+        AgentRequest::TerminalWait(_) => RequestClass::TerminalWait,
+        AgentRequest::TerminalOutput(_)
+        | AgentRequest::TerminalKill(_)
+        | AgentRequest::TerminalRelease(_) => RequestClass::TerminalOutput,
     }
 }
 
 /// What a request is answered with when nobody will deal with it.
-fn going_away(class: &AskClass) -> Answer {
+fn going_away(class: &RequestClass) -> Response {
     match class {
-        AskClass::Permission => Answer::PermissionCancelled,
-        AskClass::Elicitation => Answer::ElicitationCancelled,
-        _ => {
-            Answer::Error(RpcError::new(RpcError::INTERNAL, "parlor is leaving and serves no more requests"))
-        }
+        RequestClass::Permission => Response::PermissionCancelled,
+        RequestClass::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(
+            RpcError::INTERNAL,
+            "parlor is leaving and serves no more requests",
+        )),
     }
 }
 
-fn cancelled(class: &AskClass) -> Answer {
+fn cancelled(class: &RequestClass) -> Response {
     match class {
-        AskClass::Permission => Answer::PermissionCancelled,
-        AskClass::Elicitation => Answer::ElicitationCancelled,
-        _ => Answer::Error(RpcError::new(RpcError::CANCELLED, "the request was cancelled")),
+        RequestClass::Permission => Response::PermissionCancelled,
+        RequestClass::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(RpcError::CANCELLED, "the request was cancelled")),
     }
 }
 
@@ -117,27 +123,27 @@ fn on_permission(
     state: &mut State,
     conn: ConnId,
     ask: AskId,
-    request: PermissionAsk,
+    request: PermissionRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(key) = route(state, conn, request.session.as_ref()) else {
-        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
         return;
     };
     let is_cancelled = is_cancelling(state, key);
     let Some(tool) = place_call(state, key, &request, now, fx) else {
-        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
         return;
     };
-    let kind = OpenAskKind::Permission { request, tool };
+    let kind = OpenRequestKind::Permission { request, tool };
     if is_cancelled {
         // Source: ACP v1 prompt-turn, Cancellation. One agent asks 25 ms after the cancel.
         note_decision(state, call::root_of(state, key), &kind, &Decision::Cancelled, now);
-        answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
         return;
     }
-    enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
 }
 
 /// Merges the request's call with the known one. A subagent's call is shown to the user as a copy in the
@@ -145,7 +151,7 @@ fn on_permission(
 fn place_call(
     state: &mut State,
     key: SessionKey,
-    request: &PermissionAsk,
+    request: &PermissionRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) -> Option<ItemId> {
@@ -170,17 +176,17 @@ fn on_elicitation(
     state: &mut State,
     conn: ConnId,
     ask: AskId,
-    request: ElicitationAsk,
+    request: ElicitationRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     match route(state, conn, request.session.as_ref()) {
         Some(key) if !is_cancelling(state, key) => {
-            let kind = OpenAskKind::Elicitation(request);
-            enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+            let kind = OpenRequestKind::Elicitation(request);
+            enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
         }
         _ => {
-            answer(state, conn, ask, Answer::ElicitationCancelled, fx);
+            answer(state, conn, ask, Response::ElicitationCancelled, fx);
         }
     }
 }
@@ -190,25 +196,25 @@ pub(super) fn on_access(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
     key: SessionKey,
-    open: AccessAsk,
+    open: AccessRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        answer(state, conn, ask, Answer::Error(error), fx);
+        answer(state, conn, ask, Response::Error(error), fx);
         return;
     }
-    let kind = OpenAskKind::Access(Box::new(open));
-    enqueue(state, key, OpenAsk { conn, ask, kind, since: now }, fx);
+    let kind = OpenRequestKind::Access(Box::new(open));
+    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
 }
 
-fn enqueue(state: &mut State, key: SessionKey, ask: OpenAsk, fx: &mut Vec<Effect>) {
+fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, key);
     let text = match &ask.kind {
-        OpenAskKind::Permission { .. } => "a permission waits for your answer.",
-        OpenAskKind::Elicitation(_) => "a question waits for your answer.",
-        OpenAskKind::Access(_) => "a file or command waits for your answer.",
+        OpenRequestKind::Permission { .. } => "a permission waits for your answer.",
+        OpenRequestKind::Elicitation(_) => "a question waits for your answer.",
+        OpenRequestKind::Access(_) => "a file or command waits for your answer.",
     };
     let is_child_shown = state.active != root && tabs::front(state) == root;
     let Some(session) = state.sessions.get_mut(&root) else {
@@ -236,28 +242,28 @@ pub(super) fn on_withdrawn(state: &mut State, conn: ConnId, ask: AskId, now: Ins
     for session in state.sessions.values_mut() {
         session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, ask));
     }
-    if was_waiting || class == AskClass::TerminalWait {
+    if was_waiting || class == RequestClass::TerminalWait {
         answer(state, conn, ask, cancelled(&class), fx);
     }
 }
 
 /// The page of an elicitation was dealt with elsewhere.
 pub(super) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut Vec<Effect>) {
-    let is_it = |open: &&OpenAsk| {
+    let is_it = |open: &&OpenRequest| {
         open.conn == conn
-            && matches!(&open.kind, OpenAskKind::Elicitation(request)
+            && matches!(&open.kind, OpenRequestKind::Elicitation(request)
                 if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
     };
     let waiting = state.sessions.values().flat_map(|session| &session.asks).find(is_it).map(|open| open.ask);
     if let Some(ask) = waiting {
         // Nobody agreed to it here, so it is no `accept`.
         take(state, conn, ask);
-        answer(state, conn, ask, Answer::ElicitationCancelled, fx);
+        answer(state, conn, ask, Response::ElicitationCancelled, fx);
         call::flash(state, "The page was dealt with elsewhere.", fx);
     }
 }
 
-fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, OpenAskKind)> {
+fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, OpenRequestKind)> {
     state.sessions.values_mut().find_map(|session| {
         let place = session.asks.iter().position(|open| open.conn == conn && open.ask == ask)?;
         session.asks.remove(place).map(|open| (session.key, open.kind))
@@ -270,13 +276,13 @@ pub(super) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &
         return;
     };
     let open = std::mem::take(&mut session.asks);
-    for OpenAsk { conn, ask, kind, .. } in open {
+    for OpenRequest { conn, ask, kind, .. } in open {
         let class = match &kind {
-            OpenAskKind::Permission { .. } => AskClass::Permission,
-            OpenAskKind::Elicitation(_) => AskClass::Elicitation,
-            OpenAskKind::Access(open) => match &open.work {
-                AccessWork::File(_) => AskClass::File(key),
-                AccessWork::Run(..) => AskClass::TerminalCreate(Box::default()),
+            OpenRequestKind::Permission { .. } => RequestClass::Permission,
+            OpenRequestKind::Elicitation(_) => RequestClass::Elicitation,
+            OpenRequestKind::Access(open) => match &open.work {
+                AccessWork::File(_) => RequestClass::File(key),
+                AccessWork::Run(..) => RequestClass::TerminalCreate(Box::default()),
             },
         };
         note_decision(state, key, &kind, &Decision::Cancelled, now);
@@ -293,7 +299,7 @@ pub(super) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx
         .map(|session| std::mem::take(&mut session.terminal_waits))
         .unwrap_or_default();
     for (conn, ask, _) in waits {
-        answer(state, conn, ask, cancelled(&AskClass::TerminalWait), fx);
+        answer(state, conn, ask, cancelled(&RequestClass::TerminalWait), fx);
     }
 }
 
@@ -306,7 +312,7 @@ pub(super) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) 
         session.asks.retain(|open| open.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
-    let open: Vec<(AskId, AskClass)> = state
+    let open: Vec<(AskId, RequestClass)> = state
         .conns
         .get(&conn)
         .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
@@ -316,16 +322,22 @@ pub(super) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) 
     }
 }
 
-fn note_decision(state: &mut State, key: SessionKey, kind: &OpenAskKind, decision: &Decision, now: Instant) {
+fn note_decision(
+    state: &mut State,
+    key: SessionKey,
+    kind: &OpenRequestKind,
+    decision: &Decision,
+    now: Instant,
+) {
     let (request, tool) = match kind {
-        OpenAskKind::Permission { request, tool } => (request, tool),
-        OpenAskKind::Access(open) => {
+        OpenRequestKind::Permission { request, tool } => (request, tool),
+        OpenRequestKind::Access(open) => {
             if *decision == Decision::Cancelled {
                 callbacks::note_refused(state, open, RefusedBy::Cancelled, now);
             }
             return;
         }
-        OpenAskKind::Elicitation(_) => return,
+        OpenRequestKind::Elicitation(_) => return,
     };
     // The subagent's own call, of which `tool` is a copy.
     let conn = state.sessions.get(&key).and_then(|session| session.conn);
@@ -382,10 +394,10 @@ pub fn answer_ask(
     fx: &mut Vec<Effect>,
 ) {
     let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
-    let Some(OpenAsk { conn, kind, .. }) = open.cloned() else { return };
+    let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
     turn::note_news(state, key, now);
     match &kind {
-        OpenAskKind::Permission { request, tool } => {
+        OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
                 Some(place) => match request.options.get(place).filter(|_| !request.is_ambiguous(place)) {
                     Some(chosen) => Some(chosen),
@@ -396,9 +408,9 @@ pub fn answer_ask(
             let (decision, reply) = match chosen {
                 Some(chosen) => (
                     Decision::Chosen { name: chosen.name.clone(), is_allow: chosen.kind.is_allow() },
-                    Answer::Selected(chosen.id.clone()),
+                    Response::Selected(chosen.id.clone()),
                 ),
-                None => (Decision::Cancelled, Answer::PermissionCancelled),
+                None => (Decision::Cancelled, Response::PermissionCancelled),
             };
             take(state, conn, ask);
             if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
@@ -411,7 +423,7 @@ pub fn answer_ask(
             note_decision(state, key, &kind, &decision, now);
             answer(state, conn, ask, reply, fx);
         }
-        OpenAskKind::Access(open) => {
+        OpenRequestKind::Access(open) => {
             let choice = match option {
                 Some(place) => match open.choices().get(place) {
                     Some(choice) => *choice,
@@ -425,7 +437,7 @@ pub fn answer_ask(
                 answer_same(state, key, conn, open, choice, now, fx);
             }
         }
-        OpenAskKind::Elicitation(_) => {}
+        OpenRequestKind::Elicitation(_) => {}
     }
 }
 
@@ -434,22 +446,22 @@ fn answer_same(
     state: &mut State,
     key: SessionKey,
     conn: ConnId,
-    granted: &AccessAsk,
+    granted: &AccessRequest,
     choice: AccessChoice,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let is_same = |open: &&OpenAsk| match &open.kind {
-        OpenAskKind::Access(other) if open.conn == conn => match choice {
+    let is_same = |open: &&OpenRequest| match &open.kind {
+        OpenRequestKind::Access(other) if open.conn == conn => match choice {
             AccessChoice::AllCommands => other.offers_all_commands,
             _ => granted.grant.is_some() && other.grant == granted.grant,
         },
         _ => false,
     };
     let Some(session) = state.sessions.get(&key) else { return };
-    let same: Vec<OpenAsk> = session.asks.iter().filter(is_same).cloned().collect();
-    for OpenAsk { ask, kind, .. } in same {
-        if let OpenAskKind::Access(open) = kind {
+    let same: Vec<OpenRequest> = session.asks.iter().filter(is_same).cloned().collect();
+    for OpenRequest { ask, kind, .. } in same {
+        if let OpenRequestKind::Access(open) = kind {
             take(state, conn, ask);
             callbacks::on_answered(state, (conn, ask), &open, choice, now, fx);
         }
@@ -468,7 +480,7 @@ pub fn answer_elicitation(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let Some(OpenAsk { conn, ask, kind: OpenAskKind::Elicitation(request), .. }) =
+    let Some(OpenRequest { conn, ask, kind: OpenRequestKind::Elicitation(request), .. }) =
         session.asks.front().cloned()
     else {
         return;
@@ -478,16 +490,16 @@ pub fn answer_elicitation(
         ElicitationOutcome::Accept(values) => match &request.mode {
             ElicitationMode::Url { url, .. } => {
                 fx.push(Effect::OpenUrl(url.clone()));
-                (Answer::ElicitationAccepted(None), format!("opened {url}"))
+                (Response::ElicitationAccepted(None), format!("opened {url}"))
             }
             ElicitationMode::Form { .. } => {
                 let values = values.unwrap_or_default();
                 let words = values_text(&request, &values);
-                (Answer::ElicitationAccepted(Some(values)), words)
+                (Response::ElicitationAccepted(Some(values)), words)
             }
         },
-        ElicitationOutcome::Decline => (Answer::ElicitationDeclined, "declined".to_owned()),
-        ElicitationOutcome::Cancel => (Answer::ElicitationCancelled, "cancelled".to_owned()),
+        ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
+        ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
     keep::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
     let body = ItemBody::Answered { question: request.message, answer: words };
@@ -496,7 +508,7 @@ pub fn answer_elicitation(
 }
 
 /// What was said, for the transcript: a single value by itself, several with their labels.
-fn values_text(request: &ElicitationAsk, values: &[(String, FieldValue)]) -> String {
+fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
     let fields = match &request.mode {
         ElicitationMode::Form { fields, .. } => fields.as_slice(),
         ElicitationMode::Url { .. } => &[],

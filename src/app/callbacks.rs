@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, Answer, Ask, AskId, AskedFile, Callbacks, CommandAccess,
-    ConnId, ExitInfo, Facts, FileJob, FileOp, RpcError, ServedFile, SessionId, SessionKey, TerminalCommand,
-    TerminalId, TerminalJob, Verdict, decide, shell_line,
+    Access, AccessOutcome, AccessRecord, AgentRequest, AllowedBy, AskId, AskedFile, Callbacks, CommandAccess,
+    ConnId, ExitInfo, Facts, FileJob, FileOp, Response, RpcError, ServedFile, SessionId, SessionKey,
+    TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
 };
 
 mod question;
@@ -21,7 +21,7 @@ use question::question;
 pub(super) use question::{note_refused, on_answered};
 
 use super::{
-    AccessWork, AskClass, Effect, Starting, State, TerminalView, access, asks, keep, policy, terminals,
+    AccessWork, Effect, RequestClass, Starting, State, TerminalView, access, asks, keep, policy, terminals,
 };
 
 /// The most commands that run for an agent at a time.
@@ -35,63 +35,63 @@ pub(super) fn on_ask(
     state: &mut State,
     conn: ConnId,
     ask: AskId,
-    request: Ask,
+    request: AgentRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let offered = state.conns.get(&conn).map(|conn| conn.spec.callbacks).unwrap_or_default();
     if let Some(method) = missing_offer(&request, offered) {
         let error = RpcError::new(RpcError::METHOD_NOT_FOUND, format!("{method} is not offered"));
-        asks::answer(state, conn, ask, Answer::Error(error), fx);
+        asks::answer(state, conn, ask, Response::Error(error), fx);
         return;
     }
     match request {
-        Ask::ReadFile { session, path, line, limit } => {
+        AgentRequest::ReadFile { session, path, line, limit } => {
             let op = FileOp::Read { line, limit };
             on_file(state, conn, ask, session.as_ref(), &path, op, fx);
         }
-        Ask::WriteFile { session, path, content } => {
+        AgentRequest::WriteFile { session, path, content } => {
             on_file(state, conn, ask, session.as_ref(), &path, FileOp::Write { content }, fx);
         }
-        Ask::TerminalCreate { session, command } => {
+        AgentRequest::TerminalCreate { session, command } => {
             on_create(state, conn, ask, session.as_ref(), command, now, fx);
         }
-        Ask::TerminalOutput(id) => {
+        AgentRequest::TerminalOutput(id) => {
             if is_live(state, conn, &id) {
                 fx.push(Effect::Terminal(TerminalJob::Output { conn, ask, terminal: id }));
             } else {
                 answer_unknown(state, conn, ask, &id, fx);
             }
         }
-        Ask::TerminalWait(id) => on_wait(state, conn, ask, id, fx),
-        Ask::TerminalKill(id) => {
+        AgentRequest::TerminalWait(id) => on_wait(state, conn, ask, id, fx),
+        AgentRequest::TerminalKill(id) => {
             if is_live(state, conn, &id) {
                 fx.push(Effect::Terminal(TerminalJob::Kill(id)));
-                asks::answer(state, conn, ask, Answer::Done, fx);
+                asks::answer(state, conn, ask, Response::Done, fx);
             } else {
                 answer_unknown(state, conn, ask, &id, fx);
             }
         }
-        Ask::TerminalRelease(id) => on_release(state, conn, ask, &id, now, fx),
-        Ask::Permission(_) => {
-            asks::answer(state, conn, ask, Answer::PermissionCancelled, fx);
+        AgentRequest::TerminalRelease(id) => on_release(state, conn, ask, &id, now, fx),
+        AgentRequest::Permission(_) => {
+            asks::answer(state, conn, ask, Response::PermissionCancelled, fx);
         }
-        Ask::Elicitation(_) => {
-            asks::answer(state, conn, ask, Answer::ElicitationCancelled, fx);
+        AgentRequest::Elicitation(_) => {
+            asks::answer(state, conn, ask, Response::ElicitationCancelled, fx);
         }
     }
 }
 
 /// The method that was not offered to this agent, if the request is one.
-fn missing_offer(request: &Ask, offered: Callbacks) -> Option<&'static str> {
+fn missing_offer(request: &AgentRequest, offered: Callbacks) -> Option<&'static str> {
     match request {
-        Ask::ReadFile { .. } if !offered.fs_read => Some("fs/read_text_file"),
-        Ask::WriteFile { .. } if !offered.fs_write => Some("fs/write_text_file"),
-        Ask::TerminalCreate { .. }
-        | Ask::TerminalOutput(_)
-        | Ask::TerminalWait(_)
-        | Ask::TerminalKill(_)
-        | Ask::TerminalRelease(_)
+        AgentRequest::ReadFile { .. } if !offered.fs_read => Some("fs/read_text_file"),
+        AgentRequest::WriteFile { .. } if !offered.fs_write => Some("fs/write_text_file"),
+        AgentRequest::TerminalCreate { .. }
+        | AgentRequest::TerminalOutput(_)
+        | AgentRequest::TerminalWait(_)
+        | AgentRequest::TerminalKill(_)
+        | AgentRequest::TerminalRelease(_)
             if !offered.terminal =>
         {
             Some("terminal/*")
@@ -120,12 +120,12 @@ fn on_file(
     let Some(open) = state.conns.get_mut(&conn) else {
         return;
     };
-    open.open_asks.insert(ask, AskClass::File(key));
+    open.open_asks.insert(ask, RequestClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
     let job = FileJob { conn, ask, path, roots, policy, allowed: None, missing_reads_empty, op };
     if !open.files.add(job, fx) {
         let words = "too many file requests are open; wait for their answers";
-        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn on_file_asks(
         open.files.served(fx);
     }
     let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
-    let Some(AskClass::File(key)) = class.cloned() else {
+    let Some(RequestClass::File(key)) = class.cloned() else {
         return;
     };
     let is_covered = policy::covers_write(state, conn, key, &asked);
@@ -163,7 +163,7 @@ fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
     if !was_added {
         let words = "too many file requests are open; wait for their answers";
-        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
     }
 }
 
@@ -182,7 +182,7 @@ fn on_create(
         return;
     };
     if let Some(words) = too_many_terminals(state, conn) {
-        asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
         return;
     }
     let folder = session.place.folder();
@@ -202,7 +202,7 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
     };
     let running = open.terminals.iter().filter(is_running).count();
     let waiting =
-        open.open_asks.values().filter(|class| matches!(class, AskClass::TerminalCreate(_))).count();
+        open.open_asks.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
     if running + waiting > MOST_RUNNING {
         return Some(format!("{MOST_RUNNING} commands run already; wait for one to end, or kill one"));
     }
@@ -237,7 +237,13 @@ fn judge(
         }
         Verdict::Ask(why) => why,
         Verdict::Refuse(by) => {
-            asks::answer(state, conn, ask, Answer::Error(RpcError::new(RpcError::INTERNAL, by.words())), fx);
+            asks::answer(
+                state,
+                conn,
+                ask,
+                Response::Error(RpcError::new(RpcError::INTERNAL, by.words())),
+                fx,
+            );
             return;
         }
     };
@@ -268,7 +274,7 @@ fn start(
         return;
     };
     let starting = Starting { command: access_of(&command), by };
-    open.open_asks.insert(ask, AskClass::TerminalCreate(Box::new(Some(starting))));
+    open.open_asks.insert(ask, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
     fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within }));
 }
@@ -290,7 +296,7 @@ pub(super) fn on_terminal_outside(
 fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut Vec<Effect>) {
     let open = state.conns.get(&conn);
     if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
-        asks::answer(state, conn, ask, Answer::TerminalExit(exit), fx);
+        asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
         return;
     }
     let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
@@ -300,7 +306,7 @@ fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut
     };
     match session.terminals.get(&id).map(|view| view.exit.clone()) {
         Some(Some(exit)) => {
-            asks::answer(state, conn, ask, Answer::TerminalExit(exit), fx);
+            asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
         }
         Some(None) => session.terminal_waits.push((conn, ask, id)),
         None => answer_unknown(state, conn, ask, &id, fx),
@@ -324,7 +330,7 @@ fn on_release(
         open.terminal_exits.remove(id);
     }
     fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
-    asks::answer(state, conn, ask, Answer::Done, fx);
+    asks::answer(state, conn, ask, Response::Done, fx);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
     end_terminal(state, key, id, &killed, now, fx);
 }
@@ -346,7 +352,7 @@ fn end_terminal(
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
     session.terminal_waits = waiting;
     for (conn, ask, _) in ended {
-        asks::answer(state, conn, ask, Answer::TerminalExit(exit.clone()), fx);
+        asks::answer(state, conn, ask, Response::TerminalExit(exit.clone()), fx);
     }
 }
 
@@ -356,12 +362,12 @@ fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
 
 fn answer_unknown(state: &mut State, conn: ConnId, ask: AskId, id: &TerminalId, fx: &mut Vec<Effect>) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("no terminal {id}, or it was released"));
-    asks::answer(state, conn, ask, Answer::Error(error), fx);
+    asks::answer(state, conn, ask, Response::Error(error), fx);
 }
 
 fn answer_no_session(state: &mut State, conn: ConnId, ask: AskId, fx: &mut Vec<Effect>) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session that this request could belong to");
-    asks::answer(state, conn, ask, Answer::Error(error), fx);
+    asks::answer(state, conn, ask, Response::Error(error), fx);
 }
 
 /// A file request was served.
@@ -377,7 +383,7 @@ pub(super) fn on_file_done(
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.served(fx);
     }
-    if let (Some(AskClass::File(key)), Some(served)) = (class, served)
+    if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
         // A write that failed changed nothing; it is worth a word only where the user was asked.
         && (result.is_ok() || served.by != AllowedBy::InsideRoots)
@@ -387,9 +393,9 @@ pub(super) fn on_file_done(
         access::add(session, AccessRecord { change: served.change, error, ..record }, now);
     }
     let reply = match result {
-        Ok(Some(text)) => Answer::FileContent(text),
-        Ok(None) => Answer::Done,
-        Err(error) => Answer::Error(error),
+        Ok(Some(text)) => Response::FileContent(text),
+        Ok(None) => Response::Done,
+        Err(error) => Response::Error(error),
     };
     asks::answer(state, conn, ask, reply, fx);
 }
@@ -408,7 +414,7 @@ pub(super) fn on_terminal_started(
 ) {
     let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
     let starting = match class {
-        Some(AskClass::TerminalCreate(starting)) => *starting,
+        Some(RequestClass::TerminalCreate(starting)) => *starting,
         _ => None,
     };
     let record = starting
@@ -419,7 +425,7 @@ pub(super) fn on_terminal_started(
             if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
                 access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, now);
             }
-            asks::answer(state, conn, ask, Answer::Error(error), fx);
+            asks::answer(state, conn, ask, Response::Error(error), fx);
             return;
         }
     };
@@ -437,7 +443,7 @@ pub(super) fn on_terminal_started(
         session.terminals.insert(id.clone(), view);
         access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
     }
-    asks::answer(state, conn, ask, Answer::TerminalCreated(id), fx);
+    asks::answer(state, conn, ask, Response::TerminalCreated(id), fx);
 }
 
 /// A command of ours wrote something.
@@ -480,8 +486,8 @@ pub(super) fn on_terminal_read(
     fx: &mut Vec<Effect>,
 ) {
     let reply = match result {
-        Ok((output, is_truncated, exit)) => Answer::TerminalOutput { output, is_truncated, exit },
-        Err(error) => Answer::Error(error),
+        Ok((output, is_truncated, exit)) => Response::TerminalOutput { output, is_truncated, exit },
+        Err(error) => Response::Error(error),
     };
     asks::answer(state, conn, ask, reply, fx);
 }

@@ -60,12 +60,12 @@ pub struct Pages {
     /// What the user wished and waits for pages.
     redo: Option<Action>,
     /// The pages.
-    book: Book,
+    book: PageIndex,
 }
 
 /// Pages of one history: it begins anew with another one.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Book {
+pub(super) struct PageIndex {
     /// Those that are complete and in memory, the oldest first.
     closed: VecDeque<Page>,
     /// What came since.
@@ -88,7 +88,7 @@ pub struct Former {
     /// The items.
     pub(super) transcript: Transcript,
     /// Their pages.
-    pub(super) book: Book,
+    pub(super) book: PageIndex,
     /// What is kept and was not shown.
     pub(super) earlier: Option<Earlier>,
 }
@@ -177,13 +177,13 @@ impl Pages {
     }
 
     /// Another history begins.
-    pub(super) fn forget(&mut self) -> Book {
+    pub(super) fn forget(&mut self) -> PageIndex {
         self.redo = None;
         std::mem::take(&mut self.book)
     }
 
     /// The history from before comes back.
-    pub(super) fn take_back(&mut self, book: Book) {
+    pub(super) fn take_back(&mut self, book: PageIndex) {
         self.book = book;
     }
 
@@ -201,7 +201,7 @@ impl Pages {
 fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
     let transcript = &session.transcript;
     let item = transcript.rank(item);
-    let Book { closed, open, .. } = &mut session.pages.book;
+    let PageIndex { closed, open, .. } = &mut session.pages.book;
     if item >= transcript.rank(open.first) {
         return None;
     }
@@ -229,7 +229,7 @@ pub(super) fn on_restored(
     let kind = PageKind { hides: needs.hides, is_end: true };
     let page = Page { begin, first, weight, kind, needs, ..Page::default() };
     let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
-    session.pages.book = Book { closed: [page].into(), open, ..Book::default() };
+    session.pages.book = PageIndex { closed: [page].into(), open, ..PageIndex::default() };
 }
 
 /// More was read behind what is in memory, up to the event of this number.
@@ -246,8 +246,8 @@ pub(super) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
 pub(super) fn on_copied(session: &mut Session) {
     let first = session.transcript.next_id();
     let copied = Page { first: ItemId::HEAD, ..Page::default() };
-    let book = Book { closed: [copied].into(), ..Book::default() };
-    session.pages.book = Book { open: Page { first, ..Page::default() }, ..book };
+    let book = PageIndex { closed: [copied].into(), ..PageIndex::default() };
+    session.pages.book = PageIndex { open: Page { first, ..Page::default() }, ..book };
 }
 
 /// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
@@ -455,7 +455,7 @@ pub(super) fn on_written(
     }
 }
 
-fn place_marks(book: &mut Book, marks: &[MarkPlace]) {
+fn place_marks(book: &mut PageIndex, marks: &[MarkPlace]) {
     for told in marks {
         let mut before: Option<&mut Page> = None;
         for page in book.closed.iter_mut().chain([&mut book.open]) {

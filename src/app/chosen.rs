@@ -17,13 +17,13 @@ use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, ch
 
 /// What the answer that opened a session says about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct ReportedSettings {
     modes: bool,
     models: bool,
     options: bool,
 }
 
-impl Told {
+impl ReportedSettings {
     /// By this answer.
     pub(super) fn of(reply: &SessionReply) -> Self {
         Self {
@@ -79,7 +79,7 @@ fn value_of(kind: &ConfigKind) -> ConfigValue {
 
 /// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One
 /// call waits for the other, because agents work on several at once.
-pub(super) fn set_again(state: &mut State, key: SessionKey, told: Told, fx: &mut Vec<Effect>) {
+pub(super) fn set_again(state: &mut State, key: SessionKey, told: ReportedSettings, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
     for choice in &session.ledger.chosen {
@@ -149,7 +149,7 @@ enum Standing {
     Gone,
 }
 
-fn standing(session: &Session, choice: &Setting, told: Told) -> Standing {
+fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Standing {
     let of = |is_offered: bool, is_in_force: bool| match (is_offered, is_in_force) {
         (false, _) => Standing::Gone,
         (true, true) => Standing::Holds,

@@ -14,7 +14,7 @@ use crate::model::{
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Doubt, Effect, ItemBody, Modal, Session,
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, ResumeConfidence, Session,
     SessionPhase, State, UnseenKind, asks, call, close, extras, host, kept, left_out, open, tabs, terminals,
     turn, user, words,
 };
@@ -252,7 +252,7 @@ pub(super) fn on_ready(
         && !session.ledger.is_reopening
     {
         session.id = Some(id);
-        session.ledger.doubt = Some(Doubt::Hinted);
+        session.ledger.doubt = Some(ResumeConfidence::Hinted);
     }
     extras::on_ready(state, conn, fx);
     for key in keys {

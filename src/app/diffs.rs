@@ -5,7 +5,7 @@
 //! An answer may come late: it counts only for a call that still tells the same change.
 
 use crate::model::{
-    FileDiff, ItemId, KeptPlace, LocateAsk, LocateJob, LocatedDiff, Record, SessionKey, ToolCallId,
+    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, SessionKey, ToolCallId,
     ToolCallPatch, ToolStatus,
 };
 
@@ -34,7 +34,8 @@ pub(super) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
     let Some(call) = tools::get(session, item) else { return };
     let is_done = call.status == ToolStatus::Completed;
     let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));
-    let asks: Vec<LocateAsk> = wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
+    let asks: Vec<LocateRequest> =
+        wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
     if asks.is_empty() {
         return;
     }
@@ -54,12 +55,12 @@ fn needs_place(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {
     })
 }
 
-fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateAsk> {
+fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateRequest> {
     let pieces = diff.pieces();
     if pieces.is_empty() {
         return None;
     }
-    Some(LocateAsk {
+    Some(LocateRequest {
         diff: diff.clone(),
         path: session.place.cwd.join(&diff.path),
         pieces,
@@ -121,7 +122,7 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
     if let Some(tool) = tools::get(session, item).map(|call| call.id.clone()) {
         let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
         let kept = found.iter().filter_map(|found| {
-            Some(KeptPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
+            Some(RecordPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
         });
         let places = kept.collect();
         keep::note_of(session, Some(item), Record::Located { tool, places });
@@ -129,12 +130,12 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
 }
 
 /// What was found then, of a session that is made of what was kept.
-pub(super) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<KeptPlace>) {
+pub(super) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<RecordPlace>) {
     let Some(item) = tools::by_id(session, tool) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             let told: Vec<FileDiff> = call.diffs().cloned().collect();
-            for KeptPlace { nth, place, is_done } in places {
+            for RecordPlace { nth, place, is_done } in places {
                 if let Some(diff) = told.get(nth) {
                     call.places.retain(|known| known.diff != *diff);
                     call.places.push(LocatedDiff { diff: diff.clone(), place, is_done });

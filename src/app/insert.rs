@@ -13,7 +13,7 @@ use crate::model::{
     ToolContent, ToolStatus,
 };
 
-use super::reconcile::{Piece, Reconciled, UNTOLD};
+use super::reconcile::{AlignedItem, Reconciled, UNTOLD};
 use super::{
     Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall, ceiling, keep, messages, restore,
     tools, updates,
@@ -28,8 +28,8 @@ pub(super) fn add(session: &mut Session, replay: &Session, found: Reconciled, no
     let mut at = 0;
     for piece in found.pieces {
         match piece {
-            Piece::Ours { item, .. } => at = item + 1,
-            Piece::Theirs { item, parts, differs } => {
+            AlignedItem::Ours { item, .. } => at = item + 1,
+            AlignedItem::Theirs { item, parts, differs } => {
                 while let Some(turns) = untold.next_if(|run| run.behind <= at) {
                     runs.push(Run { at: turns.behind, what: What::Untold(turns.turns) });
                 }
@@ -206,7 +206,7 @@ fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<Se
 /// Ends calls that were cut here, if the replay says how they ended.
 fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now: Instant) {
     for piece in &found.pieces {
-        let Piece::Ours { item, told: Some(told) } = piece else { continue };
+        let AlignedItem::Ours { item, told: Some(told) } = piece else { continue };
         let call_at = |session: &Session, index: usize| match session
             .transcript
             .items()

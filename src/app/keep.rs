@@ -13,7 +13,7 @@ use super::{Conn, Effect, Session, State, ceiling};
 
 /// What was and what will be handed out.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Keeping {
+pub struct RecorderState {
     /// The store's id of a session that was kept before.
     pub kept_as: Option<String>,
     /// The agent that the kept session was with: its name, program and arguments.
@@ -43,7 +43,7 @@ struct HeadMark {
     chosen: Vec<Setting>,
 }
 
-impl Keeping {
+impl RecorderState {
     /// For a session that was kept before, with what is known of it there.
     pub fn of_kept(head: SessionHead, draft: &str, queue: &VecDeque<String>) -> Self {
         let SessionHead { kept_as, agent, command, args, .. } = head;

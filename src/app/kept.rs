@@ -14,13 +14,14 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, FolderOffer, FolderReason, KeptOpening, KeptSession, Note, Record, SessionKey, Severity,
-    StoreJob, StoreNews,
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, Record, RecordedSession, SessionKey,
+    Severity, StoreJob, StoreNews,
 };
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Keeping, Modal, Preview, Session, SessionPhase,
-    State, call, ceiling, close, conn, from_list, keep, open, restore, tabs, titles, turn, user,
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
+    SessionPhase, State, call, ceiling, close, conn, from_list, keep, open, restore, tabs, titles, turn,
+    user,
 };
 
 pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
@@ -70,7 +71,7 @@ pub struct Earlier {
 
 impl Reading {
     /// Of what the store gave.
-    pub(super) fn of(uid: &str, kept: &KeptSession) -> Self {
+    pub(super) fn of(uid: &str, kept: &RecordedSession) -> Self {
         let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
         Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
     }
@@ -307,8 +308,8 @@ fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
     }
 }
 
-fn on_opened(state: &mut State, opening: KeptOpening, now: Instant, fx: &mut Vec<Effect>) {
-    let KeptOpening { uid, takes, at, kept, offers } = opening;
+fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
+    let ArchiveOpening { uid, takes, at, kept, offers } = opening;
     let kept = match kept {
         Ok(kept) => kept,
         Err(why) => {
@@ -345,7 +346,7 @@ fn on_opened(state: &mut State, opening: KeptOpening, now: Instant, fx: &mut Vec
 fn add(
     state: &mut State,
     uid: &str,
-    kept: KeptSession,
+    kept: RecordedSession,
     takes: bool,
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -448,7 +449,7 @@ pub(super) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, f
 fn on_taken(
     state: &mut State,
     key: SessionKey,
-    kept: Result<KeptSession, String>,
+    kept: Result<RecordedSession, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -472,7 +473,7 @@ fn on_taken(
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         session.ledger.owes_title |= kept.head.owes_title;
-        let keeping = Keeping::of_kept(kept.head, &session.draft, &session.queue);
+        let keeping = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
         session.ledger.keeping = keeping;
     } else {
         // Another parlor went on with it meanwhile, or another part of it is shown.

@@ -13,10 +13,10 @@ use std::time::Instant;
 
 use super::attention::WaitingFor;
 use super::outline::Only;
-use super::{AccessAsk, ToolCall};
+use super::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location, ProviderWish,
-    SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location,
+    ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog that the user opened, or that parlor opened to tell something.
@@ -44,14 +44,14 @@ pub enum Modal {
     /// A line of text to be given (a title, a variable of a sign-in).
     Line(LineDialog),
     /// What waits in all tabs.
-    Attention(AttentionDialog),
+    Attention(InboxDialog),
     /// The sessions: open here, kept by parlor, listed by the agent.
     Sessions(Box<SessionsDialog>),
 }
 
 /// Which of the things that wait is marked.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct AttentionDialog {
+pub struct InboxDialog {
     /// The marked one, by what it is, because others come and go; `None`: there is none.
     pub marked: Option<(SessionKey, WaitingFor)>,
     /// Its place in the list.
@@ -310,7 +310,7 @@ pub enum LinePurpose {
         /// For this connection.
         conn: ConnId,
         /// What is wished so far.
-        wish: ProviderWish,
+        wish: ProviderRequest,
     },
     /// A queued prompt. The queue may move on meanwhile, so the text from before tells where it is now.
     QueuedPrompt {
@@ -323,7 +323,7 @@ pub enum LinePurpose {
 
 /// How the shown ask is looked at; reset when another one comes to the front.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct AskView {
+pub struct RequestView {
     /// The marked option (permission, outside file) or field (form).
     pub selected: usize,
     /// Whether it takes the whole screen.
@@ -376,7 +376,7 @@ pub enum AccessChoice {
     Refuse,
 }
 
-impl AccessAsk {
+impl AccessRequest {
     /// The ways to answer, in the dialog's order. The refusal comes last.
     pub fn choices(&self) -> Vec<AccessChoice> {
         let longer = [GrantScope::Session, GrantScope::Folder].map(AccessChoice::Longer);
@@ -423,7 +423,7 @@ pub struct UserView {
     /// The draft for which the offered completions were closed.
     pub dismissed: Option<String>,
     /// Forms of open asks that are not shown because another session is; with what was typed into them.
-    pub left_forms: Vec<AskView>,
+    pub left_forms: Vec<RequestView>,
     /// Whether keys walk the transcript instead of going into the prompt.
     pub is_browsing: bool,
     /// The tab that was in front before.

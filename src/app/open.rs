@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity};
 
-use super::chosen::Told;
+use super::chosen::ReportedSettings;
 use super::{
-    ConnPhase, Doubt, Effect, Former, ItemBody, Replay, SessionPhase, State, UnseenKind, aside, asks, auth,
-    call, ceiling, choices, chosen, conn, extras, handover, keep, kept, left_out, servers, session_title,
-    tabs, titles, turn, updates, user, words,
+    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind, aside,
+    asks, auth, call, ceiling, choices, chosen, conn, extras, handover, keep, kept, left_out, servers,
+    session_title, tabs, titles, turn, updates, user, words,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -367,7 +367,7 @@ fn finish(
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
-    let told = Told::of(&reply);
+    let told = ReportedSettings::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -401,7 +401,7 @@ fn finish(
         kept::say(session, "The agent knows this conversation again.".to_owned(), None);
     }
     session.ledger.goes_on = !is_fresh;
-    session.ledger.doubt = reply.is_provisional.then_some(Doubt::Provisional);
+    session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
     session.phase = SessionPhase::Ready;
     choices::agree(session);
     let folder = session.place.cwd.clone();
@@ -432,8 +432,9 @@ fn on_open_failed(
     let needs_sign_in = words::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
     let caps = known.map(super::Conn::capabilities).unwrap_or_default();
     let ledger = state.sessions.get(&key).map(|session| &session.ledger);
-    let (is_reopening, is_hinted) =
-        ledger.map_or((false, false), |ledger| (ledger.is_reopening, ledger.doubt == Some(Doubt::Hinted)));
+    let (is_reopening, is_hinted) = ledger.map_or((false, false), |ledger| {
+        (ledger.is_reopening, ledger.doubt == Some(ResumeConfidence::Hinted))
+    });
     let text = words::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),

@@ -218,7 +218,7 @@ fn working(state: &State, key: SessionKey) -> Option<&Session> {
 }
 
 /// The narrowest grant for an access.
-pub(super) fn grant_of(state: &State, access: &Access, why: crate::model::AskWhy) -> Option<Grant> {
+pub(super) fn grant_of(state: &State, access: &Access, why: crate::model::AskReason) -> Option<Grant> {
     Grant::of(access, why, state.setup.home.as_deref())
 }
 

@@ -5,12 +5,12 @@
 //! Invariant: an agent that is started again is told what the user chose last, so that no prompt goes to a
 //! service that was left.
 
-use crate::model::{Call, CallError, ConnId, ProviderWish, Purpose, Reply, Severity};
+use crate::model::{Call, CallError, ConnId, ProviderRequest, Purpose, Reply, Severity};
 
 use super::{Effect, State, call, words};
 
 /// Has the agent take its models from there, or switch the provider off.
-pub fn change(state: &mut State, conn: ConnId, wish: ProviderWish, fx: &mut Vec<Effect>) {
+pub fn change(state: &mut State, conn: ConnId, wish: ProviderRequest, fx: &mut Vec<Effect>) {
     let purpose = Purpose::ChangeProvider(Box::new(wish.clone()));
     if call::call(state, conn, purpose, Call::SetProvider(wish), fx).is_none() {
         call::flash(state, "The agent is not ready. Try again when it is.", fx);
@@ -21,7 +21,7 @@ pub fn change(state: &mut State, conn: ConnId, wish: ProviderWish, fx: &mut Vec<
 pub(super) fn on_changed(
     state: &mut State,
     conn: ConnId,
-    wish: &ProviderWish,
+    wish: &ProviderRequest,
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {

@@ -23,7 +23,7 @@ const MIN_PART_BYTES: usize = 12;
 
 /// One place of the result.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub enum AlignedItem {
     /// A recorded item.
     Ours {
         /// Its index.
@@ -44,7 +44,7 @@ pub enum Piece {
 
 /// Adjacent recorded turns that the replay does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untold {
+pub struct MissingTurns {
     /// The index of the item behind them.
     pub behind: usize,
     /// How many of them no notice stands behind.
@@ -55,9 +55,9 @@ pub struct Untold {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reconciled {
     /// All recorded items, and between them what only the replay has.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<AlignedItem>,
     /// Turns that only the record has.
-    pub untold: Vec<Untold>,
+    pub untold: Vec<MissingTurns>,
     /// Whether the replay has the last turn of the record to its end.
     pub has_end: bool,
     /// What was not compared, because the record's part of it was not given.
@@ -92,7 +92,7 @@ pub fn reconcile(ours: &[Item], theirs: &[Item], is_whole: bool) -> Reconciled {
         let is_only_ours = group.theirs.is_empty() && has_prompts;
         matcher.add(our_items.clone(), their_items, &mut found.pieces);
         if is_only_ours && let Some(turns) = unmarked(ours, &our_turns, &group.ours) {
-            found.untold.push(Untold { behind: our_items.end, turns });
+            found.untold.push(MissingTurns { behind: our_items.end, turns });
         }
     }
     found.has_end = has_end(&our_turns, &groups, &matcher);

@@ -7,13 +7,13 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AskId, ConnId, EarlierPage, ItemId, KeptEvent, KeptSession, PermissionAsk, Record, Role, SessionUpdate,
-    Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
+    AskId, ConnId, EarlierPage, ItemId, PermissionRequest, Record, RecordedEvent, RecordedSession, Role,
+    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome, Window,
 };
 
 use super::{
-    Decision, Earlier, Handover, ItemBody, Keeping, Message, MessagePart, OpenAsk, OpenAskKind, Session,
-    TerminalView, Turn, TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
+    Decision, Earlier, Handover, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, RecorderState,
+    Session, TerminalView, Turn, TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
 };
 use ceiling::{Needs, Things};
 
@@ -21,9 +21,10 @@ use ceiling::{Needs, Things};
 pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
 
 /// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
-pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option<ItemId> {
-    let KeptSession { head, usage, draft, queue, events, left_out_count, unreadable_count, end_seq, .. } =
-        kept;
+pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
+    let RecordedSession {
+        head, usage, draft, queue, events, left_out_count, unreadable_count, end_seq, ..
+    } = kept;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.place.cwd.is_absolute() {
@@ -66,7 +67,7 @@ pub fn restore(session: &mut Session, kept: KeptSession, now: Instant) -> Option
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
     ceiling::on_restored(session, first, (first_seq, end_seq), needs);
-    session.ledger.keeping = Keeping::of_kept(head, &session.draft, &session.queue);
+    session.ledger.keeping = RecorderState::of_kept(head, &session.draft, &session.queue);
     mark
 }
 
@@ -193,7 +194,7 @@ struct Bounds {
 }
 
 /// Plays all events of a session again.
-pub fn play(session: &mut Session, events: Vec<KeptEvent>, now: Instant) {
+pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
     play_to(session, events, None, Bounds::default(), now);
 }
 
@@ -210,7 +211,7 @@ struct Played {
 /// Plays events again, and looks for the item that the event at this place made or changed.
 fn play_to(
     session: &mut Session,
-    events: Vec<KeptEvent>,
+    events: Vec<RecordedEvent>,
     mark: Option<usize>,
     bounds: Bounds,
     now: Instant,
@@ -255,9 +256,9 @@ fn play_to(
     } else {
         session.ledger.echo = None;
         // What was asked about and not decided was not done.
-        let asked: Vec<OpenAsk> = session.asks.drain(..).collect();
+        let asked: Vec<OpenRequest> = session.asks.drain(..).collect();
         for open in asked {
-            if let OpenAskKind::Permission { tool, .. } = open.kind {
+            if let OpenRequestKind::Permission { tool, .. } = open.kind {
                 tools::cancel(session, tool, last);
             }
         }
@@ -271,7 +272,7 @@ fn play_to(
 }
 
 /// Whether a turn runs where these events begin: what ends first was begun before.
-fn begins_within_turn(events: &[KeptEvent]) -> bool {
+fn begins_within_turn(events: &[RecordedEvent]) -> bool {
     let bound = events.iter().find_map(|event| match event.record {
         Record::Prompt { .. } => Some(false),
         Record::TurnEnded(_) => Some(true),
@@ -323,15 +324,15 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
             }
         }
         Record::Asked(patch) => {
-            let request = PermissionAsk {
+            let request = PermissionRequest {
                 session: None,
                 tool: ToolCallPatch::new(patch.id.clone()),
                 options: Vec::new(),
             };
             let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
             // As long as it is not decided, the end of the turn does not close it.
-            let kind = OpenAskKind::Permission { request, tool };
-            session.asks.push_back(OpenAsk { conn: ConnId(0), ask: AskId(0), kind, since: now });
+            let kind = OpenRequestKind::Permission { request, tool };
+            session.asks.push_back(OpenRequest { conn: ConnId(0), ask: AskId(0), kind, since: now });
         }
         Record::Decided { tool, option, is_allow } => {
             let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
@@ -379,10 +380,10 @@ fn apply(session: &mut Session, record: Record, now: Instant) {
 /// The call that the first open question of this id is about.
 fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
     let asked = session.asks.iter().position(
-        |open| matches!(&open.kind, OpenAskKind::Permission { request, .. } if request.tool.id == *id),
+        |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == *id),
     );
     match session.asks.remove(asked?)?.kind {
-        OpenAskKind::Permission { tool, .. } => Some(tool),
+        OpenRequestKind::Permission { tool, .. } => Some(tool),
         _ => None,
     }
 }

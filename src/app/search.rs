@@ -60,9 +60,9 @@ pub struct Search {
     inserted: usize,
     phase: Phase,
     /// The item that is being looked at.
-    at: Option<Look>,
+    at: Option<SearchCursor>,
     /// The open message, as far as it was looked at.
-    growing: Option<Look>,
+    growing: Option<SearchCursor>,
     /// Items that changed since they were looked at.
     dirty: BTreeSet<ItemId>,
 }
@@ -89,7 +89,7 @@ enum Phase {
 
 /// A place in an item, and what was found up to there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct SearchCursor {
     item: ItemId,
     part: usize,
     from: usize,
@@ -233,11 +233,11 @@ impl Search {
     }
 
     /// Where to go on.
-    fn next_look(&mut self, session: &Session) -> Option<Look> {
+    fn next_look(&mut self, session: &Session) -> Option<SearchCursor> {
         if let Some(look) = self.at.take() {
             return Some(look);
         }
-        let fresh = |item| Look { item, part: 0, from: 0, count: 0 };
+        let fresh = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
         if let Some(item) = self.dirty.pop_first() {
             let known = self.growing.filter(|look| look.item == item);
             return Some(known.unwrap_or_else(|| fresh(item)));
@@ -261,7 +261,7 @@ impl Search {
     }
 
     /// Looks at an item, from a place in it on, until it or the budget ends.
-    fn look(&mut self, mut look: Look, session: &Session, pattern: &Pattern, budget: &mut usize) {
+    fn look(&mut self, mut look: SearchCursor, session: &Session, pattern: &Pattern, budget: &mut usize) {
         let Some(item) = session.transcript.get(look.item) else { return };
         *budget = budget.saturating_sub(ITEM_COST);
         let all = texts(item, session);

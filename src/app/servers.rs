@@ -28,7 +28,7 @@ pub enum ServersAnswer {
 
 /// What is known of the servers that a folder names.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FolderWish {
+pub enum FolderRequest {
     /// Its file is being read.
     Looking,
     /// Nobody has said yet whether they may be used.
@@ -42,20 +42,20 @@ impl State {
     pub(super) fn take_known_servers(&mut self, key: SessionKey) {
         let wish = match self.setup.folder_servers.take() {
             Some(found) => judge(self, key, found),
-            None => FolderWish::Settled(Vec::new()),
+            None => FolderRequest::Settled(Vec::new()),
         };
         self.folder_servers.insert(self.setup.folder.clone(), wish);
     }
 }
 
 /// An answer that was given before holds; a file without a server that can be used asks nothing.
-fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderWish {
+fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequest {
     match found.answer {
-        Some(false) => FolderWish::Settled(Vec::new()),
-        None if !found.servers.is_empty() => FolderWish::Asked(found),
+        Some(false) => FolderRequest::Settled(Vec::new()),
+        None if !found.servers.is_empty() => FolderRequest::Asked(found),
         Some(true) | None => {
             tell_notes(state, key, &found);
-            FolderWish::Settled(found.servers)
+            FolderRequest::Settled(found.servers)
         }
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant, fx: &m
     let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
     let folder = session.place.cwd.clone();
     match state.folder_servers.get(&folder) {
-        Some(FolderWish::Settled(servers)) => {
+        Some(FolderRequest::Settled(servers)) => {
             let known: Vec<String> =
                 session.place.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
             let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
@@ -82,15 +82,15 @@ pub(super) fn must_wait(state: &mut State, key: SessionKey, now: Instant, fx: &m
             session.ledger.waits_for_servers = false;
             return false;
         }
-        Some(FolderWish::Looking) => {}
-        Some(FolderWish::Asked(found)) => {
+        Some(FolderRequest::Looking) => {}
+        Some(FolderRequest::Asked(found)) => {
             let question = question(found, now);
             if !is_asked(state, &folder) {
                 tabs::open_dialog(state, key, question);
             }
         }
         None => {
-            state.folder_servers.insert(folder.clone(), FolderWish::Looking);
+            state.folder_servers.insert(folder.clone(), FolderRequest::Looking);
             fx.push(Effect::FindServers { folder });
         }
     }
@@ -116,10 +116,10 @@ pub(super) fn on_found(
     };
     let wish = match found {
         Ok(Some(found)) => judge(state, first, found),
-        Ok(None) => FolderWish::Settled(Vec::new()),
+        Ok(None) => FolderRequest::Settled(Vec::new()),
         Err(problem) => {
             call::notice(state, first, Severity::Warning, problem, None);
-            FolderWish::Settled(Vec::new())
+            FolderRequest::Settled(Vec::new())
         }
     };
     state.folder_servers.insert(folder, wish);
@@ -187,7 +187,7 @@ pub fn answer_servers(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(FolderWish::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
+    let Some(FolderRequest::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
     let waiting = waiting(state, folder);
     let servers = match answer {
         ServersAnswer::Use => {
@@ -206,7 +206,7 @@ pub fn answer_servers(
             Vec::new()
         }
     };
-    state.folder_servers.insert(folder.to_owned(), FolderWish::Settled(servers));
+    state.folder_servers.insert(folder.to_owned(), FolderRequest::Settled(servers));
     open_all(state, &waiting, now, fx);
 }
 
@@ -215,7 +215,7 @@ pub(super) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if state.is_quitting {
         return;
     }
-    let asked = state.folder_servers.iter().filter(|(_, wish)| matches!(wish, FolderWish::Asked(_)));
+    let asked = state.folder_servers.iter().filter(|(_, wish)| matches!(wish, FolderRequest::Asked(_)));
     let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
     for folder in folders {
         if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AskId, AskWhy, CallError, ConfigOption, ConnId, ElicitationAsk, FileJob, FoldRules, GitInfo,
-    Grant, ItemId, Models, Modes, PermissionAsk, Plan, PlanBody, PlanStatus, SessionId, SessionKey,
-    SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage, WriteChange,
+    Access, AskId, AskReason, CallError, ConfigOption, ConnId, ElicitationRequest, FileJob, FoldRules,
+    GitInfo, Grant, ItemId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus, SessionId,
+    SessionKey, SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage,
+    WriteChange,
 };
 
 use super::aside::{self, Aside};
 use super::outline::Only;
 use super::search::Search;
 use super::{
-    Approval, Earlier, Former, Handover, Keeping, Loose, Pages, Part, Reading, Shelf, TerminalView, ToolCall,
-    ToolIndex, Transcript, Unseen,
+    Approval, Earlier, Former, Handover, Loose, Pages, Part, Reading, RecorderState, TabUi, TerminalView,
+    ToolCall, ToolIndex, Transcript, Unseen,
 };
 
 /// A prompt whose turn failed, and which is offered to be sent again.
@@ -74,7 +75,7 @@ pub struct Session {
     /// Tokens of the last turn.
     pub turn_usage: Option<TurnUsage>,
     /// Requests that wait for the user, oldest first; the first is shown.
-    pub asks: VecDeque<OpenAsk>,
+    pub asks: VecDeque<OpenRequest>,
     /// Prompts that wait for the turn's end, oldest first.
     pub queue: VecDeque<String>,
     /// The prompt of the last turn, if that failed in a way that may pass: it can be sent again.
@@ -108,7 +109,7 @@ pub struct Session {
     /// What happened last in it while another tab was in front, until it is looked at.
     pub unseen: Option<Unseen>,
     /// What its tab keeps while another one is in front.
-    pub shelf: Shelf,
+    pub shelf: TabUi,
     /// The place of its tab among the others: smaller ones stand before it.
     pub rank: u64,
     /// What the reducer must remember between events; nobody draws it.
@@ -158,7 +159,7 @@ impl Session {
             has_background_news: false,
             anomaly_count: 0,
             unseen: None,
-            shelf: Shelf::default(),
+            shelf: TabUi::default(),
             rank: key.0,
             ledger: Ledger::default(),
         }
@@ -275,7 +276,7 @@ pub struct Ledger {
     /// Whether the session was opened from the agent's list and its history has not come yet.
     pub wants_history: bool,
     /// Why the agent may not hold the session after all.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<ResumeConfidence>,
     /// The session that this one is being copied from.
     pub copied_from: Option<SessionKey>,
     /// The connections that it had, the latest last.
@@ -290,7 +291,7 @@ pub struct Ledger {
     /// Whether the running turn's prompt was sent before to a session that was gone.
     pub is_second_try: bool,
     /// What is to be kept on disk.
-    pub keeping: Keeping,
+    pub keeping: RecorderState,
     /// It is only read: no agent, nothing to be kept.
     pub reading: Option<Reading>,
     /// What is kept, but not shown yet.
@@ -330,7 +331,7 @@ pub struct Ledger {
 
 /// Why an agent may not hold a session whose id is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum ResumeConfidence {
     /// The id was found in the folder, where the agent keeps that of its last session.
     Hinted,
     /// The agent said nothing when the session was opened again; the next prompt shows it.
@@ -424,10 +425,10 @@ impl Turn {
 
 /// A request that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OpenAsk {
+pub struct OpenRequest {
     pub conn: ConnId,
     pub ask: AskId,
-    pub kind: OpenAskKind,
+    pub kind: OpenRequestKind,
     /// When it came.
     pub since: Instant,
 }
@@ -435,28 +436,28 @@ pub struct OpenAsk {
 /// What waits for the user.
 #[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
 #[derive(Debug, Clone, PartialEq)]
-pub enum OpenAskKind {
+pub enum OpenRequestKind {
     /// A permission. The tool call itself is the item `tool`.
     Permission {
-        request: PermissionAsk,
+        request: PermissionRequest,
         /// The item of its tool call.
         tool: ItemId,
     },
     /// A question or a page.
-    Elicitation(ElicitationAsk),
+    Elicitation(ElicitationRequest),
     /// A file or command that the policy asks about.
-    Access(Box<AccessAsk>),
+    Access(Box<AccessRequest>),
 }
 
 /// A file or command that the user is asked about.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AccessAsk {
+pub struct AccessRequest {
     /// What waits for the answer.
     pub work: AccessWork,
     /// What it would do, with all links followed.
     pub access: Access,
     /// Why the user is asked.
-    pub why: AskWhy,
+    pub why: AskReason,
     /// What a write would change.
     pub change: Option<WriteChange>,
     /// The same as a call, to be shown.

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, AskId, AuthStatus, Bounded, CallTag, Callbacks,
-    CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers, KeptRow,
-    KeptSession, McpServer, PolicyRules, Provider, SessionId, SessionInfo, SessionKey, SessionPlace,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, Bounded, CallTag,
+    Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
+    McpServer, PolicyRules, Provider, RecordedSession, SessionId, SessionInfo, SessionKey, SessionPlace,
     SessionUpdate, Severity, StoredGrant, TerminalId, UserRoot,
 };
 
 use super::{
-    AskView, Effect, FileJobs, FolderWish, ItemBody, Listing, Modal, Pages, Reading, Session, Sessions,
-    UserView, ViewCommand, call, flow, kept, restore, user,
+    Effect, FileJobs, FolderRequest, ItemBody, Listing, Modal, Pages, Reading, RequestView, Session,
+    Sessions, UserView, ViewCommand, call, flow, kept, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
@@ -29,7 +29,7 @@ pub struct State {
     /// Dialogs, the top one last.
     pub modals: Vec<Modal>,
     /// How the first open ask of the active session is looked at.
-    pub ask_view: AskView,
+    pub ask_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
     /// Why what happens cannot be saved now, in a few words.
@@ -37,9 +37,9 @@ pub struct State {
     /// How many anomalies there were on all connections.
     pub anomaly_count: u64,
     /// The last session of the folder that parlor was started in, for as long as it can be offered.
-    pub last_kept: Option<Box<KeptRow>>,
+    pub last_kept: Option<Box<ArchiveRow>>,
     /// What is known of the MCP servers that folders name.
-    pub folder_servers: BTreeMap<PathBuf, FolderWish>,
+    pub folder_servers: BTreeMap<PathBuf, FolderRequest>,
     /// What was granted for good, to all agents.
     pub grants: Vec<StoredGrant>,
     /// How diffs are laid out.
@@ -76,7 +76,7 @@ impl State {
             sessions: Sessions::default(),
             active: SessionKey(0),
             modals: Vec::new(),
-            ask_view: AskView::default(),
+            ask_view: RequestView::default(),
             flash: None,
             unsaved,
             anomaly_count: 0,
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// Makes a session of what was kept of it. Its servers are those of today, and so is its folder.
-    fn reopen(&mut self, key: SessionKey, kept: KeptSession, now: Instant, fx: &mut Vec<Effect>) {
+    fn reopen(&mut self, key: SessionKey, kept: RecordedSession, now: Instant, fx: &mut Vec<Effect>) {
         let folder = self.setup.folder.clone();
         let Some(session) = self.sessions.get_mut(&key) else { return };
         let uid = kept.head.kept_as.clone().unwrap_or_default();
@@ -210,7 +210,7 @@ pub struct Setup {
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
     /// The session to go on with; taken out by [`State::new`].
-    pub reopen: Option<Box<KeptSession>>,
+    pub reopen: Option<Box<RecordedSession>>,
     /// Whether what is done is kept on disk, so that a session can be closed and opened again.
     pub keeps_sessions: bool,
     /// Where that session may go on, if its folder is gone: it is only read until the user has said.
@@ -284,7 +284,7 @@ pub struct Conn {
     pub crashes: Vec<Instant>,
     /// Requests of the agent without an answer yet. Whatever answers one takes it out: that is what makes
     /// "exactly one answer" hold.
-    pub open_asks: BTreeMap<AskId, AskClass>,
+    pub open_asks: BTreeMap<AskId, RequestClass>,
     /// Commands that run, or ran, for the agent and were not released, with their session.
     pub terminals: BTreeMap<TerminalId, SessionKey>,
     /// File jobs.
@@ -339,7 +339,7 @@ impl Conn {
 
 /// What kind of answer an open request takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AskClass {
+pub enum RequestClass {
     Permission,
     /// A question or a page.
     Elicitation,

@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::model::{AgentSpec, ConnId, KeptSession, SessionInfo, SessionKey};
+use crate::model::{AgentSpec, ConnId, RecordedSession, SessionInfo, SessionKey};
 
 use super::{
     Conn, Effect, Modal, PickerKind, Session, SessionPhase, State, call, conn, from_list, open, restore, user,
@@ -39,12 +39,12 @@ pub enum Beginning {
     Listed(SessionInfo),
     /// A session that parlor kept, read and locked already. It stands on the screen at once; then its agent is
     /// asked to go on with it.
-    Kept(Box<KeptSession>),
+    Kept(Box<RecordedSession>),
 }
 
 /// What a tab keeps while another one is in front.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Shelf {
+pub struct TabUi {
     /// Its dialogs, the top one last.
     pub modals: Vec<Modal>,
     /// Whether keys walked its transcript.
@@ -341,7 +341,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
         | Modal::Line(_) => true,
     });
     if let Some(left) = state.sessions.get_mut(&from) {
-        left.shelf = Shelf { modals, is_browsing };
+        left.shelf = TabUi { modals, is_browsing };
     }
 }
 
@@ -349,7 +349,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
 /// again, so their grace period begins anew.
 fn take_down(state: &mut State, to: SessionKey, now: Instant) {
     let Some(session) = state.sessions.get_mut(&to) else { return };
-    let Shelf { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
+    let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
     for modal in &mut modals {
         match modal {
             Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => dialog.opened_by_itself = Some(now),

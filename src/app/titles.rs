@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleWish};
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
 
 use super::{ConnPhase, Effect, SessionPhase, State, Wanted, call, choices, kept, words};
 
@@ -95,7 +95,7 @@ pub(super) fn on_renamed(
         call::flash(state, "Renamed. The agent is told when the session is opened, if it takes titles.", fx);
         return;
     };
-    let wish = TitleWish { uid: uid.to_owned(), title: title.to_owned(), agent };
+    let wish = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
     let request = Call::SetTitle(id, title.to_owned());
     call::call(state, conn, Purpose::TitleKept(Box::new(wish)), request, fx);
 }
@@ -103,7 +103,7 @@ pub(super) fn on_renamed(
 /// The agent of a session that is not open has taken its title, or not.
 pub(super) fn on_kept_told(
     state: &mut State,
-    TitleWish { uid, title, agent }: &TitleWish,
+    TitleRequest { uid, title, agent }: &TitleRequest,
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {

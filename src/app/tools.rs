@@ -11,7 +11,7 @@ use crate::model::{
     ItemId, Patch, Record, SessionUpdate, ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
 };
 
-use super::{Decision, ItemBody, OpenAskKind, Session, ToolCall, access, ceiling, messages, terminals};
+use super::{Decision, ItemBody, OpenRequestKind, Session, ToolCall, access, ceiling, messages, terminals};
 
 /// Where a patch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
 }
 
 fn awaits_user(session: &Session, id: ItemId) -> bool {
-    session.asks.iter().any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if tool == id))
+    session.asks.iter().any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
 }
 
 /// A call that was not done, unless it has ended.

@@ -63,7 +63,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{Effect, Modal, OpenAsk, PickerKind, State, TimerId, ViewCommand};
+use super::{Effect, Modal, OpenRequest, PickerKind, State, TimerId, ViewCommand};
 
 /// How long a short message stays in the status line.
 const FLASH: Duration = Duration::from_secs(4);
@@ -226,7 +226,7 @@ fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
 
 /// The request that keys answer, with the session it stands in: the one that is marked in the list of all that waits,
 /// else the first of the session in front.
-fn shown_ask(state: &State) -> Option<(SessionKey, &OpenAsk)> {
+fn shown_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     match state.modals.last() {
         Some(Modal::Attention(_)) => marked_ask(state),
         _ => Some((state.active, first_ask(state)?)),
@@ -234,7 +234,7 @@ fn shown_ask(state: &State) -> Option<(SessionKey, &OpenAsk)> {
 }
 
 /// The request that is shown when no dialog is above it.
-fn first_ask(state: &State) -> Option<&OpenAsk> {
+fn first_ask(state: &State) -> Option<&OpenRequest> {
     state.active_session().and_then(|session| session.asks.front())
 }
 

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 
 use super::sessions;
 use crate::app::{AgentChoice, unknown_agent};
-use crate::model::{AgentSpec, Callbacks, FolderOffer, KeptSession, Nearness};
+use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};
 use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Store};
 use crate::services::whereabouts::Kin;
@@ -30,7 +30,7 @@ const UNNOTICED: Duration = Duration::from_millis(100);
 
 /// What to go on with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Wish {
+pub enum ResumeRequest {
     /// Nothing: a new session.
     #[default]
     New,
@@ -46,7 +46,7 @@ pub enum Wish {
 #[derive(Debug)]
 pub struct Found {
     /// As it was kept.
-    pub kept: KeptSession,
+    pub kept: RecordedSession,
     /// Where it works now.
     pub folder: PathBuf,
     /// If its folder is gone: where it may go on.
@@ -54,14 +54,16 @@ pub struct Found {
 }
 
 /// Takes the session that is wished for. Fails, with what to do next, if there is none or another parlor has it.
-pub fn find(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Option<Found>> {
+pub fn find(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Option<Found>> {
     match wish {
-        Wish::New => Ok(None),
-        Wish::Choose => {
+        ResumeRequest::New => Ok(None),
+        ResumeRequest::Choose => {
             let uid = choose(store, folder)?;
-            telling_a_wait(|| take(store, &Wish::Id(uid), folder), tell_wait).map(Some)
+            telling_a_wait(|| take(store, &ResumeRequest::Id(uid), folder), tell_wait).map(Some)
         }
-        Wish::Last | Wish::Id(_) => telling_a_wait(|| take(store, wish, folder), tell_wait).map(Some),
+        ResumeRequest::Last | ResumeRequest::Id(_) => {
+            telling_a_wait(|| take(store, wish, folder), tell_wait).map(Some)
+        }
     }
 }
 
@@ -85,9 +87,9 @@ fn telling_a_wait<T>(work: impl FnOnce() -> T, tell: impl FnOnce() + Send) -> T 
     })
 }
 
-fn take(store: &Store, wish: &Wish, folder: &Path) -> anyhow::Result<Found> {
+fn take(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
     let row = match wish {
-        Wish::Id(id) => store.find(id)?,
+        ResumeRequest::Id(id) => store.find(id)?,
         _ => match store.last_of(folder)? {
             Some(row) => row,
             None => bail!("{}", no_session(store, folder)),
@@ -129,7 +131,7 @@ fn no_session(store: &Store, folder: &Path) -> String {
 /// The agent to go on with where the command line names none: that of the session. Where it is not known here, no other
 /// one takes its place before the user has chosen it, and what to do comes as words.
 pub fn agent_for(
-    kept: &KeptSession,
+    kept: &RecordedSession,
     choices: &[AgentChoice],
     default: Option<AgentSpec>,
     callbacks: Callbacks,
@@ -145,7 +147,7 @@ pub fn agent_for(
 
 /// The agent of a kept session: the one of that name here, else what was started here then. An imported one names no
 /// program.
-fn agent_of(kept: &KeptSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
+fn agent_of(kept: &RecordedSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
     let head = &kept.head;
     let known =
         choices.iter().find(|choice| choice.spec.name == head.agent).map(|choice| choice.spec.clone());

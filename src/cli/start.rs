@@ -16,7 +16,7 @@ use crate::services::store::Store;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
-use super::resume::{self, Wish};
+use super::resume::{self, ResumeRequest};
 use super::{Session, servers, sessions};
 
 /// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
@@ -37,7 +37,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     }
     let found = match &store {
         Some(store) => resume::find(store, &session.wish, &session.folder)?,
-        None if session.wish != Wish::New => {
+        None if session.wish != ResumeRequest::New => {
             bail!("the kept sessions cannot be read: {}", problems.join(" "))
         }
         None => None,
@@ -189,7 +189,7 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
         own.or_else(|| text("LC_TERMINAL")).unwrap_or_default()
     };
     pictures::Around {
-        wish: pictures::Wish::of(wish),
+        wish: pictures::GraphicsSetting::of(wish),
         is_in_tmux: is_set("TMUX"),
         is_in_screen: is_set("STY"),
         program,

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::nearest::advice;
 use super::read::{Reader, Value};
-use crate::model::{Profile, ProviderTarget, ProviderWish, SystemPrompt, WireSpec};
+use crate::model::{Profile, ProviderRequest, ProviderTarget, SystemPrompt, WireSpec};
 
 /// The keys.
 pub(super) const KEYS: &[&str] = &[
@@ -65,7 +65,7 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
 }
 
 /// `[[agents.NAME.providers]]`: where the agent's models are to come from. One that cannot be used is told.
-fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Vec<ProviderWish> {
+fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Vec<ProviderRequest> {
     const PROVIDER_KEYS: &[&str] = &["id", "api_type", "base_url", "headers", "off"];
     let Some(items) = value.get_ref().as_array() else {
         let text = format!("`{place}` must be a list of tables");
@@ -87,10 +87,10 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
             .and_then(|value| reader.pairs(&format!("{name}.headers"), value))
             .unwrap_or_default();
         match (id, api_type, base_url) {
-            (Some(id), _, _) if is_off => wishes.push(ProviderWish { id, target: None }),
+            (Some(id), _, _) if is_off => wishes.push(ProviderRequest { id, target: None }),
             (Some(id), Some(api_type), Some(base_url)) => {
                 let target = Some(ProviderTarget { api_type, base_url, headers });
-                wishes.push(ProviderWish { id, target });
+                wishes.push(ProviderRequest { id, target });
             }
             _ => reader.problem(
                 &item.span(),
@@ -188,7 +188,7 @@ mod tests {
             system_prompt: Some(SystemPrompt { text: "Be brief.".to_owned(), replaces: true }),
             is_traced: true,
             providers: vec![
-                ProviderWish {
+                ProviderRequest {
                     id: "main".to_owned(),
                     target: Some(ProviderTarget {
                         api_type: "openai".to_owned(),
@@ -196,7 +196,7 @@ mod tests {
                         headers: vec![("X-Key".to_owned(), "k".to_owned())],
                     }),
                 },
-                ProviderWish { id: "other".to_owned(), target: None },
+                ProviderRequest { id: "other".to_owned(), target: None },
             ],
         };
         assert_eq!(wire, expected);

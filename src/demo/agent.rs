@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::peer::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, Peer};
 use super::session::{Cancel, Kept, Live, now};
-use super::shelf::Shelf;
+use super::shelf::DemoSessions;
 use super::turn::Turn;
 use super::{Settings, offers, scenes};
 
@@ -27,7 +27,7 @@ const PAGE: usize = 20;
 pub(super) struct Agent {
     pub(super) peer: Arc<Peer>,
     pub(super) settings: Settings,
-    pub(super) shelf: Shelf,
+    pub(super) shelf: DemoSessions,
     client: Mutex<Client>,
     sessions: Mutex<HashMap<String, Arc<Live>>>,
     next_session: AtomicU64,
@@ -48,7 +48,7 @@ fn refusal(code: i64, message: impl Into<String>) -> Refusal {
 
 impl Agent {
     pub(super) fn new(peer: Arc<Peer>, settings: Settings) -> Self {
-        let shelf = Shelf::new(settings.dir.clone());
+        let shelf = DemoSessions::new(settings.dir.clone());
         shelf.prune(SystemTime::now());
         Self {
             peer,

@@ -21,11 +21,11 @@ const KEEP_WORK: Duration = DAY.saturating_mul(30);
 const KEEP_UNUSED: Duration = DAY;
 
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct DemoSessions {
     dir: PathBuf,
 }
 
-impl Shelf {
+impl DemoSessions {
     pub(super) fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_session_goes_with_its_scratch_folder_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(dir.path().join("demo"));
+        let shelf = DemoSessions::new(dir.path().join("demo"));
         for id in ["demo-1", "demo-2"] {
             shelf.save(&kept(id, true)).unwrap();
             fs::write(shelf.scratch(id).unwrap().join("greeting.rs"), "hello").unwrap();
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_nobody_comes_back_to_is_cleared_away() {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(dir.path().to_owned());
+        let shelf = DemoSessions::new(dir.path().to_owned());
         shelf.prune(SystemTime::now());
         shelf.save(&kept("demo-1", true)).unwrap();
         shelf.save(&kept("demo-2", false)).unwrap();

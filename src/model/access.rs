@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AllowedBy, AskWhy, CommandAccess, Facts, FileDiff, RefusedBy, TerminalId};
+use super::{Access, AllowedBy, AskReason, CommandAccess, Facts, FileDiff, RefusedBy, TerminalId};
 
 /// Something that went through parlor for an agent, or was refused, as the transcript keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct AskedFile {
     /// What is known of it.
     pub facts: Facts,
     /// Why the user is asked.
-    pub why: AskWhy,
+    pub why: AskReason,
     /// What a write would change.
     pub change: Option<WriteChange>,
 }

@@ -128,7 +128,7 @@ pub struct Provider {
 
 /// What the user wants of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ProviderWish {
+pub struct ProviderRequest {
     pub id: String,
     /// Where it is to be; `None`: it is to be off.
     pub target: Option<ProviderTarget>,

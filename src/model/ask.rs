@@ -7,9 +7,9 @@ use super::{ExitInfo, Raw, SessionId, TerminalId, ToolCallId, ToolCallPatch};
 /// A request of an agent that parlor must answer exactly once.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "an event boxes it as a whole")]
-pub enum Ask {
+pub enum AgentRequest {
     /// `session/request_permission`.
-    Permission(PermissionAsk),
+    Permission(PermissionRequest),
     /// `fs/read_text_file`.
     ReadFile {
         session: Option<SessionId>,
@@ -41,7 +41,7 @@ pub enum Ask {
     /// `terminal/release`.
     TerminalRelease(TerminalId),
     /// `elicitation/create`.
-    Elicitation(ElicitationAsk),
+    Elicitation(ElicitationRequest),
 }
 
 /// What `terminal/create` wants to run.
@@ -61,7 +61,7 @@ pub struct TerminalCommand {
 
 /// A permission request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PermissionAsk {
+pub struct PermissionRequest {
     pub session: Option<SessionId>,
     /// The tool call, perhaps only its id; to be merged with the known one.
     pub tool: ToolCallPatch,
@@ -69,7 +69,7 @@ pub struct PermissionAsk {
     pub options: Vec<PermissionOption>,
 }
 
-impl PermissionAsk {
+impl PermissionRequest {
     /// Whether the option at this place has the id of another one, so that its answer could mean either. It is never
     /// sent.
     pub fn is_ambiguous(&self, place: usize) -> bool {
@@ -126,7 +126,7 @@ impl PermissionKind {
 
 /// A question to the user. Source: ACP v1 elicitation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ElicitationAsk {
+pub struct ElicitationRequest {
     /// Whose session, if it belongs to one.
     pub session: Option<SessionId>,
     /// The tool call that it belongs to.
@@ -315,7 +315,7 @@ pub enum FieldValue {
 
 /// Our answer to a request. Its form must fit the request's.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum Response {
     /// Permission: this option.
     Selected(String),
     PermissionCancelled,
@@ -417,7 +417,8 @@ mod tests {
     #[test]
     fn an_option_that_shares_its_id_refuses_nothing() {
         let option = |id: &str, kind| PermissionOption { id: id.to_owned(), name: String::new(), kind };
-        let ask = |options| PermissionAsk { session: None, tool: ToolCallPatch::new("t".into()), options };
+        let ask =
+            |options| PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
         let shared = ask(vec![
             option("a", PermissionKind::AllowAlways),
             option("b", PermissionKind::AllowOnce),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, AskId, AuthStatus, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models,
-    Modes, Provider, ProviderWish, RpcError, SessionId, SessionKey, TerminalId, ToolCallId, TurnUsage,
+    AskId, AuthStatus, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models, Modes,
+    Provider, ProviderRequest, Response, RpcError, SessionId, SessionKey, TerminalId, ToolCallId, TurnUsage,
     UserRoot,
 };
 
@@ -18,7 +18,7 @@ pub enum AgentCommand {
     /// `session/cancel`, a notification.
     Cancel(SessionId),
     /// The answer to a request of the agent.
-    Answer(AskId, Answer),
+    Respond(AskId, Response),
     /// `$/cancel_request` for a request of ours that takes too long.
     CancelCall(CallTag),
 }
@@ -54,7 +54,7 @@ pub enum Purpose {
     ForkSession(SessionKey),
     SetTitle(SessionKey),
     /// A title of a session that is not open.
-    TitleKept(Box<TitleWish>),
+    TitleKept(Box<TitleRequest>),
     /// A turn.
     Prompt(SessionKey),
     SetMode(SessionKey),
@@ -72,14 +72,14 @@ pub enum Purpose {
     /// A place that models are to come from, by its id.
     SetProvider(String),
     /// The same, changed by the user while the agent runs.
-    ChangeProvider(Box<ProviderWish>),
+    ChangeProvider(Box<ProviderRequest>),
     /// Whether the agent has a session in memory.
     SessionStatus(SessionId),
 }
 
 /// A title for a session that parlor keeps and that is not open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct TitleWish {
+pub struct TitleRequest {
     /// Its id in the store.
     pub uid: String,
     pub title: String,
@@ -139,7 +139,7 @@ pub enum Call {
     /// `providers/list` (unstable).
     ListProviders,
     /// `providers/set` or `providers/disable` (unstable).
-    SetProvider(ProviderWish),
+    SetProvider(ProviderRequest),
 }
 
 /// Where a session works.

@@ -31,12 +31,12 @@ pub struct LocateJob {
     /// Whether the changes should be in the files by now.
     pub is_done: bool,
     /// The changes.
-    pub asks: Vec<LocateAsk>,
+    pub asks: Vec<LocateRequest>,
 }
 
 /// One change to be located.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocateAsk {
+pub struct LocateRequest {
     /// The change; the answer comes back with it.
     pub diff: FileDiff,
     /// Its file, absolute.

@@ -1,7 +1,7 @@
 //! What a connection tells the app, in wire order.
 
 use super::{
-    AgentInfo, Ask, AskId, AuthStatus, CallError, CallTag, CloseReason, Reply, RpcError, SessionId,
+    AgentInfo, AgentRequest, AskId, AuthStatus, CallError, CallTag, CloseReason, Reply, RpcError, SessionId,
     SessionUpdate,
 };
 
@@ -20,7 +20,7 @@ pub enum AgentEvent {
     /// An update of a session.
     Update(SessionId, SessionUpdate),
     /// A request that needs an answer.
-    Ask(AskId, Box<Ask>),
+    Request(AskId, Box<AgentRequest>),
     /// The agent withdrew a request (`$/cancel_request`); it still gets an answer.
     AskWithdrawn(AskId),
     /// `elicitation/complete`: the page of this elicitation id was dealt with.

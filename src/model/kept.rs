@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::{ConnId, KeptEvent, KeptSession, SessionId, SessionInfo, SessionKey};
+use super::{ConnId, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
 
 /// How near a folder is to the one that the user is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -21,7 +21,7 @@ pub enum Nearness {
 
 /// A kept session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KeptRow {
+pub struct ArchiveRow {
     /// The store's id.
     pub uid: String,
     /// The agent's name.
@@ -58,7 +58,7 @@ pub struct KeptRow {
     pub is_folder_gone: bool,
 }
 
-impl KeptRow {
+impl ArchiveRow {
     /// Its title, else its first prompt.
     pub fn name(&self) -> &str {
         let names = [self.title.as_str(), self.first_prompt.as_str()];
@@ -79,7 +79,7 @@ pub enum ExportForm {
 
 /// A full-text search over all kept sessions. Times are Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KeptSearch {
+pub struct ArchiveSearch {
     /// Words that must all be there; the last one may be a beginning.
     pub words: String,
     /// Only this agent's.
@@ -96,7 +96,7 @@ pub struct KeptSearch {
 
 /// A place that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptHit {
+pub struct ArchiveHit {
     /// The session.
     pub uid: String,
     /// Its title or first prompt.
@@ -229,7 +229,7 @@ pub enum StoreJob {
     Search {
         /// Comes back with the answer.
         serial: u64,
-        search: KeptSearch,
+        search: ArchiveSearch,
     },
 }
 
@@ -239,7 +239,7 @@ pub enum StoreNews {
     /// The agent that the folder was last used with.
     FolderAgent(String),
     /// The last session of the folder that can be gone on with.
-    FolderSession(Box<KeptRow>),
+    FolderSession(Box<ArchiveRow>),
     /// Something happened to what is kept, in a sentence: it stands until it is read.
     Told(String),
     /// Why what happens cannot be saved now, in a few words; `None`: it can be again, and all that waited is written.
@@ -248,14 +248,14 @@ pub enum StoreNews {
     Listed {
         serial: u64,
         /// The rows, or why there are none.
-        rows: Result<Vec<KeptRow>, String>,
+        rows: Result<Vec<ArchiveRow>, String>,
         /// Whether it was the last page.
         is_last: bool,
     },
     /// The end of a session.
-    Previewed { uid: String, kept: Result<Box<KeptSession>, String> },
+    Previewed { uid: String, kept: Result<Box<RecordedSession>, String> },
     /// A session, to be shown.
-    Opened(Box<KeptOpening>),
+    Opened(Box<ArchiveOpening>),
     /// Nothing is kept of a session that this agent listed.
     NotKept(ConnId, Box<SessionInfo>),
     /// A session that is read here may be gone on with: as kept now.
@@ -263,7 +263,7 @@ pub enum StoreNews {
         /// Its number here.
         key: SessionKey,
         /// As kept now.
-        kept: Result<Box<KeptSession>, String>,
+        kept: Result<Box<RecordedSession>, String>,
     },
     /// Events from before.
     Earlier {
@@ -309,7 +309,7 @@ pub enum StoreNews {
     Found {
         serial: u64,
         /// The places, best first.
-        hits: Result<Vec<KeptHit>, String>,
+        hits: Result<Vec<ArchiveHit>, String>,
     },
     /// What was handed over of a session is on the disk.
     Written {
@@ -341,14 +341,14 @@ pub struct MarkPlace {
 
 /// A session that was read to be shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptOpening {
+pub struct ArchiveOpening {
     pub uid: String,
     /// Whether it is to be gone on with.
     pub takes: bool,
     /// The event that is to be shown.
     pub at: Option<i64>,
     /// As kept, or why it cannot be had.
-    pub kept: Result<KeptSession, String>,
+    pub kept: Result<RecordedSession, String>,
     /// If its folder is gone: where it may go on.
     pub offers: Option<Vec<FolderOffer>>,
 }
@@ -356,7 +356,7 @@ pub struct KeptOpening {
 /// Events before those that are shown, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EarlierPage {
-    pub events: Vec<KeptEvent>,
+    pub events: Vec<RecordedEvent>,
     /// The number of the first of them.
     pub first_seq: i64,
     /// How many are left before them.
@@ -366,7 +366,7 @@ pub struct EarlierPage {
 /// Events somewhere in a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Window {
-    pub events: Vec<KeptEvent>,
+    pub events: Vec<RecordedEvent>,
     /// The number of the first of them.
     pub first_seq: i64,
     /// How many are kept before them; 0 where nobody asked.

@@ -127,7 +127,7 @@ pub enum Verdict {
     /// It is done.
     Allow(AllowedBy),
     /// The user is asked.
-    Ask(AskWhy),
+    Ask(AskReason),
     /// It is not done, and nobody is asked.
     Refuse(RefusedBy),
 }
@@ -150,7 +150,7 @@ pub enum AllowedBy {
 
 /// Why the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskWhy {
+pub enum AskReason {
     /// The file is outside the session's folders.
     Outside,
     /// The file is protected.
@@ -181,11 +181,11 @@ pub enum RefusedBy {
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots),
-        Access::Read { .. } => Verdict::Ask(AskWhy::Outside),
+        Access::Read { .. } => Verdict::Ask(AskReason::Outside),
         Access::Write { .. } => decide_write(policy, *facts),
         Access::Run(_) => decide_run(policy, *facts),
         Access::SignIn { .. } if policy.is_remote => return Verdict::Refuse(RefusedBy::RemoteSignIn),
-        Access::SignIn { .. } => return Verdict::Ask(AskWhy::SignIn),
+        Access::SignIn { .. } => return Verdict::Ask(AskReason::SignIn),
     };
     let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
     match (verdict, held) {
@@ -198,22 +198,22 @@ fn decide_write(policy: &Policy, facts: Facts) -> Verdict {
     match facts.protection {
         // What parlor itself obeys is asked about in parlor's own dialog only.
         Some(protection) if !facts.is_covered || protection == Protection::Own => {
-            Verdict::Ask(AskWhy::Protected(protection))
+            Verdict::Ask(AskReason::Protected(protection))
         }
-        _ if !facts.is_inside => Verdict::Ask(AskWhy::Outside),
+        _ if !facts.is_inside => Verdict::Ask(AskReason::Outside),
         _ if facts.is_covered => Verdict::Allow(AllowedBy::ApprovedCall),
-        _ if policy.rules.ask_writes => Verdict::Ask(AskWhy::Write),
+        _ if policy.rules.ask_writes => Verdict::Ask(AskReason::Write),
         _ => Verdict::Allow(AllowedBy::InsideRoots),
     }
 }
 
 fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
     if !facts.is_inside {
-        Verdict::Ask(AskWhy::CommandOutside)
+        Verdict::Ask(AskReason::CommandOutside)
     } else if facts.is_covered {
         Verdict::Allow(AllowedBy::ApprovedCall)
     } else if policy.rules.ask_commands || policy.is_remote {
-        Verdict::Ask(AskWhy::Command)
+        Verdict::Ask(AskReason::Command)
     } else {
         Verdict::Allow(AllowedBy::Configuration)
     }
@@ -221,14 +221,14 @@ fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
 
 impl Grant {
     /// The narrowest grant that covers an access again; `None` for what is asked each time.
-    pub fn of(access: &Access, why: AskWhy, home: Option<&Path>) -> Option<Self> {
+    pub fn of(access: &Access, why: AskReason, home: Option<&Path>) -> Option<Self> {
         // A folder that holds more than one purpose is not granted as a whole.
         let is_wide = |folder: &Path| folder.parent().is_none() || Some(folder) == home;
         let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
         match access {
             Access::Read { path } => Some(folder(path).map_or(Self::ReadFile(path.clone()), Self::ReadIn)),
             Access::Write { path } => {
-                let is_protected = matches!(why, AskWhy::Protected(it) if it != Protection::WideRoot);
+                let is_protected = matches!(why, AskReason::Protected(it) if it != Protection::WideRoot);
                 let folder = folder(path).filter(|_| !is_protected);
                 Some(folder.map_or(Self::WriteFile(path.clone()), Self::WriteIn))
             }
@@ -299,7 +299,7 @@ impl RefusedBy {
     }
 }
 
-impl AskWhy {
+impl AskReason {
     /// The heading of the question.
     pub fn heading(self, access: &Access) -> &'static str {
         match (self, access) {

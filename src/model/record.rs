@@ -44,7 +44,7 @@ pub enum Record {
         /// The call.
         tool: ToolCallId,
         /// Each change by its place among those that the call told then, and where it stood.
-        places: Vec<KeptPlace>,
+        places: Vec<RecordPlace>,
     },
     /// A question was answered.
     Answered {
@@ -107,7 +107,7 @@ pub enum Record {
 
 /// Where a change stood in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptPlace {
+pub struct RecordPlace {
     /// Which of the call's changes, from 0.
     pub nth: usize,
     /// Where it stood.
@@ -241,7 +241,7 @@ pub struct SessionHead {
 
 /// A session as it was kept, to be shown and gone on with.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct KeptSession {
+pub struct RecordedSession {
     /// Whose and where; `kept_as` is its id.
     pub head: SessionHead,
     /// Context and cost, as last told.
@@ -251,7 +251,7 @@ pub struct KeptSession {
     /// The prompts that waited.
     pub queue: Vec<String>,
     /// Its last events, oldest first.
-    pub events: Vec<KeptEvent>,
+    pub events: Vec<RecordedEvent>,
     /// How many events before these are kept, but not given here.
     pub left_out_count: u64,
     /// How many events could not be read.
@@ -272,7 +272,7 @@ pub struct KeptSession {
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptEvent {
+pub struct RecordedEvent {
     /// Unix time in milliseconds.
     pub at_ms: i64,
     pub turn: u32,

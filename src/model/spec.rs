@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FarPlace, ProviderWish, Remote, Ssh};
+use super::{FarPlace, ProviderRequest, Remote, Ssh};
 
 /// How to start one agent; what configuration, catalogue or command line came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,7 +92,7 @@ pub struct WireSpec {
     /// Whether calls carry the trace that they belong to.
     pub is_traced: bool,
     /// Where its models are to come from.
-    pub providers: Vec<ProviderWish>,
+    pub providers: Vec<ProviderRequest>,
     /// The number of a session's first turn where an agent wants to be told turns by number: 0 or 1.
     pub first_turn: u32,
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Receiver;
 use crate::model::{Batch, ConnId};
 
 /// What one agent told; `None` says that its connection ended and is gone from here.
-pub type Told = (ConnId, Option<Batch>);
+pub type LinkEvent = (ConnId, Option<Batch>);
 
 /// The event channels of all connections that have not ended.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Agents {
     /// Waits for the next batch. While a frame waits for its time (`is_paced`), updates wait with it: nobody would
     /// see them sooner, and each would wake the loop. Then it returns `None` when something is there that does not
     /// wait, for [`Agents::try_next`].
-    pub async fn wait(&mut self, is_paced: bool) -> Option<Told> {
+    pub async fn wait(&mut self, is_paced: bool) -> Option<LinkEvent> {
         if is_paced {
             self.urgent.notified().await;
             return None;
@@ -51,19 +51,19 @@ impl Agents {
     }
 
     /// The next batch.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> LinkEvent {
         poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The next batch, if one is ready.
-    pub fn try_next(&mut self) -> Option<Told> {
+    pub fn try_next(&mut self) -> Option<LinkEvent> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(batch) => Some(batch),
             Poll::Pending => None,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Told> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         let count = self.channels.len();
         for offset in 0..count {
             let index = (self.turn + offset) % count;

@@ -31,7 +31,7 @@ const INPUT_FRAME: Duration = Duration::from_millis(4);
 
 /// For what a frame is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum FrameReason {
     Change,
     /// The user did something.
     Answer,
@@ -44,7 +44,7 @@ pub struct Clock {
     last_frame: Instant,
     /// The last frame that answered a key.
     last_answer: Option<Instant>,
-    wish: Option<Wish>,
+    wish: Option<FrameReason>,
     /// When something came last, and the first that was not drawn yet.
     last_arrival: Instant,
     waits_since: Option<Instant>,
@@ -84,7 +84,7 @@ impl Clock {
 
     /// Something changed that is to be seen.
     pub fn want_frame(&mut self) {
-        self.wish.get_or_insert(Wish::Change);
+        self.wish.get_or_insert(FrameReason::Change);
     }
 
     /// So many messages came that changed something that is to be seen.
@@ -101,7 +101,7 @@ impl Clock {
 
     /// The user did something.
     pub fn want_frame_at_once(&mut self) {
-        self.wish = Some(Wish::Answer);
+        self.wish = Some(FrameReason::Answer);
     }
 
     /// Whether a frame is to be drawn, now or when it is time.
@@ -117,7 +117,7 @@ impl Clock {
     /// With a beat, when what is the last to wait for comes or came: a frame that shows it as it arrives is better than
     /// one just before it, and fewer do.
     fn beat(&self) -> Option<Instant> {
-        if self.wish != Some(Wish::Change) || !BEAT.contains(&self.gap) {
+        if self.wish != Some(FrameReason::Change) || !BEAT.contains(&self.gap) {
             return None;
         }
         let latest = (self.last_frame + LATEST_BEAT).min(self.waits_since? + STREAM_FRAME);
@@ -134,20 +134,20 @@ impl Clock {
     /// When the frame that is wanted may be drawn; a time that is over: at once.
     fn frame_at(&self) -> Option<Instant> {
         match self.wish? {
-            Wish::Change if self.gap < FLOOD_GAP => Some(self.last_frame + FLOOD_FRAME),
-            Wish::Change => Some(match self.beat() {
+            FrameReason::Change if self.gap < FLOOD_GAP => Some(self.last_frame + FLOOD_FRAME),
+            FrameReason::Change => Some(match self.beat() {
                 Some(beat) if beat == self.last_arrival => beat,
                 Some(beat) => beat + LATE,
                 None => self.last_frame + STREAM_FRAME,
             }),
-            Wish::Answer => Some(self.last_answer.map_or(self.last_frame, |at| at + INPUT_FRAME)),
+            FrameReason::Answer => Some(self.last_answer.map_or(self.last_frame, |at| at + INPUT_FRAME)),
         }
     }
 
     /// A frame was drawn.
     pub fn frame_drawn(&mut self, now: Instant) {
         self.last_frame = now;
-        if self.wish == Some(Wish::Answer) {
+        if self.wish == Some(FrameReason::Answer) {
             self.last_answer = Some(now);
         }
         (self.wish, self.waits_since) = (None, None);

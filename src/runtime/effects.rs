@@ -42,7 +42,7 @@ pub type LogStand = (u64, Option<Vec<u64>>);
 pub type FindServers = Arc<dyn Fn(&Path) -> Result<Option<FolderServers>, String> + Send + Sync>;
 
 /// The hands of the loop.
-pub struct Doer {
+pub struct EffectRunner {
     /// Finds a theme by name.
     pub themes: Box<dyn Fn(&str) -> Theme>,
     /// Whether parlor is leaving: once all agents have ended, the loop ends.
@@ -79,7 +79,7 @@ struct Delayed {
     cwd: PathBuf,
 }
 
-impl Doer {
+impl EffectRunner {
     /// A doer without agents.
     pub fn new(
         services: UnboundedSender<ServiceEvent>,

@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 64;
 
 /// What the terminal told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum TtyEvent {
     /// A key, a click, a paste, a change of focus or size.
     Input(Event),
     /// Whether it knows synchronized updates (the private mode 2026).
@@ -43,7 +43,7 @@ pub enum Told {
 
 /// What the terminal tells, until this is dropped.
 pub struct Keys {
-    told: Receiver<io::Result<Told>>,
+    told: Receiver<io::Result<TtyEvent>>,
     _waker: source::Waker,
 }
 
@@ -55,12 +55,12 @@ impl Keys {
     }
 
     /// What is told next; `None`: the terminal is gone.
-    pub async fn next(&mut self) -> Option<io::Result<Told>> {
+    pub async fn next(&mut self) -> Option<io::Result<TtyEvent>> {
         self.told.recv().await
     }
 
     /// What is told next, if it is there.
-    pub fn try_next(&mut self) -> Option<io::Result<Told>> {
+    pub fn try_next(&mut self) -> Option<io::Result<TtyEvent>> {
         self.told.try_recv().ok()
     }
 }

@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use crate::app::user::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
-use crate::ui::linear::Linear;
+use crate::ui::linear::PlainOutput;
 use crate::ui::linear::ask::{self, Reply};
 use crate::ui::look::Glyphs;
 
 use super::agents::Agents;
 use super::clock::{self, Clock};
-use super::effects::Doer;
+use super::effects::EffectRunner;
 use super::print::Printer;
 use super::signals::{Signal, Signals};
 use super::{Launch, in_runtime};
@@ -37,8 +37,8 @@ const TYPED_MAX: usize = 1024;
 
 struct Lines {
     state: State,
-    linear: Linear,
-    doer: Doer,
+    linear: PlainOutput,
+    doer: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     signals: Signals,
@@ -69,11 +69,12 @@ impl Lines {
         let (service_sender, services) = mpsc::unbounded_channel();
         let (state, first_effects) = State::new(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
-        let mut doer = Doer::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+        let mut doer =
+            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.data_dir = Some(launch.data_dir);
         let mut this = Self {
             state,
-            linear: Linear::new(glyphs),
+            linear: PlainOutput::new(glyphs),
             doer,
             agents: Agents::default(),
             services,

@@ -13,13 +13,13 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::picture::strip;
-use crate::ui::{Moved, Rows};
+use crate::ui::{Moved, RowCache};
 
 mod pack;
 mod pen;
 
 use pack::{Packed, Packer};
-use pen::Pen;
+use pen::AnsiWriter;
 
 /// Least cells that scrolling must save: below that, painting is as short.
 const LEAST_SAVED_CELLS: usize = 60;
@@ -38,7 +38,7 @@ pub struct Painter {
     cursor: Option<Position>,
     /// Rows that differ.
     changed: Vec<bool>,
-    pen: Pen,
+    pen: AnsiWriter,
 }
 
 /// Rows that go up (or down, when negative) inside a region.
@@ -63,7 +63,7 @@ impl Painter {
             is_void: true,
             cursor: None,
             changed: Vec::new(),
-            pen: Pen::default(),
+            pen: AnsiWriter::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Painter {
 
     /// The bytes that bring the buffer onto the screen and the cursor to its place (`None`: hidden). Empty when
     /// the screen is like that already. Rows that are kept must not have been drawn into.
-    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) -> &[u8] {
+    pub fn finish(&mut self, cursor: Option<Position>, rows: &RowCache) -> &[u8] {
         self.pen.begin();
         let is_first = std::mem::take(&mut self.is_void);
         let count = self.next.content.len();

@@ -18,7 +18,7 @@ mod way;
 
 use encode::{Encoded, Encoder};
 use way::Way;
-pub use way::{Answers, Around, Wish};
+pub use way::{Answers, Around, GraphicsSetting};
 
 /// How much is sent at a time; a key pressed meanwhile waits no longer than that takes.
 const SLICE_BYTES: usize = 32 * 1024;

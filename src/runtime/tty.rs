@@ -19,7 +19,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 
 use super::paint::Painter;
-use crate::ui::Rows;
+use crate::ui::RowCache;
 
 /// How the user is called when something waits that is not in view.
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,7 +88,7 @@ impl Tty {
 
     /// Shows the buffer, inside a synchronized update and in one piece: no half frame is seen, and one system call is
     /// enough. `rows` says what was drawn, `cursor` where the cursor is to be seen.
-    pub fn finish(&mut self, cursor: Option<Position>, rows: &Rows) {
+    pub fn finish(&mut self, cursor: Option<Position>, rows: &RowCache) {
         let frame = self.painter.finish(cursor, rows);
         if !frame.is_empty() {
             let written = write(frame);

@@ -26,7 +26,7 @@ mod tests;
 
 use place::Place;
 use seen::Seen;
-use trouble::FileTrouble;
+use trouble::FsError;
 
 /// The largest file that is read whole, and the largest part of a larger one. Agents put what they read
 /// into a model's context, where a hundredth of this does not fit.
@@ -89,7 +89,7 @@ impl Files {
                     let asked = Box::new(AskedFile { access, facts, why, change });
                     return ServiceEvent::FileAsks { job, asked };
                 }
-                (Verdict::Refuse(by), _) => return failed(&job, &FileTrouble::Refused(by), None),
+                (Verdict::Refuse(by), _) => return failed(&job, &FsError::Refused(by), None),
             };
             let is_shown = facts.protection.is_some()
                 || !matches!((&job.op, by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
@@ -105,7 +105,7 @@ impl Files {
             };
             return match result {
                 // A link was swapped in between: where it leads now is for the next round to say.
-                Err(FileTrouble::Escaped) => continue,
+                Err(FsError::Escaped) => continue,
                 Err(trouble) => failed(&job, &trouble, served(None)),
                 Ok((text, change)) => ServiceEvent::FileDone {
                     conn: job.conn,
@@ -115,7 +115,7 @@ impl Files {
                 },
             };
         }
-        failed(&job, &FileTrouble::Unsteady, None)
+        failed(&job, &FsError::Unsteady, None)
     }
 
     /// Forgets what an agent has read; for when its connection ended.
@@ -123,9 +123,9 @@ impl Files {
         self.memory().seen.remove(&conn);
     }
 
-    fn locate(job: &FileJob) -> Result<Place, FileTrouble> {
+    fn locate(job: &FileJob) -> Result<Place, FsError> {
         if !job.path.is_absolute() {
-            return Err(FileTrouble::Relative);
+            return Err(FsError::Relative);
         }
         place::locate(&job.path, &job.roots)
     }
@@ -153,21 +153,21 @@ impl Files {
         place: &Place,
         line: Option<u32>,
         limit: Option<u32>,
-    ) -> Result<String, FileTrouble> {
+    ) -> Result<String, FsError> {
         match read::read(place, line, limit) {
             Ok((text, seen)) => {
                 self.remember(job.conn, place.real(), seen);
                 Ok(text)
             }
-            Err(FileTrouble::Missing) => {
+            Err(FsError::Missing) => {
                 self.remember(job.conn, place.real(), Seen::Missing);
-                if job.missing_reads_empty { Ok(String::new()) } else { Err(FileTrouble::Missing) }
+                if job.missing_reads_empty { Ok(String::new()) } else { Err(FsError::Missing) }
             }
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn write(&self, job: &FileJob, place: &Place, content: &str) -> Result<WriteChange, FileTrouble> {
+    fn write(&self, job: &FileJob, place: &Place, content: &str) -> Result<WriteChange, FsError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(place.real())).copied();
         let change = change_of(place, content);
@@ -198,7 +198,7 @@ pub(super) enum Glance {
 
 /// Looks at a file for parlor itself, inside the roots only. Nothing is remembered of it, and nothing asked.
 pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
-    let looked = || -> Result<Glance, FileTrouble> {
+    let looked = || -> Result<Glance, FsError> {
         let place = place::locate(path, roots)?;
         if place.root().is_none() {
             return Ok(Glance::Refused);
@@ -211,7 +211,7 @@ pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
     };
     match looked() {
         Ok(glance) => glance,
-        Err(FileTrouble::Missing) => Glance::Missing,
+        Err(FsError::Missing) => Glance::Missing,
         Err(_) => Glance::Refused,
     }
 }
@@ -255,17 +255,17 @@ fn is_in_repository_data(path: &Path, root: Option<&Path>) -> bool {
 fn change_of(place: &Place, content: &str) -> WriteChange {
     let old = read::open(place).and_then(|(file, meta)| {
         if meta.len() > MAX_OLD_BYTES {
-            return Err(FileTrouble::TooLarge { size_bytes: meta.len() });
+            return Err(FsError::TooLarge { size_bytes: meta.len() });
         }
         Ok(read::content(file)?.unwrap_or_default())
     });
     match old {
         Ok(old) => change::change(place.shown(), Some(&String::from_utf8_lossy(&old)), content),
-        Err(FileTrouble::Missing) => change::change(place.shown(), None, content),
+        Err(FsError::Missing) => change::change(place.shown(), None, content),
         Err(_) => WriteChange { diff: None, line: None, size_bytes: content.len() as u64 },
     }
 }
 
-fn failed(job: &FileJob, trouble: &FileTrouble, served: Option<Box<ServedFile>>) -> ServiceEvent {
+fn failed(job: &FileJob, trouble: &FsError, served: Option<Box<ServedFile>>) -> ServiceEvent {
     ServiceEvent::FileDone { conn: job.conn, ask: job.ask, result: Err(trouble.answer(&job.path)), served }
 }

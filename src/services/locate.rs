@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use memchr::memmem;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::model::{DiffPiece, DiffPlace, LocateAsk, LocateJob, LocatedDiff, PieceStart, ServiceEvent};
+use crate::model::{DiffPiece, DiffPlace, LocateJob, LocateRequest, LocatedDiff, PieceStart, ServiceEvent};
 
 use super::fs::{Glance, glance};
 
@@ -108,7 +108,7 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
 }
 
 /// Nothing stands above the first line, so where the agent names it, it is believed unread.
-fn unread(ask: &LocateAsk) -> DiffPlace {
+fn unread(ask: &LocateRequest) -> DiffPlace {
     match ask.pieces.as_slice() {
         [piece] if ask.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
             DiffPlace::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
@@ -117,7 +117,7 @@ fn unread(ask: &LocateAsk) -> DiffPlace {
     }
 }
 
-fn place_in(file: &[u8], ask: &LocateAsk, is_done: bool) -> DiffPlace {
+fn place_in(file: &[u8], ask: &LocateRequest, is_done: bool) -> DiffPlace {
     let file = file.trim_ascii_end();
     if let [piece] = ask.pieces.as_slice() {
         let is_file = |text: &str| plain_ends(text.as_bytes().to_vec()).trim_ascii_end() == file;

@@ -10,7 +10,7 @@ use crate::app::ToolCall;
 use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
 
 use super::diff::desk::Placed;
-use super::look::Look;
+use super::look::RenderContext;
 use super::picture::{self, base64_bytes};
 use super::text::mark::Mark;
 use super::text::{self, sanitize, wrap_line, wrap_prefixed};
@@ -64,7 +64,7 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
 }
 
 /// Who allowed what went through parlor, and where and with which variables a command ran.
-pub(crate) fn access_lines(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for access in &tool.accesses {
         lines.extend(plain_lines(&access.words(), Role::TextDim, look, cols));
@@ -74,7 +74,7 @@ pub(crate) fn access_lines(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<L
 }
 
 /// Commands that ran through parlor for a call that does not show them itself.
-pub(crate) fn untold_commands(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn untold_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let commands = tool.accesses.iter().filter_map(AccessRecord::command);
     let untold = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
     untold
@@ -83,7 +83,7 @@ pub(crate) fn untold_commands(tool: &ToolCall, look: &Look<'_>, cols: u16) -> Ve
 }
 
 /// The folder and variables of a command, where they are not the default.
-fn access_details(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn access_details(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(command) = access.command() else { return Vec::new() };
     let mut lines = Vec::new();
     if command.cwd != look.folder {
@@ -102,12 +102,12 @@ pub(crate) fn placed<'t>(tool: &'t ToolCall, changes: &[&'t FileDiff]) -> Vec<Pl
 }
 
 /// Plain text with its own line breaks, in one style.
-pub(crate) fn plain_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn plain_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
 }
 
 /// The beginning of an error or a note, and how much of a very long one is left out.
-pub(crate) fn short_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
     if head.len() < text.len() {
@@ -125,7 +125,7 @@ fn head_of(text: &str) -> &str {
 }
 
 /// The same with the blank lines at its end.
-pub(crate) fn exact_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn exact_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let text = sanitize(text);
     let mut out = Vec::new();
@@ -139,7 +139,7 @@ pub(crate) fn exact_lines(text: &str, role: Role, look: &Look<'_>, cols: u16) ->
 }
 
 /// JSON that parlor does not read, as it came, grey.
-pub(crate) fn raw_lines(raw: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn raw_lines(raw: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let room = usize::from(cols) * RAW_LINES_MAX * 4;
     let end = (0..=room.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
     let mut lines = plain_lines(raw.get(..end).unwrap_or_default(), Role::RawItem, look, cols);
@@ -151,7 +151,7 @@ pub(crate) fn raw_lines(raw: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'stat
 }
 
 /// A content block that is drawn in whole: text as Markdown, anything else as what it is.
-pub(crate) fn block_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     match block {
         ContentBlock::Text(text) => {
             let mut markdown = super::markdown::Markdown::of(text);
@@ -215,14 +215,21 @@ pub(crate) fn resource_line(
     uri: &str,
     kind: Option<&str>,
     text: &str,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     cols: u16,
 ) -> Line<'static> {
     media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols)
 }
 
 /// A placeholder for what cannot be shown as text: what it is, its type and size, its name.
-fn media_line(what: &str, kind: &str, bytes: u64, name: &str, look: &Look<'_>, cols: u16) -> Line<'static> {
+fn media_line(
+    what: &str,
+    kind: &str,
+    bytes: u64,
+    name: &str,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> Line<'static> {
     let dot = look.glyphs.dot;
     let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
     let kind = text::one_line(kind);

@@ -21,11 +21,11 @@ use crate::model::{Action, DiffChange, SessionKey};
 use super::cells::{comparing, diff_head};
 use super::composer::blank;
 use super::diff::desk::{self, Diffs, Placed, Shown};
-use super::diff::{Diff, Fate, Layout, Pages};
+use super::diff::{Diff, FileStatus, Layout, Pages};
 use super::highlight;
-use super::look::Look;
+use super::look::RenderContext;
 use super::modals;
-use super::scene::{Scene, counted, line_width};
+use super::scene::{FrameContext, counted, line_width};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
@@ -119,7 +119,7 @@ impl ChangesView {
     }
 
     /// The diffs in lines of a width; what was counted before stays as long as it is good.
-    fn lay(&mut self, diffs: &Diffs, layout: Layout, look: &Look<'_>, cols: u16) -> Laid {
+    fn lay(&mut self, diffs: &Diffs, layout: Layout, look: &RenderContext<'_>, cols: u16) -> Laid {
         let epoch = highlight::epoch();
         let known = self
             .laid
@@ -144,7 +144,7 @@ impl ChangesView {
 
 /// Draws it over the whole screen and returns the cursor's place, while the filter is typed.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &ChangesDialog,
     view: &mut ViewState,
     area: Rect,
@@ -227,7 +227,7 @@ fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
 }
 
 /// `  +12 −3`.
-fn counts_line(scene: &Scene, counts: (usize, usize)) -> Line<'static> {
+fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
     let mut line = Line::default();
     if counts.0 > 0 {
         line.push_span(scene.span(Role::Success, format!("  +{}", counts.0)));
@@ -241,7 +241,7 @@ fn counts_line(scene: &Scene, counts: (usize, usize)) -> Line<'static> {
 
 /// Title, and how much there is; without a list beside it also which file is shown.
 fn draw_head(
-    scene: &Scene,
+    scene: &FrameContext,
     page: &ChangesView,
     (shown, all): (&[&ChangedFile], usize),
     selected: Option<usize>,
@@ -278,7 +278,7 @@ fn draw_head(
 }
 
 fn draw_list(
-    scene: &Scene,
+    scene: &FrameContext,
     page: &ChangesView,
     files: &[&ChangedFile],
     selected: usize,
@@ -316,7 +316,7 @@ fn has_head(diffs: &[Diff], index: usize) -> bool {
 }
 
 fn says_more(diff: &Diff) -> bool {
-    diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+    diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 impl Laid {
@@ -339,7 +339,7 @@ impl Laid {
     }
 
     /// So many lines from one on.
-    fn lines(&mut self, scene: &Scene, top: usize, height: usize) -> Vec<Line<'static>> {
+    fn lines(&mut self, scene: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {
         let (mut begin, end) = (0, top + height);
         let mut out = Vec::new();
         for (index, (diff, pages)) in self.of.iter().zip(&mut self.pages).enumerate() {
@@ -366,7 +366,7 @@ impl Laid {
 }
 
 /// What stands between two changes of a file: lines that did not change, their number where it is known.
-fn left_out(scene: &Scene, before: Option<&Diff>, diff: &Diff) -> String {
+fn left_out(scene: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
     let fold = scene.look.glyphs.fold;
     let end = before.and_then(Diff::last_line);
     match end.zip(diff.first_line()).map(|(end, begin)| begin.saturating_sub(end + 1)) {
@@ -377,7 +377,7 @@ fn left_out(scene: &Scene, before: Option<&Diff>, diff: &Diff) -> String {
 }
 
 fn draw_file(
-    scene: &Scene,
+    scene: &FrameContext,
     page: &mut ChangesView,
     file: &ChangedFile,
     area: Rect,
@@ -440,7 +440,7 @@ fn jumped(hunks: &[usize], at: Option<usize>, top: usize, steps: i32) -> Option<
 }
 
 fn draw_foot(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &ChangesDialog,
     file_cols: u16,
     area: Rect,
@@ -475,7 +475,13 @@ fn draw_foot(
     None
 }
 
-fn draw_hints(scene: &Scene, hints: &[Option<(String, String)>], cols: u16, area: Rect, buf: &mut Buffer) {
+fn draw_hints(
+    scene: &FrameContext,
+    hints: &[Option<(String, String)>],
+    cols: u16,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let hints: Vec<(String, String)> = hints.iter().flatten().cloned().collect();
     let line = scene.hints(&hints, usize::from(cols));
     let width = u16::try_from(line_width(&line)).unwrap_or(0).min(cols);

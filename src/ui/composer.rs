@@ -18,9 +18,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::app::user::{Completion, completions, selected_completion};
 use crate::app::{SessionPhase, flow};
 use crate::config::keymap::Context;
-use crate::model::{Action, KeptRow};
+use crate::model::{Action, ArchiveRow};
 
-use super::scene::{Scene, line_width};
+use super::scene::{FrameContext, line_width};
 use super::status;
 use super::text;
 use super::theme::Role;
@@ -219,7 +219,13 @@ impl Composer {
     }
 
     /// Draws the text and returns the cursor's place.
-    pub fn draw(&mut self, scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) -> Position {
+    pub fn draw(
+        &mut self,
+        scene: &FrameContext,
+        area: Rect,
+        buf: &mut Buffer,
+        hits: &mut HitMap,
+    ) -> Position {
         let Rect { x, y, width, height } = area;
         buf.set_string(x + 1, y, scene.marks.prompt, scene.style(Role::Accent));
         let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
@@ -310,7 +316,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// What the empty prompt says.
-fn placeholder(scene: &Scene) -> String {
+fn placeholder(scene: &FrameContext) -> String {
     let agent = scene.agent();
     if scene.state.user.is_browsing {
         return match scene.key(Context::Browse, Action::Browse) {
@@ -354,7 +360,7 @@ fn placeholder(scene: &Scene) -> String {
         }
         SessionPhase::Ready if scene.session.turn.is_running() => "Add a prompt to the queue".to_owned(),
         SessionPhase::Ready if flow::last_session(scene.state).is_some() => {
-            let last = flow::last_session(scene.state).map(KeptRow::name).unwrap_or_default();
+            let last = flow::last_session(scene.state).map(ArchiveRow::name).unwrap_or_default();
             match scene.key(Context::Main, Action::ContinueLast) {
                 Some(key) => {
                     format!("Ask {agent} to do something; {key} goes on with “{}”", text::one_line(last))
@@ -368,7 +374,7 @@ fn placeholder(scene: &Scene) -> String {
 }
 
 /// Draws the offered completions above the composer, over what is there.
-pub(super) fn draw_completions(scene: &Scene, above: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let offered = completions(scene.state);
     let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
     if offered.is_empty() || most == 0 {

@@ -44,7 +44,7 @@ pub struct Diff {
     /// Where it was before, when it moved.
     pub moved_from: Option<PathBuf>,
     /// What happens to the file as a whole.
-    pub fate: Fate,
+    pub fate: FileStatus,
     /// Whether most of what it holds are characters; otherwise it is shown escaped and labelled as binary.
     pub is_text: bool,
     /// Its mode before and after, where a patch tells (`100644`).
@@ -62,7 +62,7 @@ pub struct Diff {
 
 /// What happens to a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum FileStatus {
     /// It is made.
     New,
     /// It goes.
@@ -145,16 +145,16 @@ impl Diff {
             DiffChange::Texts { old, new } => {
                 let is_part = matches!(place, Some(DiffPlace::Lines(_)));
                 let fate = match old {
-                    None => Fate::New,
+                    None => FileStatus::New,
                     // A piece that was put in, or cut out, leaves the rest of the file there.
-                    Some(_) if is_part => Fate::Changed,
-                    Some(old) if old.is_empty() && !new.is_empty() => Fate::New,
-                    Some(_) if new.is_empty() => Fate::Deleted,
-                    Some(_) => Fate::Changed,
+                    Some(_) if is_part => FileStatus::Changed,
+                    Some(old) if old.is_empty() && !new.is_empty() => FileStatus::New,
+                    Some(_) if new.is_empty() => FileStatus::Deleted,
+                    Some(_) => FileStatus::Changed,
                 };
                 let first = match place {
                     Some(DiffPlace::Whole) => Some(1),
-                    _ if fate != Fate::Changed => Some(1),
+                    _ if fate != FileStatus::Changed => Some(1),
                     _ => starts.first().copied().flatten().map(|start| start.line),
                 };
                 let old = old.clone().unwrap_or_default();
@@ -205,7 +205,7 @@ impl Diff {
         self.finish();
     }
 
-    fn empty(path: PathBuf, fate: Fate, old: Arc<str>, new: Arc<str>) -> Self {
+    fn empty(path: PathBuf, fate: FileStatus, old: Arc<str>, new: Arc<str>) -> Self {
         Self {
             path,
             moved_from: None,

@@ -30,7 +30,8 @@ const COMMON_SAMPLE: &str = "# x\n// y\n/* z */\nfn f(a: int) { return 1.5 + \"s
 
 static READY: OnceLock<Ready> = OnceLock::new();
 static EPOCH: AtomicU32 = AtomicU32::new(0);
-static DESK: Mutex<Desk> = Mutex::new(Desk { orders: None, asked: None, callbacks: Vec::new() });
+static DESK: Mutex<HighlightQueue> =
+    Mutex::new(HighlightQueue { orders: None, asked: None, callbacks: Vec::new() });
 
 /// What the background thread made.
 struct Ready {
@@ -40,7 +41,7 @@ struct Ready {
 }
 
 /// Orders to the background thread, and who wants to know.
-struct Desk {
+struct HighlightQueue {
     orders: Option<Sender<(String, String)>>,
     asked: Option<HashSet<String>>,
     callbacks: Vec<Box<dyn Fn() + Send>>,

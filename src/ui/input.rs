@@ -14,7 +14,7 @@ use std::time::Instant;
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
 
 use crate::app::user::{self, Focus};
-use crate::app::{Event, FieldState, OpenAskKind, State};
+use crate::app::{Event, FieldState, OpenRequestKind, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, FieldKind, LineEdit};
 
@@ -98,7 +98,7 @@ fn is_text_field(state: &State) -> bool {
     }
     // Not yet filled in: the form as it will open.
     let ask = state.active_session().and_then(|session| session.asks.front());
-    let Some(OpenAskKind::Elicitation(ask)) = ask.map(|ask| &ask.kind) else { return false };
+    let Some(OpenRequestKind::Elicitation(ask)) = ask.map(|ask| &ask.kind) else { return false };
     let crate::model::ElicitationMode::Form { fields, .. } = &ask.mode else { return false };
     let kind = fields.get(view.selected).map(|field| &field.kind);
     matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))

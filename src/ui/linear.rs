@@ -15,9 +15,9 @@ use crate::app::{
 };
 use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
-use super::cells::layout::{Context, Layout, Piece, Screens, Source};
+use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
-use super::look::{Glyphs, Look, duration};
+use super::look::{Glyphs, RenderContext, duration};
 use super::text::{one_line, sanitize};
 use super::theme::Theme;
 
@@ -27,8 +27,8 @@ pub mod ask;
 const COLS: u16 = 160;
 
 /// What was said so far.
-pub struct Linear {
-    sessions: BTreeMap<SessionKey, Told>,
+pub struct PlainOutput {
+    sessions: BTreeMap<SessionKey, PrintedSession>,
     active: Option<SessionKey>,
     question: Option<ask::Question>,
     flash: Option<String>,
@@ -48,7 +48,7 @@ pub struct Linear {
 
 /// What was said of a session.
 #[derive(Default)]
-struct Told {
+struct PrintedSession {
     /// All items before are over.
     first_open: Option<ItemId>,
     /// Those behind that were begun.
@@ -74,7 +74,7 @@ enum Said {
     All,
 }
 
-impl Linear {
+impl PlainOutput {
     /// Nothing was said yet.
     pub fn new(glyphs: Glyphs) -> Self {
         Self {
@@ -171,11 +171,11 @@ impl Linear {
         }
     }
 
-    fn look<'a>(&'a self, session: &'a Session, now: Instant) -> Look<'a> {
-        Look {
+    fn look<'a>(&'a self, session: &'a Session, now: Instant) -> RenderContext<'a> {
+        RenderContext {
             glyphs: self.glyphs,
             diff_layout: DiffLayout::Unified,
-            ..Look::new(&self.theme, session.place.folder(), now)
+            ..RenderContext::new(&self.theme, session.place.folder(), now)
         }
     }
 
@@ -183,7 +183,7 @@ impl Linear {
         &mut self,
         state: &State,
         session: &Session,
-        told: &mut Told,
+        told: &mut PrintedSession,
         now: Instant,
         out: &mut String,
     ) {
@@ -294,7 +294,7 @@ impl Linear {
             }
             _ => None,
         };
-        let is_change = |piece: &Piece| matches!(piece.source, Source::Diff { .. });
+        let is_change = |piece: &LineRun| matches!(piece.source, Source::Diff { .. });
         let pieces = match known {
             Some(ToolStatus::Completed) => 1,
             Some(_) => layout.pieces.iter().position(is_change).unwrap_or(layout.pieces.len()),
@@ -318,7 +318,7 @@ fn say_text(
     state: &State,
     message: &Message,
     before: Option<Said>,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     out: &mut String,
 ) -> Option<Said> {
     let (mut part, mut bytes) = match before {
@@ -371,7 +371,7 @@ fn say_text(
 }
 
 /// When a turn is over.
-fn say_turn(session: &Session, told: &mut Told, now: Instant, out: &mut String) {
+fn say_turn(session: &Session, told: &mut PrintedSession, now: Instant, out: &mut String) {
     match &session.turn {
         Turn::Running { since, .. } => {
             if told.running.is_some_and(|(turn, _)| turn != session.turn_count) {
@@ -385,7 +385,7 @@ fn say_turn(session: &Session, told: &mut Told, now: Instant, out: &mut String) 
 }
 
 /// The turn that ran is over.
-fn say_over(told: &mut Told, now: Instant, out: &mut String) {
+fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
     if let Some((turn, since)) = told.running.take() {
         let took = now.saturating_duration_since(since);
         let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
@@ -394,7 +394,7 @@ fn say_over(told: &mut Told, now: Instant, out: &mut String) {
 }
 
 /// That a prompt waits, when one more does.
-fn say_queue(session: &Session, told: &mut Told, out: &mut String) {
+fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let count = session.queue.len();
     if count > told.queued {
         let (prompts, wait) = if count == 1 { ("prompt", "waits") } else { ("prompts", "wait") };
@@ -404,7 +404,7 @@ fn say_queue(session: &Session, told: &mut Told, out: &mut String) {
 }
 
 /// How far the plan is, when that changed.
-fn say_plan(session: &Session, told: &mut Told, out: &mut String) {
+fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let steps: Vec<_> = session
         .plans
         .iter()
@@ -428,7 +428,7 @@ fn say_plan(session: &Session, told: &mut Told, out: &mut String) {
 }
 
 /// Whether the agent can be talked to, when that changed.
-fn say_phase(state: &State, session: &Session, told: &mut Told, out: &mut String) {
+fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &mut String) {
     let agent = agent_name(state);
     let words = match &session.phase {
         SessionPhase::NoAgent => String::new(),

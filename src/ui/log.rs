@@ -14,7 +14,7 @@ use crate::config::keymap::Context;
 use crate::model::Action;
 
 use super::composer::blank;
-use super::scene::{Scene, counted};
+use super::scene::{FrameContext, counted};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
@@ -94,7 +94,7 @@ impl LogView {
 
 /// Draws it over the whole screen and returns the cursor's place.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
@@ -141,7 +141,7 @@ pub(super) fn draw(
     Some(draw_foot(scene, filter, area, buf))
 }
 
-fn draw_head(scene: &Scene, view: &ViewState, fitting: usize, area: Rect, buf: &mut Buffer) {
+fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Buffer) {
     let title = "Log of the wire";
     buf.set_string(area.x + 1, area.y, title, scene.style(Role::ModalTitle));
     let all = view.log.lines.len();
@@ -166,7 +166,7 @@ fn draw_head(scene: &Scene, view: &ViewState, fitting: usize, area: Rect, buf: &
     buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
 }
 
-fn draw_foot(scene: &Scene, filter: &LineInput, area: Rect, buf: &mut Buffer) -> Position {
+fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buffer) -> Position {
     let hints: Vec<(String, String)> = [
         scene.hint(Context::Text, Action::Escape, "closes"),
         scene.hint(Context::Text, Action::PageUp, "scrolls back"),
@@ -186,7 +186,7 @@ fn draw_foot(scene: &Scene, filter: &LineInput, area: Rect, buf: &mut Buffer) ->
 }
 
 /// A line of the log, wrapped: time, direction, text.
-fn lines(scene: &Scene, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'static>> {
+fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'static>> {
     let (mark, mark_role, role) = match line.direction {
         LogDirection::ToAgent => (scene.marks.to_agent, Role::Accent, Role::Text),
         LogDirection::FromAgent => (scene.marks.from_agent, Role::Success, Role::Text),
@@ -218,7 +218,7 @@ fn lines(scene: &Scene, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'st
 }
 
 /// The text with each place that the filter found.
-fn highlighted(scene: &Scene, line: &str, wanted: &str, role: Role) -> Vec<Span<'static>> {
+fn highlighted(scene: &FrameContext, line: &str, wanted: &str, role: Role) -> Vec<Span<'static>> {
     // Lower case may have another length in bytes; then nothing is marked rather than the wrong thing.
     let lower = line.to_lowercase();
     if wanted.is_empty() || lower.len() != line.len() {

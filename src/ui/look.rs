@@ -11,7 +11,7 @@ use super::theme::Theme;
 
 /// Everything that a cell must know to draw itself, apart from its data and its width.
 #[derive(Clone, Copy)]
-pub struct Look<'a> {
+pub struct RenderContext<'a> {
     /// Styles by role.
     pub theme: &'a Theme,
     /// Marks.
@@ -32,7 +32,7 @@ pub struct Look<'a> {
     pub numbers_code: bool,
 }
 
-impl<'a> Look<'a> {
+impl<'a> RenderContext<'a> {
     /// With rich marks and all switches as they are at first.
     pub fn new(theme: &'a Theme, folder: &'a Path, now: Instant) -> Self {
         Self {

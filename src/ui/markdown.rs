@@ -14,7 +14,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
-use super::look::Look;
+use super::look::RenderContext;
 use super::text::mark::Mark;
 
 mod code;
@@ -195,7 +195,13 @@ impl Markdown {
     }
 
     /// Draws a block for so many columns. `source` is the text of the last [`Self::update`].
-    pub fn draw(&mut self, index: usize, source: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    pub fn draw(
+        &mut self,
+        index: usize,
+        source: &str,
+        look: &RenderContext<'_>,
+        cols: u16,
+    ) -> Vec<Line<'static>> {
         let Some(block) = self.blocks.get(index).copied() else { return Vec::new() };
         let Some(text) = source.get(block.start..block.end) else { return Vec::new() };
         self.stats.drawn_blocks += 1;

@@ -1,6 +1,6 @@
 //! Dialogs: which one is on top, and how it is drawn.
 //!
-//! Duty: turns the top dialog, or else the first open ask, into a [`sheet::Sheet`] and draws it.
+//! Duty: turns the top dialog, or else the first open ask, into a [`sheet::DialogFrame`] and draws it.
 //! Not its duty: keys (`input`), what a choice does (`app`).
 //! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
 
@@ -26,13 +26,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::app::user;
-use crate::app::{LineInput, Modal, OpenAskKind, Session, State};
+use crate::app::{LineInput, Modal, OpenRequestKind, Session, State};
 use crate::model::ElicitationMode;
 
 use super::changes;
 use super::diff::Layout;
 use super::log;
-use super::scene::Scene;
+use super::scene::FrameContext;
 use super::text;
 use super::view_state::{DialogId, ViewState};
 
@@ -42,7 +42,12 @@ pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
 }
 
 /// Draws the dialog on top, if there is one, and returns the cursor's place in it.
-pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(
+    scene: &FrameContext,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
     if let Some(modal) = scene.state.modals.last() {
         view.show_dialog(DialogId::Modal(scene.state.modals.len(), heading(modal)));
         return match modal {
@@ -68,15 +73,15 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     };
     view.show_dialog(DialogId::Ask(ask.ask));
     match &ask.kind {
-        OpenAskKind::Permission { request, tool } => {
+        OpenRequestKind::Permission { request, tool } => {
             permission::draw(scene, request, *tool, view, area, buf);
             None
         }
-        OpenAskKind::Access(ask) => {
+        OpenRequestKind::Access(ask) => {
             permission::draw_access(scene, ask, view, area, buf);
             None
         }
-        OpenAskKind::Elicitation(ask) => match &ask.mode {
+        OpenRequestKind::Elicitation(ask) => match &ask.mode {
             ElicitationMode::Form { title, description, fields } => {
                 let about = [Some(ask.message.as_str()), description.as_deref()];
                 form::draw(scene, title.as_deref(), &about, fields, view, area, buf)
@@ -99,12 +104,19 @@ fn asked_session(state: &State) -> Option<&Session> {
 }
 
 /// A scroll bar, where there is more than fits.
-pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
+pub(super) fn draw_bar(
+    scene: &FrameContext,
+    bar: Rect,
+    skip: usize,
+    rows: usize,
+    all: usize,
+    buf: &mut Buffer,
+) {
     sheet::draw_bar(scene, bar, skip, rows, all, buf);
 }
 
 /// What the key for it makes of diffs that are shown in so many columns.
-pub(super) fn other_layout(scene: &Scene, cols: u16) -> &'static str {
+pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
     match Layout::choose(scene.look.diff_layout, cols) {
         Layout::Unified => "side by side",
         Layout::SideBySide => "one column",
@@ -112,7 +124,7 @@ pub(super) fn other_layout(scene: &Scene, cols: u16) -> &'static str {
 }
 
 /// `1 of 3`, when more asks wait behind the shown one; of another tab, which one.
-fn place_in_queue(scene: &Scene) -> String {
+fn place_in_queue(scene: &FrameContext) -> String {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
         return attention::tab_of(scene, scene.session.key);
     }
@@ -137,7 +149,12 @@ fn heading(modal: &Modal) -> String {
 }
 
 /// A line that is typed into, for views outside this folder: what to draw, and the cursor's column.
-pub(super) fn typed_line(scene: &Scene, input: &LineInput, hint: &str, cols: u16) -> (Line<'static>, usize) {
+pub(super) fn typed_line(
+    scene: &FrameContext,
+    input: &LineInput,
+    hint: &str,
+    cols: u16,
+) -> (Line<'static>, usize) {
     let row = sheet::input(scene, input, hint, false, cols);
     (row.line, row.cursor.unwrap_or(0))
 }

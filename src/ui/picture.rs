@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use ratatui::text::{Line, Span};
 
-use super::look::{Glyphs, Look, size as bytes_in_words};
+use super::look::{Glyphs, RenderContext, size as bytes_in_words};
 use super::text::mark::Mark;
 use super::text::{one_line, truncate};
 use super::theme::Role;
@@ -79,7 +79,7 @@ pub struct Facts {
 pub struct Drawn {
     /// What it is a picture of.
     pub facts: Facts,
-    pub rows: Rows,
+    pub rows: PictureRows,
     /// The number by which the terminal keeps it, if it does.
     pub kept_as: Option<u32>,
     /// Bytes that it costs.
@@ -88,7 +88,7 @@ pub struct Drawn {
 
 /// Rows of a picture.
 #[derive(Debug, Clone)]
-pub enum Rows {
+pub enum PictureRows {
     /// Cells with symbols and colours.
     Text(Vec<Line<'static>>),
     /// What the terminal is sent for each row, and the columns that this covers.
@@ -205,8 +205,8 @@ pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
             Err(why) => State::Failed(why),
             Ok(Drawn { facts, rows, kept_as, weight }) => {
                 let (rows, strips) = match rows {
-                    Rows::Text(rows) => (rows, Vec::new()),
-                    Rows::Strips(cols, texts) => {
+                    PictureRows::Text(rows) => (rows, Vec::new()),
+                    PictureRows::Strips(cols, texts) => {
                         let numbers: Vec<u32> =
                             texts.into_iter().map(|text| strip::keep(text, cols)).collect();
                         (numbers.iter().map(|number| strip::row(*number, cols)).collect(), numbers)
@@ -230,7 +230,13 @@ pub fn take_gone() -> Vec<u32> {
 
 /// A picture and what it is, in at most so many columns. Only in words while it is read, when it cannot be, and where
 /// no pictures are shown.
-pub fn lines(data: &Arc<str>, mime: &str, name: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub fn lines(
+    data: &Arc<str>,
+    mime: &str,
+    name: &str,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
     let bytes = base64_bytes(data);
     let caption = |facts: Option<&Facts>, why: Option<&str>| {
         let mut parts = vec!["image".to_owned()];

@@ -12,7 +12,7 @@ use crate::app::Session;
 use crate::model::{Action, PlanBody, PlanEntry, PlanPriority, PlanStatus};
 
 use super::look::Glyphs;
-use super::scene::{Scene, line_width};
+use super::scene::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -50,7 +50,7 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
 }
 
 /// Draws it above the prompt, as one line or as a list.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::TogglePlan));
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     if area.height == 1 {
@@ -64,7 +64,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
 }
 
 /// Draws it beside the transcript.
-pub(super) fn draw_side(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     for y in area.top()..area.bottom() {
         buf.set_string(area.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
     }
@@ -106,7 +106,7 @@ pub(super) fn draw_side(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut 
     }
 }
 
-fn draw_list(scene: &Scene, area: Rect, buf: &mut Buffer) {
+fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     let steps = steps(scene.session);
     let room = usize::from(area.height);
     let cols = usize::from(area.width);
@@ -133,13 +133,13 @@ fn draw_list(scene: &Scene, area: Rect, buf: &mut Buffer) {
 }
 
 /// `plan 2/4`, with the key that folds it.
-fn head(scene: &Scene) -> Line<'static> {
+fn head(scene: &FrameContext) -> Line<'static> {
     let words = count(scene.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
     Line::from(scene.span(Role::TextDim, words))
 }
 
 /// `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on what is being done.
-fn one_line(scene: &Scene, cols: usize) -> Line<'static> {
+fn one_line(scene: &FrameContext, cols: usize) -> Line<'static> {
     let mut line = head(scene);
     let steps = steps(scene.session);
     if steps.is_empty() {
@@ -213,7 +213,7 @@ fn mark(step: &PlanEntry, glyphs: &Glyphs) -> (&'static str, Role) {
     }
 }
 
-fn step_style(scene: &Scene, step: &PlanEntry, role: Role) -> Style {
+fn step_style(scene: &FrameContext, step: &PlanEntry, role: Role) -> Style {
     match step.status {
         PlanStatus::InProgress => scene.style(Role::PlanActive),
         PlanStatus::Pending if step.priority == PlanPriority::High => scene.style(Role::Text),

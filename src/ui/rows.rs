@@ -2,8 +2,8 @@
 //!
 //! Duty: knows what each row of the last frame was drawn from, so that a frame draws only what differs; moves rows that
 //! only moved. Not its duty: what a row shows (`transcript::paint`), bytes for the terminal (`runtime::paint`).
-//! Data: the transcript's area comes in by [`Rows::begin`], a key for each of its rows by [`Rows::settle`]; what was
-//! drawn leaves by [`Rows::is_kept`] and [`Rows::moved`].
+//! Data: the transcript's area comes in by [`RowCache::begin`], a key for each of its rows by [`RowCache::settle`]; what was
+//! drawn leaves by [`RowCache::is_kept`] and [`RowCache::moved`].
 //! Invariants: a row that is kept has the cells that drawing it would give; a frame in which something may lie above
 //! the transcript keeps nothing, nor does the one after it.
 
@@ -32,7 +32,7 @@ pub struct Moved {
 
 /// The rows of the last frame, and what becomes of them.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct RowCache {
     hasher: RandomState,
     /// What the rows of the area were drawn from; empty: nothing is known.
     keys: Vec<u64>,
@@ -47,7 +47,7 @@ pub struct Rows {
     is_full_width: bool,
 }
 
-impl Rows {
+impl RowCache {
     /// Begins a frame: makes everything blank that is not of this area, or all where nothing of the last frame is to
     /// be kept. `ground` is what all rows depend on (`None`: something else is drawn there), and whether the buffer
     /// holds the last frame.
@@ -128,7 +128,7 @@ impl Rows {
         row.and_then(|row| self.stays.get(usize::from(row))).is_some_and(|stays| *stays)
     }
 
-    /// Whether all cells of a row of the screen are as in the last frame, after [`Rows::moved`].
+    /// Whether all cells of a row of the screen are as in the last frame, after [`RowCache::moved`].
     pub fn is_kept(&self, y: u16) -> bool {
         self.is_full_width && self.stays(y)
     }

@@ -13,7 +13,7 @@ use crate::app::{Session, State, tabs};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 
-use super::look::{Glyphs, Look, duration};
+use super::look::{Glyphs, RenderContext, duration};
 use super::text;
 use super::theme::Role;
 
@@ -21,10 +21,10 @@ use super::theme::Role;
 const SLOW_START: Duration = Duration::from_secs(30);
 
 /// One frame's view of things.
-pub(super) struct Scene<'a> {
+pub(super) struct FrameContext<'a> {
     pub state: &'a State,
     pub session: &'a Session,
-    pub look: Look<'a>,
+    pub look: RenderContext<'a>,
     pub keymap: &'a Keymap,
     pub home: Option<&'a Path>,
     pub marks: Marks,
@@ -84,7 +84,7 @@ impl Marks {
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> FrameContext<'a> {
     /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.look.theme.style(role)
@@ -179,11 +179,11 @@ impl<'a> Scene<'a> {
     }
 
     /// The same frame, looked at from another session.
-    pub fn of<'b>(&self, session: &'b Session) -> Scene<'b>
+    pub fn of<'b>(&self, session: &'b Session) -> FrameContext<'b>
     where
         'a: 'b,
     {
-        Scene { session, look: Look { folder: &session.place.cwd, ..self.look }, ..*self }
+        FrameContext { session, look: RenderContext { folder: &session.place.cwd, ..self.look }, ..*self }
     }
 
     /// Hints in a row, as many as fit: `esc stops · F1 help`.

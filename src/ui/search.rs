@@ -12,18 +12,23 @@ use crate::app::user;
 use crate::config::keymap::Context;
 use crate::model::Action;
 
-use super::scene::{Scene, line_width, short_count};
+use super::scene::{FrameContext, line_width, short_count};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Whether the line is there.
-pub(super) fn is_there(scene: &Scene) -> bool {
+pub(super) fn is_there(scene: &FrameContext) -> bool {
     user::search_of(scene.state).is_some()
 }
 
 /// Draws the line; returns where the cursor is, if it is typed into.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) -> Option<Position> {
+pub(super) fn draw(
+    scene: &FrameContext,
+    area: Rect,
+    buf: &mut Buffer,
+    hits: &mut HitMap,
+) -> Option<Position> {
     let search = user::search_of(scene.state)?;
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(scene, search);
@@ -45,7 +50,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
 }
 
 /// Draws what is typed, scrolled so that the cursor is in view. Returns the columns before the cursor and of all.
-fn draw_query(scene: &Scene, search: &Search, area: Rect, buf: &mut Buffer) -> (usize, usize) {
+fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Buffer) -> (usize, usize) {
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
     if input.text.is_empty() {
@@ -64,7 +69,7 @@ fn draw_query(scene: &Scene, search: &Search, area: Rect, buf: &mut Buffer) -> (
 }
 
 /// `3 of 17`; what is wrong; that nothing is found. While texts are left, a mark says so.
-fn count(scene: &Scene, search: &Search) -> Line<'static> {
+fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     if let Some(problem) = &search.problem {
         return scene.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();
     }
@@ -87,7 +92,7 @@ fn count(scene: &Scene, search: &Search) -> Line<'static> {
     }
 }
 
-fn hints(scene: &Scene, search: &Search) -> Vec<(String, String)> {
+fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let context = if search.is_typing { Context::Search } else { Context::Browse };
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
     let does = if search.is_typing && scene.state.user.is_browsing { "walks the hits" } else { "next" };

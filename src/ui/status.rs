@@ -15,7 +15,7 @@ use crate::model::{Action, CloseReason, Cost};
 
 use super::look::with_commas;
 use super::plan;
-use super::scene::{Scene, line_width, short_count};
+use super::scene::{FrameContext, line_width, short_count};
 use super::text;
 use super::theme::Role;
 use super::transcript::TranscriptView;
@@ -37,7 +37,7 @@ const RISK_COLS: u16 = 80;
 const QUIET_SECONDS: u64 = 30;
 
 /// A piece at the right.
-struct Piece {
+struct StatusSegment {
     line: Line<'static>,
     /// What a click on it does.
     action: Option<Action>,
@@ -46,7 +46,7 @@ struct Piece {
 }
 
 /// Draws the line.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // That nothing is saved is not pushed out by a hint at the left.
     let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
@@ -65,7 +65,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
 
     let dot = format!(" {} ", scene.look.glyphs.dot);
     let mut pieces = pieces(scene, area.width);
-    let cols = |pieces: &[Piece]| {
+    let cols = |pieces: &[StatusSegment]| {
         let own: usize = pieces.iter().map(|piece| line_width(&piece.line)).sum();
         own + pieces.len().saturating_sub(1) * text::width(&dot)
     };
@@ -75,7 +75,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
         pieces.retain(|piece| piece.rank != least);
     }
     let mut x = area.right().saturating_sub(1 + u16::try_from(cols(&pieces)).unwrap_or(0));
-    for (index, Piece { line, action, .. }) in pieces.iter().enumerate() {
+    for (index, StatusSegment { line, action, .. }) in pieces.iter().enumerate() {
         if index > 0 {
             x = text::put_text(buf, x, area.y, &dot, area.width, scene.style(Role::TextDim));
         }
@@ -91,7 +91,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMa
 /// Draws the rule above the prompt: at the left the plan's count where there is no room for more, at the right
 /// what waits below the screen.
 pub(super) fn draw_rule(
-    scene: &Scene,
+    scene: &FrameContext,
     transcript: Option<&TranscriptView>,
     has_plan_count: bool,
     area: Rect,
@@ -139,7 +139,7 @@ fn news(news: (usize, usize), down: &str) -> String {
 }
 
 /// Says that only a part of the transcript is shown, and how all of it is.
-fn draw_filter(scene: &Scene, words: &str, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(22);
     let key = scene
         .key(Context::Main, Action::Escape)
@@ -153,7 +153,7 @@ fn draw_filter(scene: &Scene, words: &str, area: Rect, buf: &mut Buffer, hits: &
 }
 
 /// What goes on, in a few words.
-fn state(scene: &Scene, width: u16) -> Line<'static> {
+fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     let glyphs = scene.look.glyphs;
     let say = |mark: &str, role: Role, text: String| {
         Line::from(vec![scene.span(role, mark.to_owned()), scene.span(Role::Status, format!(" {text}"))])
@@ -289,23 +289,23 @@ fn state(scene: &Scene, width: u16) -> Line<'static> {
 }
 
 /// What stands at the right, from left to right.
-fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
+fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     let session = scene.session;
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<StatusSegment> = Vec::new();
     if let Some(line) = unsaved(scene, width) {
-        pieces.push(Piece { line, action: None, rank: 7 });
+        pieces.push(StatusSegment { line, action: None, rank: 7 });
     }
     // They are for whoever tests an agent; the details of the connection and the log count them for all others.
     let is_strict = scene.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
     if let Some(words) = scene.anomalies().filter(|_| is_strict) {
         let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
-        pieces.push(Piece { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
+        pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
     if scene.state.mouse == MouseOwner::Terminal && scene.state.setup.mouse == MouseOwner::Parlor {
         let key =
             scene.key(Context::Main, Action::ToggleMouse).map_or(String::new(), |key| format!(" ({key})"));
         let line = scene.span(Role::Status, format!("mouse: terminal's{key}"));
-        pieces.push(Piece { line: line.into(), action: None, rank: 4 });
+        pieces.push(StatusSegment { line: line.into(), action: None, rank: 4 });
     }
     if let Some(piece) = behind(scene) {
         pieces.push(piece);
@@ -313,32 +313,32 @@ fn pieces(scene: &Scene, width: u16) -> Vec<Piece> {
     let queued = session.queue.len();
     if queued > 0 {
         let line = scene.span(Role::Status, format!("queue {queued}"));
-        pieces.push(Piece { line: line.into(), action: Some(Action::OpenQueue), rank: 3 });
+        pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenQueue), rank: 3 });
     }
     if let Some(usage) = &session.usage {
         let line = context(scene, usage.used_tokens, usage.size_tokens, width);
-        pieces.push(Piece { line, action: None, rank: 2 });
+        pieces.push(StatusSegment { line, action: None, rank: 2 });
         if let Some(cost) = &usage.cost {
             let line = scene.span(Role::Status, cost_words(cost));
-            pieces.push(Piece { line: line.into(), action: None, rank: 1 });
+            pieces.push(StatusSegment { line: line.into(), action: None, rank: 1 });
         }
     }
     if let Some(key) = scene.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![scene.span(Role::KeyHint, key), scene.span(Role::TextDim, " help")]);
-        pieces.push(Piece { line, action: Some(Action::OpenHelp), rank: 5 });
+        pieces.push(StatusSegment { line, action: Some(Action::OpenHelp), rank: 5 });
     }
     pieces
 }
 
 /// That what happens cannot be saved now, and why.
-fn unsaved(scene: &Scene, width: u16) -> Option<Line<'static>> {
+fn unsaved(scene: &FrameContext, width: u16) -> Option<Line<'static>> {
     let why = scene.state.unsaved.as_ref()?;
     let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
     Some(scene.span(Role::Warning, format!("{} not saved{why}", scene.look.glyphs.warn)).into())
 }
 
 /// What waits in other tabs: what nothing goes on without, else what only wants a look.
-fn behind(scene: &Scene) -> Option<Piece> {
+fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     let (mark, role, text) = match attention::count_behind(scene.state) {
         (0, 0) => return None,
         (0, 1) => (scene.look.glyphs.bullet, Role::Accent, "1 to look at".to_owned()),
@@ -351,11 +351,11 @@ fn behind(scene: &Scene) -> Option<Piece> {
     if let Some(key) = key {
         line.push_span(scene.span(Role::KeyHint, format!(" {key}")));
     }
-    Some(Piece { line, action: Some(Action::OpenAttention), rank: 6 })
+    Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
 /// `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size only what is used.
-fn context(scene: &Scene, used: u64, size: u64, width: u16) -> Line<'static> {
+fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {
         line.push_span(scene.span(Role::Status, short_count(used)));
@@ -385,13 +385,13 @@ fn cost_words(cost: &Cost) -> String {
 }
 
 /// Whether the agent's program could not be run at all: starting it again would change nothing.
-pub(super) fn never_started(scene: &Scene) -> bool {
+pub(super) fn never_started(scene: &FrameContext) -> bool {
     let phase = scene.state.conn_of(scene.session.key).map(|conn| &conn.phase);
     matches!(phase, Some(ConnPhase::Closed(CloseReason::NotStarted { .. })))
 }
 
 /// Whether the agent signs the user in just now, perhaps in a browser.
-fn is_signing_in(scene: &Scene) -> bool {
+fn is_signing_in(scene: &FrameContext) -> bool {
     scene.session.conn.is_some_and(|conn| flow::running_sign_in(scene.state, conn).is_some())
 }
 

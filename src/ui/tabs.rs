@@ -13,7 +13,7 @@ use crate::app::{Session, State, user};
 use crate::model::Action;
 
 use super::look::Glyphs;
-use super::scene::Scene;
+use super::scene::FrameContext;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -26,12 +26,12 @@ const LEAST_NAME: usize = 3;
 const MOST_TITLE: usize = 60;
 
 /// Whether there is more than one tab.
-pub(super) fn is_there(scene: &Scene) -> bool {
+pub(super) fn is_there(scene: &FrameContext) -> bool {
     tabs::tabs(scene.state).nth(1).is_some()
 }
 
 /// The mark of a tab, one cell wide, and how it is painted. It can be told without colour.
-pub(super) fn mark(scene: &Scene, mark: TabMark) -> (&'static str, Role) {
+pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) {
     let glyphs = scene.look.glyphs;
     let is_plain = glyphs == Glyphs::plain();
     match mark {
@@ -47,7 +47,7 @@ pub(super) fn mark(scene: &Scene, mark: TabMark) -> (&'static str, Role) {
 }
 
 /// What a tab is called where there is room for a name.
-pub(super) fn name(scene: &Scene, session: &Session) -> String {
+pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
     let title = user::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
     title.unwrap_or_else(|| {
         let agent = scene.state.conn_of(session.key).map(|conn| text::one_line(&conn.spec.name));
@@ -93,7 +93,7 @@ impl Tab {
 }
 
 /// Draws the bar.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let front = tabs::front(scene.state);
     let tabs: Vec<Tab> = tabs::tabs(scene.state)
         .enumerate()
@@ -172,7 +172,7 @@ fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usiz
 }
 
 /// There are more tabs on this side; one of them may wait.
-fn put_edge(scene: &Scene, buf: &mut Buffer, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
+fn put_edge(scene: &FrameContext, buf: &mut Buffer, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
     let style = scene.style(if waits { Role::Warning } else { Role::TextDim });
     let shown = if waits { scene.look.glyphs.warn } else { mark };
     text::put_text(buf, x, y, shown, 1, style) + 1

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fixture::*;
 
 use crate::app::{Modal, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn};
-use crate::model::KeptRow;
+use crate::model::ArchiveRow;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::{ViewState, is_animating, next_frame_in};
 
@@ -101,7 +101,7 @@ fn a_list_of_thousands_makes_the_rows_on_the_screen() {
 fn behind_a_dialog_no_picture_is_left() {
     use crate::app::{ItemBody, Message, MessagePart};
     use crate::model::{ContentBlock, Role};
-    use crate::ui::picture::{self, Drawn, Facts, Grid, Rows};
+    use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
     picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
     let mut stage = ready();
     let now = stage.now;
@@ -118,7 +118,7 @@ fn behind_a_dialog_no_picture_is_left() {
     shown(&stage, &mut view);
     let wanted = picture::take_wanted().expect("somebody looks at it");
     let facts = Facts { points: (8, 2), format: "png", bytes: 3 };
-    let rows = Rows::Text(vec![ratatui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
+    let rows = PictureRows::Text(vec![ratatui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
     picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 9 }));
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
     stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
@@ -378,12 +378,12 @@ fn scrolling_is_told_only_where_there_is_something_to_scroll() {
 
 #[test]
 fn a_form_tells_the_keys_that_it_takes() {
-    use crate::app::{FormState, OpenAskKind};
+    use crate::app::{FormState, OpenRequestKind};
     use crate::model::{ElicitationMode, FieldKind};
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
-        let OpenAskKind::Elicitation(ask) = &mut session.asks[0].kind else { return };
+        let OpenRequestKind::Elicitation(ask) = &mut session.asks[0].kind else { return };
         let ElicitationMode::Form { fields, .. } = &mut ask.mode else { return };
         fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
         shown_form = Some(FormState::new(fields));
@@ -430,7 +430,7 @@ fn words_of_an_agent_cannot_reach_the_terminal_raw() {
         if let Some(modes) = &mut session.modes {
             modes.available[0].name = evil.into();
         }
-        if let crate::app::OpenAskKind::Permission { request, .. } = &mut session.asks[0].kind {
+        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut session.asks[0].kind {
             request.options[0].name = evil.into();
         }
         session.git = Some(crate::model::GitInfo { branch: evil.into(), is_dirty: false });
@@ -481,13 +481,13 @@ fn a_reader_away_from_the_end_is_told_what_is_below() {
 #[test]
 fn the_last_session_of_the_folder_is_offered_on_the_empty_screen() {
     let mut stage = ready();
-    stage.state.last_kept = Some(Box::new(KeptRow {
+    stage.state.last_kept = Some(Box::new(ArchiveRow {
         uid: "k1".to_owned(),
         agent: "gemini".to_owned(),
         title: "Mend the fence of the garden".to_owned(),
         when: "5 min ago".to_owned(),
         was_cut: true,
-        ..KeptRow::default()
+        ..ArchiveRow::default()
     }));
     check("offer", &stage, |_| {});
     stage.session(|session| session.turn_count = 1);

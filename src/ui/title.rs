@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use crate::app::SessionPhase;
 use crate::model::Action;
 
-use super::scene::{Scene, line_width};
+use super::scene::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -28,7 +28,7 @@ const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
 /// Draws the line.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     let mut left = parts(scene, area.width);
     while left.len() > 1 && cols(&left) > room {
@@ -95,7 +95,7 @@ struct Part {
 }
 
 /// The names from left to right; the second one goes first when there is no room.
-fn parts(scene: &Scene, width: u16) -> Vec<Part> {
+fn parts(scene: &FrameContext, width: u16) -> Vec<Part> {
     let part = |text: &str, role, action| Part { text: text::truncate(text, MOST_NAME), role, action };
     if scene.session.phase == SessionPhase::NoAgent {
         return vec![part("parlor", Role::TextStrong, Some(Action::OpenAgents))];
@@ -111,7 +111,7 @@ fn parts(scene: &Scene, width: u16) -> Vec<Part> {
 }
 
 /// The session's own title, once it has an agent and a title.
-fn own_title(scene: &Scene) -> Option<String> {
+fn own_title(scene: &FrameContext) -> Option<String> {
     let title = scene.session.title.as_deref().map(text::one_line);
     title.filter(|title| !title.is_empty() && scene.session.phase != SessionPhase::NoAgent)
 }
@@ -122,7 +122,7 @@ fn cols(parts: &[Part]) -> usize {
 }
 
 /// The branch, with a star when something is changed.
-fn branch(scene: &Scene) -> Option<Line<'static>> {
+fn branch(scene: &FrameContext) -> Option<Line<'static>> {
     let git = scene.session.git.as_ref()?;
     let name = text::truncate(&text::one_line(&git.branch), MOST_NAME);
     let mut line = Line::from(scene.span(Role::Title, format!("{} {name}", scene.marks.branch)));

@@ -16,8 +16,8 @@ use crate::model::{ItemId, SessionKey};
 
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
-use super::look::Look;
-use super::rows::Rows;
+use super::look::RenderContext;
+use super::rows::RowCache;
 
 mod filter;
 mod find;
@@ -50,7 +50,7 @@ const SCREENS_MAX: usize = 8;
 pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
-    wishes: Vec<Wish>,
+    wishes: Vec<ScrollRequest>,
     /// The order of the items in the last frame.
     order: Order,
     /// What there was when the reader left the end.
@@ -119,7 +119,7 @@ struct Place {
 
 /// A move that waits for the next drawing.
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum ScrollRequest {
     Lines(i32),
     Pages(i32),
     Sideways(i32),
@@ -154,22 +154,22 @@ struct LookKey {
 impl TranscriptView {
     /// Scrolls by lines; negative: up.
     pub fn scroll_lines(&mut self, lines: i32) {
-        self.wishes.push(Wish::Lines(lines));
+        self.wishes.push(ScrollRequest::Lines(lines));
     }
 
     /// Scrolls by screens, less two lines; negative: up.
     pub fn scroll_pages(&mut self, pages: i32) {
-        self.wishes.push(Wish::Pages(pages));
+        self.wishes.push(ScrollRequest::Pages(pages));
     }
 
     /// Moves tables that are too wide by so many of their columns; negative: to the left.
     pub fn scroll_sideways(&mut self, columns: i32) {
-        self.wishes.push(Wish::Sideways(columns));
+        self.wishes.push(ScrollRequest::Sideways(columns));
     }
 
     /// To the beginning.
     pub fn scroll_top(&mut self) {
-        self.wishes.push(Wish::Top);
+        self.wishes.push(ScrollRequest::Top);
     }
 
     /// To the end, and follows it.
@@ -180,12 +180,12 @@ impl TranscriptView {
 
     /// Brings an item onto the screen, if it is not.
     pub fn show(&mut self, item: ItemId) {
-        self.wishes.push(Wish::Show(item));
+        self.wishes.push(ScrollRequest::Show(item));
     }
 
     /// Brings an item to the top of the screen.
     pub fn show_at_top(&mut self, item: ItemId) {
-        self.wishes.push(Wish::ShowAtTop(item));
+        self.wishes.push(ScrollRequest::ShowAtTop(item));
     }
 
     /// Brings the current hit of the search onto the screen, if it is not.
@@ -231,7 +231,7 @@ impl TranscriptView {
     }
 
     /// Voids all drawings when something that all of them depend on changed.
-    fn take_look(&mut self, look: &Look<'_>, cols: u16) {
+    fn take_look(&mut self, look: &RenderContext<'_>, cols: u16) {
         let key = LookKey {
             cols,
             theme: look.theme.name.clone(),
@@ -276,14 +276,14 @@ impl TranscriptView {
 
     /// Moves tables as it was wished, no further than the widest one that is near the screen.
     fn move_sideways(&mut self) {
-        let is_sideways = |wish: &Wish| matches!(wish, Wish::Sideways(_));
+        let is_sideways = |wish: &ScrollRequest| matches!(wish, ScrollRequest::Sideways(_));
         if !self.wishes.iter().any(is_sideways) {
             return;
         }
         let cells = self.cells.values().filter(|cell| cell.last_used == self.frame);
         let most = cells.map(|cell| cell.layout.sideways()).max().unwrap_or(0);
         for wish in &self.wishes {
-            if let Wish::Sideways(columns) = wish {
+            if let ScrollRequest::Sideways(columns) = wish {
                 self.sideways = i32::from(self.sideways)
                     .saturating_add(*columns)
                     .clamp(0, i32::from(most))
@@ -394,10 +394,10 @@ impl TranscriptView {
 pub fn draw(
     session: &Session,
     view: &mut TranscriptView,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     area: Rect,
     buf: &mut Buffer,
-    rows: &mut Rows,
+    rows: &mut RowCache,
 ) {
     if view.session != session.key {
         // Wishes from before the first drawing are meant for this session.
@@ -408,7 +408,7 @@ pub fn draw(
     view.move_sideways();
     view.follow_order(&session.transcript);
     view.follow_filter(session);
-    let look = &Look { sideways: Some(view.sideways), ..*look };
+    let look = &RenderContext { sideways: Some(view.sideways), ..*look };
     view.heads.clear();
     view.select.seen.clear();
     view.visible = None;

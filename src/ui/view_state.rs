@@ -24,7 +24,7 @@ use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
 use super::look::Glyphs;
-use super::rows::Rows;
+use super::rows::RowCache;
 use super::transcript::TranscriptView;
 
 /// How long a step of the spinner lasts.
@@ -54,10 +54,10 @@ pub struct ViewState {
     /// The end of a session that is looked at before it is opened.
     pub(super) preview: TranscriptView,
     pub(super) log: LogView,
-    pub(super) asked: KeptBody,
+    pub(super) asked: RetainedBody,
     pub(super) changes: ChangesView,
     pub(super) hits: HitMap,
-    pub(super) rows: Rows,
+    pub(super) rows: RowCache,
     /// The session of the last frame.
     active: Option<SessionKey>,
     /// The marked item is to be brought into view, perhaps to the top.
@@ -100,7 +100,7 @@ pub(super) struct ListShape {
 
 /// What a request is about, laid out once: a dialog asks for it in each frame.
 #[derive(Debug, Clone, Default)]
-pub(super) struct KeptBody {
+pub(super) struct RetainedBody {
     key: Option<BodyKey>,
     pub body: Rc<RefCell<ToolBody>>,
     /// How often it was laid out.
@@ -123,7 +123,7 @@ pub(super) struct BodyKey {
     pub epochs: (u32, u64),
 }
 
-impl KeptBody {
+impl RetainedBody {
     /// Makes the body anew if something that it depends on has changed, or is still awaited.
     pub fn follow(&mut self, key: BodyKey, make: impl FnOnce() -> ToolBody) {
         if self.key.as_ref() != Some(&key) || self.body.borrow().is_coming {
@@ -202,9 +202,9 @@ impl ViewState {
             preview: TranscriptView::default(),
             changes: ChangesView::default(),
             log: LogView::default(),
-            asked: KeptBody::default(),
+            asked: RetainedBody::default(),
             hits: HitMap::default(),
-            rows: Rows::default(),
+            rows: RowCache::default(),
             active: None,
             wants_selected: None,
             wants_clear: false,
@@ -225,7 +225,7 @@ impl ViewState {
     }
 
     /// Which rows of the screen the last frame kept, and which it moved.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &RowCache {
         &self.rows
     }
 
@@ -300,7 +300,7 @@ impl ViewState {
 
     pub(super) fn hide_dialog(&mut self) {
         self.dialog = DialogView::default();
-        self.asked = KeptBody::default();
+        self.asked = RetainedBody::default();
     }
 
     pub(super) fn transcript(&self) -> Option<&TranscriptView> {

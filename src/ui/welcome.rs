@@ -8,9 +8,9 @@ use ratatui::text::{Line, Span};
 
 use crate::app::{SessionPhase, flow};
 use crate::config::keymap::Context;
-use crate::model::{Action, CallError, KeptRow};
+use crate::model::{Action, ArchiveRow, CallError};
 
-use super::scene::{Scene, line_width};
+use super::scene::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 
@@ -27,7 +27,7 @@ const KEY_COLS: usize = 16;
 const MIN_NAME_COLS: usize = 12;
 
 /// Draws it.
-pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     let cols = area.width.saturating_sub(4).min(MEASURE);
     let lines = lines(scene, cols);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
@@ -38,7 +38,7 @@ pub(super) fn draw(scene: &Scene, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
+fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     let agent = scene.agent();
     let mut lines = Vec::new();
     let mut say = |role: Role, words: &str| {
@@ -127,7 +127,7 @@ fn lines(scene: &Scene, cols: u16) -> Vec<Line<'static>> {
 }
 
 /// The first commands of the agent, as many as are read at a glance, and how many more there are.
-fn commands(scene: &Scene, cols: u16) -> Option<String> {
+fn commands(scene: &FrameContext, cols: u16) -> Option<String> {
     let all = &scene.session.commands;
     // Keys stand before it, and how many there are behind it.
     let room = usize::from(cols.saturating_sub(22).clamp(8, NAMES_COLS));
@@ -146,7 +146,7 @@ fn commands(scene: &Scene, cols: u16) -> Option<String> {
 }
 
 /// What is offered of the folder's last session, as far as it fits beside its key.
-fn last_words(row: &KeptRow, cols: u16) -> String {
+fn last_words(row: &ArchiveRow, cols: u16) -> String {
     let name = text::one_line(row.name());
     let cut = if row.was_cut { ", cut" } else { "" };
     let about = format!("({}, {}{cut})", text::one_line(&row.agent), row.when);

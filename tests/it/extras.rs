@@ -4,7 +4,8 @@ use std::fs;
 
 use parlor::app::{Event, SessionPhase};
 use parlor::model::{
-    Action, AgentSpec, AuthState, LineEdit, ProviderTarget, ProviderWish, SystemPrompt, ToolStatus, WireSpec,
+    Action, AgentSpec, AuthState, LineEdit, ProviderRequest, ProviderTarget, SystemPrompt, ToolStatus,
+    WireSpec,
 };
 
 use super::habits::scripted_agent;
@@ -60,7 +61,7 @@ fn drafts_of_the_protocol_are_used_where_they_are_advertised() {
         headers: Vec::new(),
     };
     let wire = WireSpec {
-        providers: vec![ProviderWish { id: "main".to_owned(), target: Some(target) }],
+        providers: vec![ProviderRequest { id: "main".to_owned(), target: Some(target) }],
         system_prompt: Some(SystemPrompt { text: "Be brief.".to_owned(), replaces: false }),
         is_traced: true,
         ..WireSpec::default()

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use parlor::app::{OpenAskKind, SessionPhase};
+use parlor::app::{OpenRequestKind, SessionPhase};
 use parlor::model::{Action, ToolStatus};
 
 use super::rig::{Rig, agent};
@@ -418,7 +418,7 @@ fn a_file_outside_the_folder_is_asked_for() {
     let mut played = play(&script);
     played.rig.prompt("go");
     played.rig.wait_ask();
-    assert!(matches!(played.rig.session().asks[0].kind, OpenAskKind::Access(_)));
+    assert!(matches!(played.rig.session().asks[0].kind, OpenRequestKind::Access(_)));
     played.rig.act(Action::Escape);
     played.rig.wait_idle();
     assert!(played.rig.text().contains("agent: refused"), "{}", played.rig.text());

@@ -9,11 +9,11 @@ use parlor::app::{
     update,
 };
 use parlor::model::{
-    Action, AgentSpec, Callbacks, ContentBlock, KeptSession, Role, ServiceEvent, ToolContent,
+    Action, AgentSpec, Callbacks, ContentBlock, RecordedSession, Role, ServiceEvent, ToolContent,
 };
 use parlor::runtime::agents::Agents;
 use parlor::runtime::clock::{self, Clock};
-use parlor::runtime::effects::Doer;
+use parlor::runtime::effects::EffectRunner;
 use parlor::services::store::Store;
 use parlor::ui::theme::Theme;
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ pub struct Rig {
     pub state: State,
     /// All that goes over the wire.
     pub tap: Tap,
-    doer: Doer,
+    doer: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     clock: Clock,
@@ -69,7 +69,7 @@ impl Rig {
         folder: &Path,
         spec: AgentSpec,
         store: Option<Store>,
-        reopen: Option<Box<KeptSession>>,
+        reopen: Option<Box<RecordedSession>>,
         log: Option<&Path>,
     ) -> Self {
         let runtime =
@@ -86,7 +86,13 @@ impl Rig {
         }
         let doer = {
             let _inside = runtime.enter();
-            Doer::new(sender, store, tap.clone(), logs.path().to_owned(), Box::new(|_| Theme::plain()))
+            EffectRunner::new(
+                sender,
+                store,
+                tap.clone(),
+                logs.path().to_owned(),
+                Box::new(|_| Theme::plain()),
+            )
         };
         let mut rig = Self {
             state,

@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::model::{Answer, ExitInfo, FieldValue, RpcError};
+use crate::model::{ExitInfo, FieldValue, Response, RpcError};
 
 use super::value::json as to_json;
-use super::{AskForm, AskKind};
+use super::{RequestForm, RequestKind};
 
 /// Result JSON, or error-object JSON.
-pub(super) fn encode(form: &AskForm, answer: &Answer) -> Result<String, String> {
+pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, String> {
     let result = match (form.kind, answer) {
-        (_, Answer::Error(error)) => return Err(encode_error(error)),
-        (AskKind::Permission, Answer::Selected(option)) => encode_selected(form, option),
-        (AskKind::Permission, Answer::PermissionCancelled) => encode_cancelled(form),
-        (AskKind::Elicitation, Answer::ElicitationAccepted(values)) => {
+        (_, Response::Error(error)) => return Err(encode_error(error)),
+        (RequestKind::Permission, Response::Selected(option)) => encode_selected(form, option),
+        (RequestKind::Permission, Response::PermissionCancelled) => encode_cancelled(form),
+        (RequestKind::Elicitation, Response::ElicitationAccepted(values)) => {
             let content = values.as_ref().map(|values| {
                 values
                     .iter()
@@ -31,26 +31,26 @@ pub(super) fn encode(form: &AskForm, answer: &Answer) -> Result<String, String> 
                 schema::ElicitationAcceptAction::new().content(content),
             ))
         }
-        (AskKind::Elicitation, Answer::ElicitationDeclined) => {
+        (RequestKind::Elicitation, Response::ElicitationDeclined) => {
             elicitation(schema::ElicitationAction::Decline)
         }
-        (AskKind::Elicitation, Answer::ElicitationCancelled) => {
+        (RequestKind::Elicitation, Response::ElicitationCancelled) => {
             elicitation(schema::ElicitationAction::Cancel)
         }
-        (AskKind::ReadFile, Answer::FileContent(text)) => {
+        (RequestKind::ReadFile, Response::FileContent(text)) => {
             to_json(&schema::ReadTextFileResponse::new(text.as_str()))
         }
-        (AskKind::WriteFile, Answer::Done) => to_json(&schema::WriteTextFileResponse::new()),
-        (AskKind::TerminalKill, Answer::Done) => to_json(&schema::KillTerminalResponse::new()),
-        (AskKind::TerminalRelease, Answer::Done) => to_json(&schema::ReleaseTerminalResponse::new()),
-        (AskKind::TerminalCreate, Answer::TerminalCreated(id)) => {
+        (RequestKind::WriteFile, Response::Done) => to_json(&schema::WriteTextFileResponse::new()),
+        (RequestKind::TerminalKill, Response::Done) => to_json(&schema::KillTerminalResponse::new()),
+        (RequestKind::TerminalRelease, Response::Done) => to_json(&schema::ReleaseTerminalResponse::new()),
+        (RequestKind::TerminalCreate, Response::TerminalCreated(id)) => {
             to_json(&schema::CreateTerminalResponse::new(id.0.clone()))
         }
-        (AskKind::TerminalOutput, Answer::TerminalOutput { output, is_truncated, exit }) => to_json(
+        (RequestKind::TerminalOutput, Response::TerminalOutput { output, is_truncated, exit }) => to_json(
             &schema::TerminalOutputResponse::new(output.as_str(), *is_truncated)
                 .exit_status(exit.as_ref().map(encode_exit)),
         ),
-        (AskKind::TerminalWait, Answer::TerminalExit(exit)) => {
+        (RequestKind::TerminalWait, Response::TerminalExit(exit)) => {
             to_json(&schema::WaitForTerminalExitResponse::new(encode_exit(exit)))
         }
         _ => {
@@ -62,18 +62,18 @@ pub(super) fn encode(form: &AskForm, answer: &Answer) -> Result<String, String> 
 }
 
 /// The answer that fits when nobody answers any more.
-pub(super) fn fallback(form: &AskForm) -> Answer {
+pub(super) fn fallback(form: &RequestForm) -> Response {
     match form.kind {
-        AskKind::Permission => Answer::PermissionCancelled,
-        AskKind::Elicitation => Answer::ElicitationCancelled,
-        _ => Answer::Error(RpcError::new(
+        RequestKind::Permission => Response::PermissionCancelled,
+        RequestKind::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(
             RpcError::INTERNAL,
             "The request was dropped before it was answered.",
         )),
     }
 }
 
-fn encode_selected(form: &AskForm, option: &str) -> String {
+fn encode_selected(form: &RequestForm, option: &str) -> String {
     let outcome =
         schema::RequestPermissionOutcome::Selected(schema::SelectedPermissionOutcome::new(option.to_owned()));
     if form.is_flat {
@@ -83,7 +83,7 @@ fn encode_selected(form: &AskForm, option: &str) -> String {
     to_json(&schema::RequestPermissionResponse::new(outcome))
 }
 
-fn encode_cancelled(form: &AskForm) -> String {
+fn encode_cancelled(form: &RequestForm) -> String {
     if form.is_flat {
         return json!({"outcome": "cancelled"}).to_string();
     }

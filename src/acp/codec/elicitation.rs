@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
 
 use crate::model::{
-    ElicitationAsk, ElicitationMode, FieldChoice, FieldKind, FormField, RpcError, SessionId, ToolCallId,
+    ElicitationMode, ElicitationRequest, FieldChoice, FieldKind, FormField, RpcError, SessionId, ToolCallId,
 };
 
 use super::requests::invalid;
@@ -18,7 +18,7 @@ use super::value::{Object, first, first_text, list, parse_object, rename, take, 
 const METHOD: &str = "elicitation/create";
 
 /// Reads `elicitation/create`.
-pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationAsk, RpcError> {
+pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
     let tool = take_text(&mut params, &["toolCallId", "tool_call_id"]).map(ToolCallId::from);
     let message = take_text(&mut params, &["message", "title"]).unwrap_or_default();
     rename(&mut params, "requestedSchema", &["requested_schema", "schema"]);
@@ -39,7 +39,7 @@ pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<E
             return Err(invalid(METHOD, &format!("mode `{other}` is unknown; use `form` or `url`")));
         }
     };
-    Ok(ElicitationAsk { session, tool, message, mode })
+    Ok(ElicitationRequest { session, tool, message, mode })
 }
 
 /// Reads `elicitation/complete`: the id that was dealt with.

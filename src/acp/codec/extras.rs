@@ -128,7 +128,7 @@ pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ProviderTarget, ProviderWish, SessionPlace, SystemPrompt};
+    use crate::model::{ProviderRequest, ProviderTarget, SessionPlace, SystemPrompt};
 
     fn object(value: Value) -> Object {
         match value {
@@ -193,14 +193,14 @@ mod tests {
             base_url: "https://llm.example".to_owned(),
             headers: vec![("X-Team".to_owned(), "blue".to_owned())],
         };
-        let moved = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: Some(target) });
+        let moved = Call::SetProvider(ProviderRequest { id: "main".to_owned(), target: Some(target) });
         assert_eq!(
             sent(&moved).as_deref(),
             Some(
                 r#"providers/set {"providerId":"main","apiType":"openai","baseUrl":"https://llm.example","headers":{"X-Team":"blue"}}"#
             )
         );
-        let off = Call::SetProvider(ProviderWish { id: "main".to_owned(), target: None });
+        let off = Call::SetProvider(ProviderRequest { id: "main".to_owned(), target: None });
         assert_eq!(sent(&off).as_deref(), Some(r#"providers/disable {"providerId":"main"}"#));
         let status = Call::SessionStatus("s".into());
         assert_eq!(sent(&status).as_deref(), Some(r#"session/status {"sessionId":"s"}"#));

@@ -12,11 +12,11 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 
-use super::memory::Memory;
+use super::memory::DecoderState;
 use super::names;
 
 /// Reads `params` if they hold a text chunk; `false`: they do not, and nothing was done.
-pub(super) fn decode(params: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) -> bool {
+pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
     };

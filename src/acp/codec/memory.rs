@@ -30,7 +30,7 @@ pub(super) struct Step {
 
 /// The last of everything.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct DecoderState {
     session: Option<SessionId>,
     message: Option<MessageId>,
     tool: Option<ToolCallId>,
@@ -44,7 +44,7 @@ pub(super) struct Memory {
     /// What was told of turns and not yet taken.
     pub(super) turn_news: Vec<TurnNews>,
     /// Where the last text ended.
-    pub(super) seams: super::seams::Seams,
+    pub(super) seams: super::seams::WhitespaceRepair,
     /// Steps of the plan that one dialect tells step by step.
     pub(super) steps: Option<(SessionId, Vec<Step>)>,
     /// The last message between sessions: its role, and whether some of its content was told.
@@ -56,7 +56,7 @@ pub(super) struct Memory {
 /// Most child sessions that are remembered; a letter of an older one reads as a message.
 const MOST_CHILDREN: usize = 64;
 
-impl Memory {
+impl DecoderState {
     /// Whether version 2 is spoken.
     pub(super) fn is_v2(&self) -> bool {
         self.version == 2

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, Call, WireSpec};
 
-use super::memory::Memory;
+use super::memory::DecoderState;
 use super::names::{TOOL_ID, TOOL_OUTPUT};
 use super::value::{Object, first_text, rename, take, take_text};
 use super::{content, output};
@@ -150,7 +150,7 @@ pub(super) fn tool_result(mut result: Object) -> Object {
 }
 
 /// `diff_block` of a dialect as a finished edit. The change is already made; there is nothing to allow.
-pub(super) fn diff_block(mut block: Object, memory: &mut Memory) -> Option<Object> {
+pub(super) fn diff_block(mut block: Object, memory: &mut DecoderState) -> Option<Object> {
     rename(&mut block, "path", &["file_path", "file"]);
     let path = first_text(&block, &["path"])?;
     let diff = take(&mut block, &["unified_diff", "unifiedDiff", "diff", "patch"])?;

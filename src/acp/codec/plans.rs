@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus, SessionId};
 
-use super::memory::{Memory, Step};
+use super::memory::{DecoderState, Step};
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
 use super::value::{Object, fill, first, first_text, list, rename, take, take_text, typed_items, whole};
 
@@ -49,7 +49,11 @@ pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
 
 /// `plan_step`: one step, identified by its position if it has one and else by its text; a new one without a
 /// position completes the one before it. Positions may begin at 0 or 1, and the number of steps may change.
-pub(super) fn decode_step(update: &mut Object, session: &SessionId, memory: &mut Memory) -> Option<Plan> {
+pub(super) fn decode_step(
+    update: &mut Object,
+    session: &SessionId,
+    memory: &mut DecoderState,
+) -> Option<Plan> {
     let position = first(update, &["index", "position", "number"])
         .or_else(|| first(update, &["step", "current"]))
         .and_then(step_number);

@@ -11,7 +11,7 @@ use crate::model::{
     StopReason, TurnUsage,
 };
 
-use super::memory::Memory;
+use super::memory::DecoderState;
 use super::names::{NEW_SESSION_ID, SESSION_ID, STOP_REASONS, official};
 use super::quirks::{Quirk, Quirks};
 use super::value::{
@@ -26,7 +26,7 @@ const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 pub(super) fn decode(
     call: &Call,
     result: &str,
-    memory: &mut Memory,
+    memory: &mut DecoderState,
     quirks: &Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> Result<Reply, CallError> {

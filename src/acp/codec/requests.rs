@@ -10,18 +10,18 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::model::{
-    AgentEvent, Ask, Callbacks, PermissionAsk, PermissionKind, PermissionOption, RpcError, SessionId,
-    TerminalCommand, TerminalId, ToolCallId,
+    AgentEvent, AgentRequest, Callbacks, PermissionKind, PermissionOption, PermissionRequest, RpcError,
+    SessionId, TerminalCommand, TerminalId, ToolCallId,
 };
 
-use super::memory::Memory;
+use super::memory::DecoderState;
 use super::names::{PERMISSION_KINDS, official};
 use super::quirks::{Quirk, Quirks};
 use super::updates::{self, session_name};
 use super::value::{
     Object, fill, first_text, list, parse_object, rename, report_lost, take, take_text, typed, whole,
 };
-use super::{AskForm, AskKind, elicitation, strict, tools, v2};
+use super::{RequestForm, RequestKind, elicitation, strict, tools, v2};
 
 /// Further options of a permission request are left out: each is compared with all others.
 const MOST_OPTIONS: usize = 500;
@@ -31,10 +31,10 @@ pub(super) fn decode(
     method: &str,
     params: Option<&str>,
     offered: Callbacks,
-    memory: &mut Memory,
+    memory: &mut DecoderState,
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
-) -> Result<(Ask, AskForm), RpcError> {
+) -> Result<(AgentRequest, RequestForm), RpcError> {
     let Some((kind, is_offered)) = kind_of(method, offered) else {
         return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, format!("Method not found: {method}")));
     };
@@ -59,38 +59,38 @@ pub(super) fn decode(
         return Err(invalid(method, "params must be an object"));
     };
     let session = session_name(&params).map(|name| memory.session(&name));
-    if kind == AskKind::Permission {
+    if kind == RequestKind::Permission {
         memory.seams.break_off();
         let (ask, is_flat) = decode_permission(session, params, memory, quirks, out);
-        return Ok((Ask::Permission(ask), AskForm { kind, is_flat }));
+        return Ok((AgentRequest::Permission(ask), RequestForm { kind, is_flat }));
     }
-    if kind == AskKind::Elicitation {
+    if kind == RequestKind::Elicitation {
         let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
                 let title = "A question of the agent cannot be shown, and was refused.".to_owned();
                 updates::tell(session, title, Some(error.message.clone()), out);
             }
         })?;
-        return Ok((Ask::Elicitation(ask), AskForm::official(kind)));
+        return Ok((AgentRequest::Elicitation(ask), RequestForm::official(kind)));
     }
     // The official types require a session; some agents name none, and it is not needed here.
     let name = session.as_ref().map(|session| session.as_str().to_owned()).unwrap_or_default();
     params.insert("sessionId".to_owned(), name.into());
     let ask = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
-    Ok((ask, AskForm::official(kind)))
+    Ok((ask, RequestForm::official(kind)))
 }
 
-fn kind_of(method: &str, offered: Callbacks) -> Option<(AskKind, bool)> {
+fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
     Some(match method {
-        "session/request_permission" => (AskKind::Permission, true),
-        "elicitation/create" => (AskKind::Elicitation, true),
-        "fs/read_text_file" => (AskKind::ReadFile, offered.fs_read),
-        "fs/write_text_file" => (AskKind::WriteFile, offered.fs_write),
-        "terminal/create" => (AskKind::TerminalCreate, offered.terminal),
-        "terminal/output" => (AskKind::TerminalOutput, offered.terminal),
-        "terminal/wait_for_exit" => (AskKind::TerminalWait, offered.terminal),
-        "terminal/kill" => (AskKind::TerminalKill, offered.terminal),
-        "terminal/release" => (AskKind::TerminalRelease, offered.terminal),
+        "session/request_permission" => (RequestKind::Permission, true),
+        "elicitation/create" => (RequestKind::Elicitation, true),
+        "fs/read_text_file" => (RequestKind::ReadFile, offered.fs_read),
+        "fs/write_text_file" => (RequestKind::WriteFile, offered.fs_write),
+        "terminal/create" => (RequestKind::TerminalCreate, offered.terminal),
+        "terminal/output" => (RequestKind::TerminalOutput, offered.terminal),
+        "terminal/wait_for_exit" => (RequestKind::TerminalWait, offered.terminal),
+        "terminal/kill" => (RequestKind::TerminalKill, offered.terminal),
+        "terminal/release" => (RequestKind::TerminalRelease, offered.terminal),
         _ => return None,
     })
 }
@@ -100,9 +100,13 @@ pub(super) fn invalid(method: &str, error: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
 
-fn decode_callback(kind: AskKind, session: Option<SessionId>, mut params: Object) -> Result<Ask, String> {
+fn decode_callback(
+    kind: RequestKind,
+    session: Option<SessionId>,
+    mut params: Object,
+) -> Result<AgentRequest, String> {
     match kind {
-        AskKind::ReadFile => {
+        RequestKind::ReadFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             for key in ["line", "limit"] {
                 // Floats and texts are numbers, too; what is negative reads as the least.
@@ -111,28 +115,28 @@ fn decode_callback(kind: AskKind, session: Option<SessionId>, mut params: Object
                 }
             }
             let request: schema::ReadTextFileRequest = typed(Value::Object(params))?;
-            Ok(Ask::ReadFile {
+            Ok(AgentRequest::ReadFile {
                 session,
                 path: file_path(request.path)?,
                 line: request.line,
                 limit: request.limit,
             })
         }
-        AskKind::WriteFile => {
+        RequestKind::WriteFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             rename(&mut params, "content", &["text", "contents"]);
             let request: schema::WriteTextFileRequest = typed(Value::Object(params))?;
-            Ok(Ask::WriteFile { session, path: file_path(request.path)?, content: request.content })
+            Ok(AgentRequest::WriteFile { session, path: file_path(request.path)?, content: request.content })
         }
-        AskKind::TerminalCreate => {
+        RequestKind::TerminalCreate => {
             let command = decode_command(params)?;
-            Ok(Ask::TerminalCreate { session, command })
+            Ok(AgentRequest::TerminalCreate { session, command })
         }
-        AskKind::TerminalOutput => Ok(Ask::TerminalOutput(terminal(params)?)),
-        AskKind::TerminalWait => Ok(Ask::TerminalWait(terminal(params)?)),
-        AskKind::TerminalKill => Ok(Ask::TerminalKill(terminal(params)?)),
-        AskKind::TerminalRelease => Ok(Ask::TerminalRelease(terminal(params)?)),
-        AskKind::Permission | AskKind::Elicitation => Err("not a callback".to_owned()),
+        RequestKind::TerminalOutput => Ok(AgentRequest::TerminalOutput(terminal(params)?)),
+        RequestKind::TerminalWait => Ok(AgentRequest::TerminalWait(terminal(params)?)),
+        RequestKind::TerminalKill => Ok(AgentRequest::TerminalKill(terminal(params)?)),
+        RequestKind::TerminalRelease => Ok(AgentRequest::TerminalRelease(terminal(params)?)),
+        RequestKind::Permission | RequestKind::Elicitation => Err("not a callback".to_owned()),
     }
 }
 
@@ -187,10 +191,10 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,
-    memory: &mut Memory,
+    memory: &mut DecoderState,
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
-) -> (PermissionAsk, bool) {
+) -> (PermissionRequest, bool) {
     let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
         Some(Value::Object(call)) => call,
@@ -223,7 +227,7 @@ fn decode_permission(
     if is_flat {
         quirks.learn(Quirk::FlatPermissions, out);
     }
-    (PermissionAsk { session, tool, options }, is_flat)
+    (PermissionRequest { session, tool, options }, is_flat)
 }
 
 fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
@@ -306,10 +310,10 @@ mod tests {
         let options: Vec<Value> = (0..10_000).map(|number| json!({"optionId": number.to_string()})).collect();
         let params =
             json!({"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}).to_string();
-        let (mut memory, mut quirks, mut out) = (Memory::default(), Quirks::default(), Vec::new());
+        let (mut memory, mut quirks, mut out) = (DecoderState::default(), Quirks::default(), Vec::new());
         let method = "session/request_permission";
         let ask = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
-        let Ok((Ask::Permission(request), _)) = ask else { panic!("{ask:?}") };
+        let Ok((AgentRequest::Permission(request), _)) = ask else { panic!("{ask:?}") };
         assert_eq!(request.options.len(), MOST_OPTIONS);
         let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
         assert!(out.iter().any(lost), "{out:?}");

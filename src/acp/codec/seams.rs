@@ -14,14 +14,14 @@ const LEAST_CHARS: usize = 48;
 
 /// What is known of an agent's chunks.
 #[derive(Debug, Default)]
-pub(super) struct Seams {
+pub(super) struct WhitespaceRepair {
     /// The end of the chunk that came last, if the next one may have been cut from it.
     behind: Option<(SessionId, Role, char)>,
     /// A chunk came with white space at an end: this agent trims none.
     keeps_space: bool,
 }
 
-impl Seams {
+impl WhitespaceRepair {
     /// Something else came: what follows is no part of the same text.
     pub(super) fn break_off(&mut self) {
         self.behind = None;
@@ -77,7 +77,7 @@ mod tests {
     const LONG: &str = "The tests pass now, and all of them were run twice, ";
 
     fn joined(chunks: &[&str]) -> String {
-        let mut seams = Seams::default();
+        let mut seams = WhitespaceRepair::default();
         let session = SessionId::from("s");
         chunks.iter().fold(String::new(), |all, chunk| {
             let mut text = (*chunk).to_owned();
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn another_speaker_has_no_seam_with_the_one_before() {
-        let mut seams = Seams::default();
+        let mut seams = WhitespaceRepair::default();
         let (session, mut text) = (SessionId::from("s"), format!("{LONG}end"));
         seams.mend(&session, Role::Thought, &mut text);
         let mut text = "word".to_owned();

@@ -227,9 +227,9 @@ fn the_fast_path_and_the_long_way_agree() {
         r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":""}}}"#,
     ] {
         let mut fast_out = Vec::new();
-        assert!(fast::decode(text, &mut Memory::default(), &mut fast_out), "{text}");
+        assert!(fast::decode(text, &mut DecoderState::default(), &mut fast_out), "{text}");
         let mut long_out = Vec::new();
-        updates::decode(text, &mut Memory::default(), &mut Quirks::default(), &mut long_out);
+        updates::decode(text, &mut DecoderState::default(), &mut Quirks::default(), &mut long_out);
         assert_eq!(fast_out, long_out, "{text}");
     }
 }

@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::content;
-use super::memory::Memory;
+use super::memory::DecoderState;
 use super::names::{
     TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
 };
@@ -31,7 +31,7 @@ pub(super) fn decode(
     mut call: Object,
     is_announcement: bool,
     fallback: ToolCallId,
-    memory: &mut Memory,
+    memory: &mut DecoderState,
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> ToolCallPatch {

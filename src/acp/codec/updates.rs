@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::fast::push_text;
-use super::memory::{Memory, TurnNews};
+use super::memory::{DecoderState, TurnNews};
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
 };
@@ -27,7 +27,7 @@ use super::value::{
 use super::{content, errors, options, oxide, plans, replies, strict, tools, v2, wrappers};
 
 /// Reads one `session/update`.
-pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
+pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
         && let Err(why) = strict::update(text, memory.is_v2())
     {
@@ -66,7 +66,7 @@ pub(super) fn decode(text: &str, memory: &mut Memory, quirks: &mut Quirks, out: 
 pub(super) fn decode_event(
     method: &str,
     params: Option<&str>,
-    memory: &mut Memory,
+    memory: &mut DecoderState,
     quirks: &mut Quirks,
     out: &mut Vec<AgentEvent>,
 ) -> bool {
@@ -106,7 +106,7 @@ pub(super) fn decode_event(
 }
 
 /// A strict connection shows an update that it does not take, and says why.
-fn refuse(text: &str, why: &str, memory: &mut Memory, out: &mut Vec<AgentEvent>) {
+fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) {
     out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
     let params = parse_object(text);
     let kind = |params: &Object| {
@@ -163,7 +163,7 @@ pub(super) fn session_name(object: &Object) -> Option<String> {
 /// An update on its way through the decoders.
 struct Update<'a> {
     session: SessionId,
-    memory: &'a mut Memory,
+    memory: &'a mut DecoderState,
     quirks: &'a mut Quirks,
     out: &'a mut Vec<AgentEvent>,
 }

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Form, Frame, Piece};
+use super::{Form, Frame, InboundFrame};
 
 /// More items than this are taken for something else than messages: each costs some hundred bytes.
 const MAX_ITEMS: usize = 100_000;
 
 /// Appends the items of an array; false, with nothing appended, when it is none or has none.
-pub fn split(bytes: &Bytes, out: &mut Vec<Piece>) -> bool {
+pub fn split(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
     let whole = Frame::new(bytes.clone(), Form::Array);
     let count_before = out.len();
     let mut reader = serde_json::Deserializer::from_str(whole.text());
@@ -30,7 +30,7 @@ pub fn split(bytes: &Bytes, out: &mut Vec<Piece>) -> bool {
 
 struct Items<'a> {
     whole: &'a Frame,
-    out: &'a mut Vec<Piece>,
+    out: &'a mut Vec<InboundFrame>,
 }
 
 impl<'de> Visitor<'de> for Items<'_> {
@@ -48,7 +48,11 @@ impl<'de> Visitor<'de> for Items<'_> {
                 return Err(A::Error::custom("too many items"));
             }
             let bytes = self.whole.bytes.slice_ref(item.get().as_bytes());
-            self.out.push(Piece::Frame(Frame { bytes, is_lossy: self.whole.is_lossy, form: Form::Array }));
+            self.out.push(InboundFrame::Frame(Frame {
+                bytes,
+                is_lossy: self.whole.is_lossy,
+                form: Form::Array,
+            }));
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use bytes::{BufMut, Bytes};
 use proptest::prelude::*;
 
-use super::{Form, Frame, FrameReader, Piece};
+use super::{Form, Frame, FrameReader, InboundFrame};
 
 const LIMIT: usize = 200;
 
 /// Feeds the bytes in reads of the given sizes, in turn, then ends the stream.
-fn read(bytes: &[u8], sizes: &[usize]) -> Vec<Piece> {
+fn read(bytes: &[u8], sizes: &[usize]) -> Vec<InboundFrame> {
     let mut reader = FrameReader::new(LIMIT);
     let mut out = Vec::new();
     let mut rest = bytes;
@@ -23,24 +23,24 @@ fn read(bytes: &[u8], sizes: &[usize]) -> Vec<Piece> {
     out
 }
 
-fn all(bytes: &[u8]) -> Vec<Piece> {
+fn all(bytes: &[u8]) -> Vec<InboundFrame> {
     read(bytes, &[])
 }
 
-fn line(text: &'static str) -> Piece {
-    Piece::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Line))
+fn line(text: &'static str) -> InboundFrame {
+    InboundFrame::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Line))
 }
 
-fn header(text: &'static str) -> Piece {
-    Piece::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Header))
+fn header(text: &'static str) -> InboundFrame {
+    InboundFrame::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Header))
 }
 
-fn item(text: &'static str) -> Piece {
-    Piece::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Array))
+fn item(text: &'static str) -> InboundFrame {
+    InboundFrame::Frame(Frame::new(Bytes::from_static(text.as_bytes()), Form::Array))
 }
 
-fn noise(text: &'static str) -> Piece {
-    Piece::Noise(Bytes::from_static(text.as_bytes()))
+fn noise(text: &'static str) -> InboundFrame {
+    InboundFrame::Noise(Bytes::from_static(text.as_bytes()))
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_frame_over_the_limit_is_skipped_and_reported() {
         let lengths: Vec<_> = pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Oversize { len_bytes, .. } => *len_bytes,
+                InboundFrame::Oversize { len_bytes, .. } => *len_bytes,
                 _ => 0,
             })
             .collect();
@@ -118,13 +118,13 @@ fn a_frame_over_the_limit_is_skipped_and_reported() {
 fn a_frame_of_just_the_limit_is_read() {
     let mut bytes = vec![b'{'; LIMIT];
     bytes.push(b'\n');
-    assert!(matches!(&all(&bytes)[..], [Piece::Frame(frame)] if frame.text().len() == LIMIT));
+    assert!(matches!(&all(&bytes)[..], [InboundFrame::Frame(frame)] if frame.text().len() == LIMIT));
 }
 
 #[test]
 fn bad_utf8_is_replaced_and_marked() {
     let pieces = all(b"{\"a\":\"\xFF\"}\n{\"b\":2}\n");
-    let [Piece::Frame(bad), good] = &pieces[..] else { panic!("two frames: {pieces:?}") };
+    let [InboundFrame::Frame(bad), good] = &pieces[..] else { panic!("two frames: {pieces:?}") };
     assert!(bad.is_lossy);
     assert_eq!(bad.text(), "{\"a\":\"\u{FFFD}\"}");
     assert_eq!(good, &line("{\"b\":2}"));

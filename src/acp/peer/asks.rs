@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::acp::codec::{AskForm, AskKind};
+use crate::acp::codec::{RequestForm, RequestKind};
 use crate::model::{AskId, Capacity};
 
 /// Ask ids are unique over all connections of the process.
@@ -18,23 +18,23 @@ const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// An open request.
 #[derive(Debug)]
-pub struct OpenAsk {
+pub struct OpenRequest {
     /// Its id as JSON, as the agent spelled it.
     pub wire_id: Box<str>,
     /// How it was spelled.
-    pub form: AskForm,
+    pub form: RequestForm,
     bytes: usize,
     is_withdrawn: bool,
 }
 
 /// The table, in the order in which the requests came.
 #[derive(Debug, Default)]
-pub struct Asks {
-    open: BTreeMap<AskId, OpenAsk>,
+pub struct OpenRequests {
+    open: BTreeMap<AskId, OpenRequest>,
     bytes: usize,
 }
 
-impl Asks {
+impl OpenRequests {
     /// Whether a request can wait beside those that do.
     pub fn has_room(&self, params: Option<&str>) -> bool {
         let bytes = params.map_or(0, str::len);
@@ -43,16 +43,16 @@ impl Asks {
     }
 
     /// Enters a request.
-    pub fn add(&mut self, wire_id: &str, form: AskForm, params: Option<&str>) -> AskId {
+    pub fn add(&mut self, wire_id: &str, form: RequestForm, params: Option<&str>) -> AskId {
         let bytes = params.map_or(0, str::len);
         let id = AskId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
-        self.open.insert(id, OpenAsk { wire_id: wire_id.into(), form, bytes, is_withdrawn: false });
+        self.open.insert(id, OpenRequest { wire_id: wire_id.into(), form, bytes, is_withdrawn: false });
         self.bytes += bytes;
         id
     }
 
     /// Takes a request to answer it; `None` when it was answered before.
-    pub fn take(&mut self, id: AskId) -> Option<OpenAsk> {
+    pub fn take(&mut self, id: AskId) -> Option<OpenRequest> {
         let ask = self.open.remove(&id)?;
         self.bytes -= ask.bytes;
         Some(ask)
@@ -60,19 +60,19 @@ impl Asks {
 
     /// The agent takes a request back: the oldest open one with this id. It stays open.
     pub fn withdraw(&mut self, wire_id: &str) -> Option<AskId> {
-        let is_same = |ask: &OpenAsk| !ask.is_withdrawn && *ask.wire_id == *wire_id;
+        let is_same = |ask: &OpenRequest| !ask.is_withdrawn && *ask.wire_id == *wire_id;
         let (id, ask) = self.open.iter_mut().find(|(_, ask)| is_same(ask))?;
         ask.is_withdrawn = true;
         Some(*id)
     }
 
     /// The oldest open request with this id.
-    pub fn find(&self, wire_id: &str) -> Option<(AskId, AskKind)> {
+    pub fn find(&self, wire_id: &str) -> Option<(AskId, RequestKind)> {
         self.open.iter().find(|(_, ask)| *ask.wire_id == *wire_id).map(|(id, ask)| (*id, ask.form.kind))
     }
 
     /// Takes all, the oldest first.
-    pub fn take_all(&mut self) -> Vec<OpenAsk> {
+    pub fn take_all(&mut self) -> Vec<OpenRequest> {
         self.bytes = 0;
         std::mem::take(&mut self.open).into_values().collect()
     }
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn open_requests_are_bounded_by_count_and_by_bytes() {
-        let mut asks = Asks::default();
+        let mut asks = OpenRequests::default();
         let ids: Vec<AskId> = (0..MOST.items)
             .map(|number| {
                 assert!(asks.has_room(Some("{}")));
-                asks.add(&number.to_string(), AskForm::official(AskKind::Permission), Some("{}"))
+                asks.add(&number.to_string(), RequestForm::official(RequestKind::Permission), Some("{}"))
             })
             .collect();
         assert!(!asks.has_room(Some("{}")));
@@ -97,7 +97,7 @@ mod tests {
         assert!(!asks.has_room(Some(&large)));
         asks.take_all();
         assert!(asks.has_room(Some(&large)), "one alone always has room");
-        asks.add("1", AskForm::official(AskKind::Permission), Some(&large));
+        asks.add("1", RequestForm::official(RequestKind::Permission), Some(&large));
         assert!(!asks.has_room(Some("{}")));
     }
 }

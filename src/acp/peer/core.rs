@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
-use super::asks::{Asks, OpenAsk};
+use super::asks::{OpenRequest, OpenRequests};
 use super::calls::{Asked, Calls, Deadlines, Match, Pending};
 use super::envelope::{self, Message};
-use super::manners::{Due, Manners};
-use super::pen::Pen;
+use super::manners::{Due, Handshake};
+use super::pen::FrameWriter;
 use super::words::{self, excerpt, is_about_form};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk, TurnNews};
-use crate::acp::frame::{Form, Frame, Piece};
+use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
 use crate::model::{
@@ -39,15 +39,15 @@ pub struct Peer {
     codec: Codec,
     tap: Tap,
     calls: Calls,
-    asks: Asks,
+    asks: OpenRequests,
     phase: Phase,
     /// Calls and cancels that came before the handshake was done, in order.
     waiting: VecDeque<AgentCommand>,
-    pen: Pen,
+    pen: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
-    manners: Manners,
+    manners: Handshake,
     /// The session that the agent had last in its folder, if that is known.
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for whoever keeps it.
@@ -63,16 +63,16 @@ impl Peer {
     pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
         Self {
             codec: Codec::new(spec),
-            pen: Pen::new(tap.clone()),
+            pen: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
-            asks: Asks::default(),
+            asks: OpenRequests::default(),
             phase: Phase::Starting,
             waiting: VecDeque::new(),
             is_stopping: false,
             is_deaf: false,
             events: Vec::new(),
-            manners: Manners::default(),
+            manners: Handshake::default(),
             last_session: None,
             opened: None,
             shutdown: None,
@@ -106,7 +106,7 @@ impl Peer {
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::Agent(AgentCommand::Answer(id, answer)) => {
+            Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A second answer, or one to a request of an earlier life: nobody waits for it.
                 if let Some(ask) = self.asks.take(id) {
                     let outcome = self.codec.answer(&ask.form, &answer);
@@ -142,14 +142,14 @@ impl Peer {
     }
 
     /// Takes in one piece of what was read.
-    pub fn on_piece(&mut self, piece: Piece, now: Instant) {
+    pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
         if self.manners.on_word() == Some(Due::Greeting) {
             self.greet(now);
         }
         match piece {
-            Piece::Frame(frame) => self.on_frame(&frame),
-            Piece::Noise(bytes) => {
+            InboundFrame::Frame(frame) => self.on_frame(&frame),
+            InboundFrame::Noise(bytes) => {
                 self.tap.record(Direction::FromAgent, &bytes);
                 if bytes.trim_ascii().eq_ignore_ascii_case(b"ready") {
                     return self.codec.learn(Quirk::ReadyLine, &mut self.events);
@@ -157,7 +157,7 @@ impl Peer {
                 let text = String::from_utf8_lossy(&bytes);
                 self.anomaly(AnomalyKind::Noise, format!("A line that is no message: {}", excerpt(&text)));
             }
-            Piece::Oversize { len_bytes, head } => {
+            InboundFrame::Oversize { len_bytes, head } => {
                 self.tap.record(Direction::FromAgent, &head);
                 let head = String::from_utf8_lossy(&head);
                 let text = format!(
@@ -360,7 +360,7 @@ impl Peer {
         match self.codec.request(method, params, &mut self.events) {
             Ok((ask, form)) => {
                 let id = self.asks.add(wire_id, form, params);
-                self.events.push(AgentEvent::Ask(id, Box::new(ask)));
+                self.events.push(AgentEvent::Request(id, Box::new(ask)));
             }
             Err(error) => {
                 if self.events.len() == count_before {
@@ -530,7 +530,7 @@ impl Peer {
             AgentCommand::Call(tag, call) => self.write_call(tag, call, now),
             AgentCommand::Cancel(session) => self.write_cancel(&session),
             // Taken care of by `on_command`; they never wait.
-            AgentCommand::Answer(..) | AgentCommand::CancelCall(_) => {}
+            AgentCommand::Respond(..) | AgentCommand::CancelCall(_) => {}
         }
     }
 
@@ -580,7 +580,7 @@ impl Peer {
 
     /// Gives every open request the answer that fits when nobody answers any more.
     fn answer_all(&mut self) {
-        for OpenAsk { wire_id, form, .. } in self.asks.take_all() {
+        for OpenRequest { wire_id, form, .. } in self.asks.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
             self.pen.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }

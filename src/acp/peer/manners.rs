@@ -27,11 +27,11 @@ pub enum Due {
 
 /// What is waited for.
 #[derive(Debug, Default)]
-pub struct Manners {
+pub struct Handshake {
     waiting: Option<(Due, Instant)>,
 }
 
-impl Manners {
+impl Handshake {
     /// The agent runs and speaks first.
     pub fn wait_for_word(&mut self, now: Instant) {
         self.waiting = Some((Due::Greeting, now + FIRST_WORD));

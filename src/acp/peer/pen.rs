@@ -12,13 +12,13 @@ use crate::model::RpcError;
 
 /// The way to the agent; there is none before the link runs and after its end.
 #[derive(Debug)]
-pub struct Pen {
+pub struct FrameWriter {
     tap: Tap,
     outgoing: Option<Outgoing>,
     stopper: Option<Stopper>,
 }
 
-impl Pen {
+impl FrameWriter {
     /// A pen without a link.
     pub fn new(tap: Tap) -> Self {
         Self { tap, outgoing: None, stopper: None }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_agent_that_does_not_read_is_ended() {
         let (outgoing, frames, stopper) = test_link();
-        let mut pen = Pen::new(Tap::default());
+        let mut pen = FrameWriter::new(Tap::default());
         pen.attach(outgoing, stopper);
         let params = format!("\"{}\"", "x".repeat(30 << 20));
         for _ in 0..4 {

@@ -19,8 +19,8 @@ use crate::acp::tap::Tap;
 use crate::acp::transport::memory;
 use crate::acp::{ConnectOptions, Connection, connect_with};
 use crate::model::{
-    AgentCommand, AgentEvent, AgentSpec, AnomalyKind, Ask, AskId, Call, CallError, CallTag, CloseReason,
-    ContentBlock, Purpose, Reply, SessionId, SessionKey, SessionPlace, SessionUpdate,
+    AgentCommand, AgentEvent, AgentRequest, AgentSpec, AnomalyKind, AskId, Call, CallError, CallTag,
+    CloseReason, ContentBlock, Purpose, Reply, SessionId, SessionKey, SessionPlace, SessionUpdate,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,9 +95,9 @@ impl App {
         }
     }
 
-    async fn ask(&mut self) -> (AskId, Ask) {
+    async fn ask(&mut self) -> (AskId, AgentRequest) {
         match self.next_regular().await {
-            AgentEvent::Ask(id, ask) => (id, *ask),
+            AgentEvent::Request(id, ask) => (id, *ask),
             other => panic!("no ask: {other:?}"),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::io::{DuplexStream, split};
 use tokio::sync::mpsc;
 
-use super::pump::{HeaderWish, ReadEnd, read_frames, write_frames};
+use super::pump::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
@@ -32,7 +32,7 @@ impl Transport for Memory {
         let (sender, incoming) = mpsc::channel(INCOMING_READS);
         let (outgoing, frames) = queue();
         let (stopper, mut signal) = Stopper::new();
-        let wish = HeaderWish::default();
+        let wish = HeaderRequest::default();
         tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
         tokio::spawn(async move {
             let reader = FrameReader::new(setup.max_frame_bytes);

@@ -25,7 +25,7 @@ const LAST_WORDS_BYTES: usize = 8 << 20;
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 /// Whether the agent wants frames with headers, learned from its first message.
-pub type HeaderWish = Arc<AtomicBool>;
+pub type HeaderRequest = Arc<AtomicBool>;
 
 /// How reading came to its end.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub async fn read_frames(
     mut input: impl AsyncRead + Unpin,
     mut frames: FrameReader,
     incoming: &mpsc::Sender<In>,
-    wish: HeaderWish,
+    wish: HeaderRequest,
     enough: impl Future<Output = ()>,
 ) -> ReadEnd {
     tokio::pin!(enough);
@@ -90,7 +90,7 @@ pub async fn read_frames(
 pub async fn write_frames(
     mut output: impl AsyncWrite + Unpin,
     mut queue: OutgoingFrames,
-    wish: HeaderWish,
+    wish: HeaderRequest,
 ) -> io::Result<()> {
     let mut frames = Vec::new();
     let mut bytes = Vec::new();

@@ -29,26 +29,26 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use self::desk::{Desk, Inlet, Told};
+use self::desk::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
-pub use desk::Patience;
+pub use desk::Timeouts;
 
 /// An agent that is to be reached.
 #[derive(Debug)]
 pub struct RemoteAgent {
     remote: Remote,
     profile: Option<Profile>,
-    patience: Patience,
+    patience: Timeouts,
 }
 
 impl RemoteAgent {
     /// The agent of a URL.
     pub fn new(remote: Remote) -> Self {
-        Self { remote, profile: None, patience: Patience::default() }
+        Self { remote, profile: None, patience: Timeouts::default() }
     }
 
     /// The same, known to be this system.
@@ -59,7 +59,7 @@ impl RemoteAgent {
 
     /// The same with another patience.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
+    pub fn with_patience(self, patience: Timeouts) -> Self {
         Self { patience, ..self }
     }
 }
@@ -90,7 +90,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
         () = signal.wanted() => return LinkEnd::Eof,
     };
     let (told, mut news) = mpsc::unbounded_channel();
-    let desk = Desk::new(client, inlet, patience, told);
+    let desk = HttpContext::new(client, inlet, patience, told);
     let mut stopped = signal.clone();
     let end = tokio::select! {
         route = Route::open(desk.clone(), &remote, profile) => match route {
@@ -107,9 +107,9 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
-    news: &mut mpsc::UnboundedReceiver<Told>,
+    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
     signal: &mut StopSignal,
-    patience: Patience,
+    patience: Timeouts,
 ) -> LinkEnd {
     let (mut polite, mut forced) = (signal.clone(), signal.clone());
     let end = tokio::select! {
@@ -131,8 +131,8 @@ async fn carry(
 async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,
-    news: &mut mpsc::UnboundedReceiver<Told>,
-    patience: Patience,
+    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
+    patience: Timeouts,
 ) -> LinkEnd {
     let mut batch: Vec<Bytes> = Vec::new();
     let mut next_ping = Instant::now() + patience.ping;
@@ -140,8 +140,8 @@ async fn send_all(
         tokio::select! {
             biased;
             told = news.recv() => match told {
-                Some(Told::Session(session)) => route.open_session(&session),
-                Some(Told::End(end)) => return end,
+                Some(TaskEvent::Session(session)) => route.open_session(&session),
+                Some(TaskEvent::End(end)) => return end,
                 None => return LinkEnd::Eof,
             },
             count = frames.take(&mut batch) => {
@@ -170,7 +170,7 @@ async fn send_all(
 async fn send(
     route: &mut Route,
     frame: &Bytes,
-    news: &mut mpsc::UnboundedReceiver<Told>,
+    news: &mut mpsc::UnboundedReceiver<TaskEvent>,
 ) -> Result<(), LinkEnd> {
     let mut sessions = Vec::new();
     {
@@ -180,8 +180,8 @@ async fn send(
             tokio::select! {
                 biased;
                 told = news.recv() => match told {
-                    Some(Told::Session(session)) => sessions.push(session),
-                    Some(Told::End(end)) => return Err(end),
+                    Some(TaskEvent::Session(session)) => sessions.push(session),
+                    Some(TaskEvent::End(end)) => return Err(end),
                     None => return Err(LinkEnd::Eof),
                 },
                 sent = &mut sending => {

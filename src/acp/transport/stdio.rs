@@ -23,7 +23,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::process::{Group, exit_info};
-use super::pump::{HeaderWish, ReadEnd, read_frames, write_frames};
+use super::pump::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
@@ -123,7 +123,7 @@ impl Transport for Stdio {
         let (sender, incoming) = mpsc::channel(INCOMING_READS);
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let wish = HeaderWish::new(self.spec.wire.has_headers.into());
+        let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
         let writer = {

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::stdio::Stdio;
 use super::{In, Link, LinkEnd, Setup, Transport};
-use crate::acp::frame::{DEFAULT_FRAME_BYTES, Piece};
+use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::model::{AgentSpec, CloseReason, ExitInfo};
 
@@ -42,9 +42,9 @@ async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
         let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("no hang");
         match message.expect("closed comes before the end") {
             In::Pieces(pieces) => texts.extend(pieces.into_iter().map(|piece| match piece {
-                Piece::Frame(frame) => frame.text().to_owned(),
-                Piece::Noise(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-                Piece::Oversize { len_bytes, .. } => format!("oversize {len_bytes}"),
+                InboundFrame::Frame(frame) => frame.text().to_owned(),
+                InboundFrame::Noise(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                InboundFrame::Oversize { len_bytes, .. } => format!("oversize {len_bytes}"),
             })),
             In::Note(text) => texts.push(text),
             In::Closed(end) => {
@@ -225,7 +225,7 @@ async fn kill_follows_when_term_is_ignored() {
 async fn force_kills_at_once_also_in_the_middle_of_a_polite_stop() {
     let mut link = run("trap '' TERM; sleep 100 & echo \"$!\"; wait; sleep 100");
     let Some(In::Pieces(pieces)) = link.incoming.recv().await else { panic!("no line") };
-    let [Piece::Noise(child)] = &pieces[..] else { panic!("{pieces:?}") };
+    let [InboundFrame::Noise(child)] = &pieces[..] else { panic!("{pieces:?}") };
     let child = String::from_utf8_lossy(child).into_owned();
     let began = Instant::now();
     link.stopper.stop(false);
@@ -262,7 +262,7 @@ fn nothing_outlives_the_runtime() {
     let (pids, link) = runtime.block_on(async {
         let mut link = run("trap '' TERM; sleep 100 & echo \"$$ $!\"; wait");
         let Some(In::Pieces(pieces)) = link.incoming.recv().await else { panic!("no line") };
-        let [Piece::Noise(pids)] = &pieces[..] else { panic!("{pieces:?}") };
+        let [InboundFrame::Noise(pids)] = &pieces[..] else { panic!("{pieces:?}") };
         (String::from_utf8_lossy(pids).into_owned(), link)
     });
     drop(runtime);

@@ -6,11 +6,13 @@
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, Answer, AskId, AskWhy, ConnId, Facts, FileJob, Grant,
-    GrantScope, RefusedBy, RpcError, WriteChange,
+    Access, AccessOutcome, AccessRecord, AllowedBy, AskId, AskReason, ConnId, Facts, FileJob, Grant,
+    GrantScope, RefusedBy, Response, RpcError, WriteChange,
 };
 
-use super::super::{AccessAsk, AccessChoice, AccessWork, AskClass, Effect, State, access, asks, policy};
+use super::super::{
+    AccessChoice, AccessRequest, AccessWork, Effect, RequestClass, State, access, asks, policy,
+};
 use super::{add_file, start};
 
 /// What the user is asked.
@@ -19,27 +21,27 @@ pub(super) fn question(
     conn: ConnId,
     work: AccessWork,
     access: Access,
-    why: AskWhy,
+    why: AskReason,
     change: Option<WriteChange>,
     now: Instant,
-) -> AccessAsk {
+) -> AccessRequest {
     let outcome = AccessOutcome::Refused(RefusedBy::Cancelled);
     let record = AccessRecord { change: change.clone(), ..AccessRecord::new(access.clone(), outcome) };
     let call = Box::new(access::call_of(record, now));
     let grant = policy::grant_of(state, &access, why);
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     let is_here = spec.is_some_and(|spec| !spec.is_elsewhere());
-    let is_inside = Facts { is_inside: why == AskWhy::Command, ..Facts::default() };
+    let is_inside = Facts { is_inside: why == AskReason::Command, ..Facts::default() };
     let offers_all_commands = is_here && Grant::AnyCommand.covers(&access, &is_inside);
     let agent = spec.map(|spec| spec.name.clone()).unwrap_or_default();
-    AccessAsk { work, access, why, change, call, grant, offers_all_commands, agent }
+    AccessRequest { work, access, why, change, call, grant, offers_all_commands, agent }
 }
 
 /// The user answered about a file or command.
 pub(in crate::app) fn on_answered(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
-    open: &AccessAsk,
+    open: &AccessRequest,
     choice: AccessChoice,
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -47,7 +49,7 @@ pub(in crate::app) fn on_answered(
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
         AccessWork::File(_) => match state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)) {
-            Some(AskClass::File(key)) => Some(*key),
+            Some(RequestClass::File(key)) => Some(*key),
             _ => None,
         },
     };
@@ -72,7 +74,7 @@ pub(in crate::app) fn on_answered(
                 Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
             };
             let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
-            asks::answer(state, conn, ask, Answer::Error(error), fx);
+            asks::answer(state, conn, ask, Response::Error(error), fx);
             return;
         }
     };
@@ -87,12 +89,12 @@ pub(in crate::app) fn on_answered(
 }
 
 /// What was not done is an item, too.
-pub(in crate::app) fn note_refused(state: &mut State, open: &AccessAsk, by: RefusedBy, now: Instant) {
+pub(in crate::app) fn note_refused(state: &mut State, open: &AccessRequest, by: RefusedBy, now: Instant) {
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
         AccessWork::File(job) => {
             match state.conns.get(&job.conn).and_then(|conn| conn.open_asks.get(&job.ask)) {
-                Some(AskClass::File(key)) => Some(*key),
+                Some(RequestClass::File(key)) => Some(*key),
                 _ => None,
             }
         }

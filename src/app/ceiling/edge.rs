@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::app::{ItemBody, Session, messages, tools};
-use crate::model::{AgentTerminal, KeptEvent, MessageId, Record, Role, SessionUpdate};
+use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, SessionUpdate};
 
 use super::gone::Key;
 
@@ -37,8 +37,8 @@ pub(in crate::app) struct Needs {
 impl Needs {
     /// An event is about to be played. Returns whether it changes something that is not here, and does not say enough of it
     /// to show it.
-    pub fn note(&mut self, session: &Session, event: &KeptEvent) -> bool {
-        let KeptEvent { turn, record, .. } = event;
+    pub fn note(&mut self, session: &Session, event: &RecordedEvent) -> bool {
+        let RecordedEvent { turn, record, .. } = event;
         if self.turn.is_none() {
             (self.turn, self.is_within_turn) = (Some(*turn), true);
         }

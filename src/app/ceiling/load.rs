@@ -10,7 +10,7 @@ use crate::app::restore::CUT;
 use crate::app::{Effect, ItemBody, Session, State, kept, user};
 use crate::model::{Action, EventPlace, ItemId, SessionKey, StoreJob};
 
-use super::{Book, Merge, Needs, Page, PageKind, Things, gone, index_range, weight};
+use super::{Merge, Needs, Page, PageIndex, PageKind, Things, gone, index_range, weight};
 
 /// So much is read at once, if a page is not more.
 const READ_BYTES: usize = 1 << 20;
@@ -23,7 +23,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let earlier = session.ledger.earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let pages = &mut session.pages;
-    let Book { closed, open, merge, gone, away_late, .. } = &mut pages.book;
+    let PageIndex { closed, open, merge, gone, away_late, .. } = &mut pages.book;
     let uid = earlier.uid.clone();
     if let Some(merge) = merge {
         let end = closed.get(merge.pages).unwrap_or(open).begin;
@@ -114,7 +114,7 @@ pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: 
 
 /// Whether a turn that goes on behind a page ended well there: then the calls that were left open are taken for done.
 pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
-    let Book { closed, open, .. } = &session.pages.book;
+    let PageIndex { closed, open, .. } = &session.pages.book;
     let mut behind = closed.iter().skip(front.replaced);
     if front.is_end
         || !(session.turn_count > turn || behind.clone().any(|page| page.needs.ended_turn >= turn))

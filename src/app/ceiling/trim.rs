@@ -2,7 +2,7 @@
 //!
 //! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
 
-use crate::app::{Earlier, Item, ItemBody, Modal, OpenAskKind, Session, State, user};
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State, user};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 
 use super::{Gone, Page, gone, index_range};
@@ -102,7 +102,7 @@ fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
     let is_asked_about = session
         .asks
         .iter()
-        .any(|ask| matches!(ask.kind, OpenAskKind::Permission { tool, .. } if is_in(tool)));
+        .any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if is_in(tool)));
     is_marked
         || is_asked_about
         || session.ledger.open_message.is_some_and(is_in)

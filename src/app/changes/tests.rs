@@ -6,9 +6,9 @@ use super::*;
 use crate::app::{Session, Setup};
 use crate::model::{ToolContent, ToolKind};
 
-struct Desk(State);
+struct TestApp(State);
 
-impl Desk {
+impl TestApp {
     fn new() -> Self {
         let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
         Self(State::new(setup, Instant::now()).0)
@@ -54,7 +54,7 @@ impl Desk {
 
 #[test]
 fn changes_stand_by_file_and_line() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     desk.edit("/code/shop/b.rs", "x", "y", Some(9));
     desk.edit("./src/../a.rs", "one", "two", None);
     desk.edit("b.rs", "v", "w", Some(3));
@@ -63,7 +63,7 @@ fn changes_stand_by_file_and_line() {
 
 #[test]
 fn an_edit_of_an_edit_is_one_change() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     desk.edit("a", "one\n", "two\nthree\n", Some(5));
     desk.edit("a", "three\n", "four\n", Some(6));
     assert_eq!(desk.told(), ["/code/shop/a: 5 one/>two/four/"]);
@@ -82,7 +82,7 @@ fn an_edit_of_an_edit_is_one_change() {
 
 #[test]
 fn what_was_undone_is_gone_and_what_cannot_be_joined_stays() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     desk.edit("a", "one", "two", Some(3));
     desk.edit("a", "two", "one", Some(3));
     assert_eq!(desk.told(), Vec::<String>::new());
@@ -95,7 +95,7 @@ fn what_was_undone_is_gone_and_what_cannot_be_joined_stays() {
 
 #[test]
 fn changes_at_different_places_are_not_joined_however_alike() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     desk.edit("m", "def a():\n    pass\n", "def a():\n    return None\n", Some(1));
     desk.edit("m", "    return None\n", "    return 42\n", Some(44));
     assert_eq!(
@@ -116,7 +116,7 @@ proptest! {
         edits in prop::collection::vec((0..8_usize, 0..4_usize, prop::collection::vec("[abc]", 0..4)), 1..8),
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
-        let mut desk = Desk::new();
+        let mut desk = TestApp::new();
         let mut now = lines.clone();
         for (at, count, new) in &edits {
             let at = *at.min(&now.len());
@@ -142,7 +142,7 @@ proptest! {
 
 #[test]
 fn lines_that_came_above_move_what_stands_below() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     desk.edit("a", "x", "y", Some(20));
     desk.edit("a", "v", "w\nw\nw", Some(3));
     assert_eq!(desk.told(), ["/code/shop/a: 3 v>w/w/w, 22 x>y"]);
@@ -150,7 +150,7 @@ fn lines_that_came_above_move_what_stands_below() {
 
 #[test]
 fn only_calls_that_went_well_count_and_helpers_count_too() {
-    let mut desk = Desk::new();
+    let mut desk = TestApp::new();
     let texts = || DiffChange::Texts { old: None, new: "x".into() };
     for status in [ToolStatus::Pending, ToolStatus::InProgress, ToolStatus::Failed, ToolStatus::Cancelled] {
         desk.call(status, "a", texts(), None);

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
-use crate::model::{Action, KeptRow, StoreJob};
+use crate::model::{Action, ArchiveRow, StoreJob};
 
 /// Asks for the folder's last agent, and for its last session if that is to be offered.
 pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
@@ -18,7 +18,7 @@ pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
 }
 
 /// The last session of the user's folder, as long as the session on the screen is one in which nothing was said.
-pub fn last_session(state: &State) -> Option<&KeptRow> {
+pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     let row = state.last_kept.as_deref()?;
     let session = state.active_session()?;
     let is_here = session.place.cwd == state.setup.folder && super::is_fresh(session);
@@ -54,7 +54,7 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
 }
 
 /// The last session of the folder.
-pub(super) fn on_session(state: &mut State, row: KeptRow) {
+pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
     state.last_kept = Some(Box::new(row));
     let Some(offer) = last_session(state).map(row_of) else { return };
     if let Some(picker) = agents_picker(state) {
@@ -74,7 +74,7 @@ pub(super) fn on_session(state: &mut State, row: KeptRow) {
 }
 
 /// The offer as a row of the picker of agents.
-pub(in crate::app) fn row_of(row: &KeptRow) -> PickerRow {
+pub(in crate::app) fn row_of(row: &ArchiveRow) -> PickerRow {
     PickerRow {
         value: PickerValue::Action(Action::ContinueLast),
         label: format!("Go on with “{}”", row.name()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::LineInput;
 use crate::app::user::rank;
 use crate::app::{Session, State, call};
-use crate::model::{KeptHit, KeptRow, KeptSearch, Nearness, SessionId, SessionInfo, SessionKey};
+use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionId, SessionInfo, SessionKey};
 
 /// Which sessions are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +62,7 @@ pub struct SessionEntry {
     /// It is open here.
     pub open: Option<OpenRow>,
     /// parlor kept it.
-    pub kept: Option<Arc<KeptRow>>,
+    pub kept: Option<Arc<ArchiveRow>>,
     /// The agent of the shown session lists it.
     pub listed: Option<Arc<SessionInfo>>,
     /// The agent of the shown session, whose list it may be in.
@@ -82,7 +82,7 @@ pub struct TextSearch {
     /// Whether its answer has not come yet.
     pub is_running: bool,
     /// What it found, best first.
-    pub hits: Vec<KeptHit>,
+    pub hits: Vec<ArchiveHit>,
     /// The marked one.
     pub selected: usize,
 }
@@ -108,7 +108,7 @@ pub struct SessionsDialog {
     /// In which order.
     pub sort: Sort,
     /// Rows of the store so far.
-    pub kept: Vec<Arc<KeptRow>>,
+    pub kept: Vec<Arc<ArchiveRow>>,
     /// Whether more of them come.
     pub is_loading: bool,
     /// Why the store's rows are missing.
@@ -214,7 +214,7 @@ impl SessionsDialog {
     }
 
     /// The marked place of the full-text search.
-    pub fn marked_hit(&self) -> Option<&KeptHit> {
+    pub fn marked_hit(&self) -> Option<&ArchiveHit> {
         self.text.as_ref().and_then(|text| text.hits.get(text.selected))
     }
 
@@ -277,13 +277,13 @@ fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<S
 }
 
 /// The three sides as one list, in order: what is open here first, its subagents behind it.
-fn joined(kept: &[Arc<KeptRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
+fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
     let conn = state.active_session().and_then(|session| session.conn);
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
     let lister: Arc<str> = agent.unwrap_or_default().into();
     let mut listed: HashMap<&str, Arc<SessionInfo>> =
         state.listed().iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
-    let by_uid: HashMap<&str, &Arc<KeptRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
+    let by_uid: HashMap<&str, &Arc<ArchiveRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
     let mut shown_uids: Vec<&str> = Vec::new();
     let mut rows = Vec::with_capacity(kept.len() + listed.len());
     for session in open_sessions(state) {
@@ -423,9 +423,9 @@ const LEAST_BEGINNING: usize = 3;
 
 /// Reads what is typed for a full-text search: words, and filters like `agent:claude`, `kind:edit`, `is:error`,
 /// `days:7`, `in:folder`. `here` is the folder that `in:here` means.
-pub fn read_search(text: &str, here: &Path) -> KeptSearch {
+pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
     const KINDS: [&str; 8] = ["prompt", "answer", "thought", "edit", "command", "tool", "error", "notice"];
-    let mut search = KeptSearch::default();
+    let mut search = ArchiveSearch::default();
     let mut words: Vec<&str> = Vec::new();
     for word in text.split_whitespace() {
         match word.split_once(':') {

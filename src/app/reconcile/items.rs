@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::app::{Item, ItemBody, Message, MessagePart, ToolCall};
 use crate::model::{Role, ToolCallId};
 
-use super::{MIN_PART_BYTES, Piece, text, turns};
+use super::{AlignedItem, MIN_PART_BYTES, text, turns};
 
 /// So many bytes of text are searched in one comparison.
 const BUDGET: usize = 64 << 20;
@@ -53,7 +53,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Adds what a group of turns is.
-    pub fn add(&mut self, ours: Range<usize>, theirs: Range<usize>, out: &mut Vec<Piece>) {
+    pub fn add(&mut self, ours: Range<usize>, theirs: Range<usize>, out: &mut Vec<AlignedItem>) {
         let (our_items, their_items) = (items(self.ours, &ours), items(self.theirs, &theirs));
         let mut bits: Vec<Vec<Bit>> = their_items.iter().map(|_| Vec::new()).collect();
         self.match_messages(&our_items, &their_items, &mut bits);
@@ -74,9 +74,9 @@ impl<'a> Matcher<'a> {
         let differs = has_untold && !their_items.is_empty();
 
         let mut next = ours.start;
-        let mut waiting: Vec<Piece> = Vec::new();
-        let mut take_ours = |upto: usize, out: &mut Vec<Piece>| {
-            out.extend((next..upto).map(|item| Piece::Ours { item, told: told.get(&item).copied() }));
+        let mut waiting: Vec<AlignedItem> = Vec::new();
+        let mut take_ours = |upto: usize, out: &mut Vec<AlignedItem>| {
+            out.extend((next..upto).map(|item| AlignedItem::Ours { item, told: told.get(&item).copied() }));
             next = next.max(upto);
         };
         for ((their, item), bits) in their_items.iter().zip(bits) {
@@ -88,7 +88,7 @@ impl<'a> Matcher<'a> {
                         out.append(&mut waiting);
                     }
                     Bit::New(parts) => {
-                        waiting.push(Piece::Theirs {
+                        waiting.push(AlignedItem::Theirs {
                             item: *their,
                             parts,
                             differs: differs && is_answer(item),

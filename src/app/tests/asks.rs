@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn asks_queue_and_the_view_begins_anew_with_each() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("a")).wait(3).ask(2, permission("b"));
     desk.expect(
         r#"
@@ -29,30 +29,33 @@ fn asks_queue_and_the_view_begins_anew_with_each() {
 
 #[test]
 fn the_place_of_an_option_counts_not_its_kind() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let options = vec![
         option("accept", PermissionKind::AllowOnce),
         option("always", PermissionKind::AllowAlways),
         option("risk", PermissionKind::AllowOnce),
     ];
     let tool = ToolCallPatch::new("t".into());
-    desk.ask(1, Ask::Permission(PermissionAsk { session: Some(ID.into()), tool, options }));
+    desk.ask(1, AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }));
     desk.choose(Some(7)).expect_sent("");
     desk.choose(Some(2)).expect_sent("answer 1: selected risk");
 }
 
 #[test]
 fn a_rejection_takes_the_agents_own_word_for_it_or_cancels() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
-    let empty =
-        PermissionAsk { session: Some(ID.into()), tool: ToolCallPatch::new("b".into()), options: Vec::new() };
-    desk.ask(2, Ask::Permission(empty)).choose(None).expect_sent("answer 2: permission cancelled");
+    let empty = PermissionRequest {
+        session: Some(ID.into()),
+        tool: ToolCallPatch::new("b".into()),
+        options: Vec::new(),
+    };
+    desk.ask(2, AgentRequest::Permission(empty)).choose(None).expect_sent("answer 2: permission cancelled");
 }
 
 #[test]
 fn acp_v1_a_withdrawn_request_leaves_the_queue_and_is_still_answered() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
     desk.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
     desk.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
@@ -63,7 +66,7 @@ fn acp_v1_a_withdrawn_request_leaves_the_queue_and_is_still_answered() {
 
 #[test]
 fn nothing_is_answered_after_the_connection_closed() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("a")).ask(2, question());
     desk.crash().choose(Some(0));
     desk.flow(|state, now, fx| {
@@ -75,22 +78,22 @@ fn nothing_is_answered_after_the_connection_closed() {
 
 #[test]
 fn a_refusal_outside_a_turn_closes_the_call() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.update(call("t", ToolStatus::Pending)).ask(1, permission("t")).choose(Some(1));
     desk.expect("ready · idle\ntool t Cancelled? \"do t\" [the no: refused]");
 }
 
 #[test]
 fn a_request_without_a_session_goes_to_the_one_that_runs() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.flow(flow::new_session).open("other");
     desk.fx.clear();
-    let request = PermissionAsk {
+    let request = PermissionRequest {
         session: None,
         tool: ToolCallPatch::new("t".into()),
         options: vec![option("yes", PermissionKind::AllowOnce)],
     };
-    desk.ask(1, Ask::Permission(request));
+    desk.ask(1, AgentRequest::Permission(request));
     assert_eq!(desk.session().asks.len(), 1);
     assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: a permission waits for your answer."));
 }
@@ -98,7 +101,7 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
 #[test]
 fn questions_are_answered_and_remembered() {
     use flow::ElicitationOutcome::{Accept, Cancel, Decline};
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let field = FormField {
         key: "which".into(),
         title: "Which".into(),
@@ -106,7 +109,7 @@ fn questions_are_answered_and_remembered() {
         is_required: true,
         kind: FieldKind::Boolean { default: None },
     };
-    let form = Ask::Elicitation(ElicitationAsk {
+    let form = AgentRequest::Elicitation(ElicitationRequest {
         session: Some(ID.into()),
         tool: None,
         message: "Which one?".into(),
@@ -137,8 +140,8 @@ fn questions_are_answered_and_remembered() {
     );
 }
 
-fn page() -> Ask {
-    Ask::Elicitation(ElicitationAsk {
+fn page() -> AgentRequest {
+    AgentRequest::Elicitation(ElicitationRequest {
         session: Some(ID.into()),
         tool: None,
         message: "Visit the page.".into(),
@@ -148,7 +151,7 @@ fn page() -> Ask {
 
 #[test]
 fn acp_v1_a_page_opens_only_once_the_user_agreed() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, page()).expect_sent("");
     desk.flow(|state, now, fx| {
         flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Accept(None), now, fx);
@@ -159,7 +162,7 @@ fn acp_v1_a_page_opens_only_once_the_user_agreed() {
 
 #[test]
 fn a_page_that_was_dealt_with_elsewhere_closes_its_question() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
     desk.agent(AgentEvent::ElicitationComplete("p".into()));
     desk.expect_sent("answer 1: elicitation cancelled");
@@ -168,7 +171,7 @@ fn a_page_that_was_dealt_with_elsewhere_closes_its_question() {
 
 #[test]
 fn a_subagents_question_stands_where_the_user_is() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Set("look".into()),
@@ -177,12 +180,12 @@ fn a_subagents_question_stands_where_the_user_is() {
         can_cancel: Patch::Keep,
     }));
     desk.agent(AgentEvent::Update("child".into(), call("t", ToolStatus::Pending)));
-    let request = PermissionAsk {
+    let request = PermissionRequest {
         session: Some("child".into()),
         tool: ToolCallPatch::new("t".into()),
         options: vec![option("yes", PermissionKind::AllowOnce)],
     };
-    desk.ask(1, Ask::Permission(request.clone()));
+    desk.ask(1, AgentRequest::Permission(request.clone()));
     desk.expect(
         r#"
         ready · running · 1 asks
@@ -197,13 +200,13 @@ fn a_subagents_question_stands_where_the_user_is() {
         "ready · idle\ntool t Pending \"do t\" [the yes: allowed]"
     );
     assert!(desk.session().transcript.items().last().is_some_and(Item::is_hidden));
-    desk.ask(2, Ask::Permission(request)).cancel();
+    desk.ask(2, AgentRequest::Permission(request)).cancel();
     desk.expect_sent("cancel s\nanswer 2: permission cancelled");
 }
 
 #[test]
 fn one_number_is_one_request() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("a")).ask(1, permission("a"));
     assert_eq!(desk.session().asks.len(), 1);
 }

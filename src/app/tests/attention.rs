@@ -5,22 +5,22 @@ use crate::app::attention::{WaitingFor, count_behind, waiting};
 use crate::app::*;
 use crate::model::*;
 
-fn of_two(tool: &str) -> Ask {
-    let Ask::Permission(request) = permission(tool) else { panic!("it is a permission") };
-    Ask::Permission(PermissionAsk { session: Some("two".into()), ..request })
+fn of_two(tool: &str) -> AgentRequest {
+    let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };
+    AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request })
 }
 
 /// Two tabs, the first in front; the second one's agent.
-fn desk() -> (Desk, SessionKey, ConnId) {
-    let (mut desk, key, conn) = Desk::two_tabs();
+fn desk() -> (TestApp, SessionKey, ConnId) {
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(1)));
     desk.fx.clear();
     (desk, key, conn)
 }
 
-impl Desk {
-    fn other_asks(&mut self, conn: ConnId, ask: u64, request: Ask) -> &mut Self {
-        self.wait(1).play(Event::Agent(conn, AgentEvent::Ask(AskId(ask), Box::new(request))))
+impl TestApp {
+    fn other_asks(&mut self, conn: ConnId, ask: u64, request: AgentRequest) -> &mut Self {
+        self.wait(1).play(Event::Agent(conn, AgentEvent::Request(AskId(ask), Box::new(request))))
     }
 
     /// A key after a while of silence.
@@ -155,8 +155,8 @@ fn shown_whole_it_has_the_keys_of_its_dialog_and_escape_leads_back() {
 #[test]
 fn a_question_is_answered_in_its_tab_only() {
     let (mut desk, key, conn) = desk();
-    let Ask::Elicitation(asked) = question() else { panic!("it is a question") };
-    let asked = Ask::Elicitation(ElicitationAsk { session: Some("two".into()), ..asked });
+    let AgentRequest::Elicitation(asked) = question() else { panic!("it is a question") };
+    let asked = AgentRequest::Elicitation(ElicitationRequest { session: Some("two".into()), ..asked });
     desk.other_asks(conn, 1, asked).key(Action::OpenAttention);
     desk.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Accept);
@@ -182,7 +182,7 @@ fn a_sign_in_and_a_turn_that_ended_are_listed_until_they_are_dealt_with() {
     let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
     desk.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
-    let whats = |desk: &Desk| waiting(&desk.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
+    let whats = |desk: &TestApp| waiting(&desk.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
     assert!(whats(&desk).contains(&WaitingFor::SignIn), "{:?}", whats(&desk));
     desk.key(Action::ShowTab(2));
     assert_eq!(whats(&desk), [WaitingFor::SignIn], "looking at it does not sign in");

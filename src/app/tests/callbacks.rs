@@ -4,22 +4,22 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-fn read(path: &str) -> Ask {
-    Ask::ReadFile { session: Some(ID.into()), path: path.into(), line: Some(2), limit: None }
+fn read(path: &str) -> AgentRequest {
+    AgentRequest::ReadFile { session: Some(ID.into()), path: path.into(), line: Some(2), limit: None }
 }
 
-fn create(command: TerminalCommand) -> Ask {
-    Ask::TerminalCreate { session: Some(ID.into()), command }
+fn create(command: TerminalCommand) -> AgentRequest {
+    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
 }
 
-fn ended(desk: &mut Desk, id: &str, code: i32) {
+fn ended(desk: &mut TestApp, id: &str, code: i32) {
     let exit = ExitInfo { code: Some(code), signal: None };
     desk.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
 }
 
 /// A command that runs as terminal `x`, with nothing left to read.
-fn with_command() -> Desk {
-    let mut desk = Desk::running();
+fn with_command() -> TestApp {
+    let mut desk = TestApp::running();
     desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
     desk.choose(Some(0));
     desk.terminal_started(1, "x", "sleep 9");
@@ -29,7 +29,7 @@ fn with_command() -> Desk {
 
 #[test]
 fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, read("src/a.rs")).ask(2, read("/etc/hosts"));
     let [Effect::File(job), Effect::File(_)] = desk.fx.as_slice() else {
         panic!("two jobs: {:?}", desk.fx);
@@ -47,7 +47,7 @@ fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
 
 #[test]
 fn a_quirk_makes_missing_files_read_as_empty() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { missing_file_reads_empty: true, ..AgentCapabilities::default() });
     desk.open(ID).ask(1, read("a"));
     assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.missing_reads_empty)));
@@ -56,25 +56,26 @@ fn a_quirk_makes_missing_files_read_as_empty() {
 #[test]
 fn acp_v1_what_was_not_offered_is_no_method() {
     let callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
-    let mut desk = Desk::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
+    let mut desk =
+        TestApp::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
     desk.handshake(all_capabilities()).open(ID);
     desk.fx.clear();
     desk.ask(1, read("a"));
-    desk.ask(2, Ask::WriteFile { session: None, path: "a".into(), content: String::new() });
+    desk.ask(2, AgentRequest::WriteFile { session: None, path: "a".into(), content: String::new() });
     desk.ask(3, create(TerminalCommand::default()));
-    desk.ask(4, Ask::TerminalWait("x".into()));
+    desk.ask(4, AgentRequest::TerminalWait("x".into()));
     desk.expect_sent(
         "answer 1: error -32601\nanswer 2: error -32601\nanswer 3: error -32601\nanswer 4: error -32601",
     );
 }
 
-fn asks_about(desk: &mut Desk, job: FileJob, real: &str) {
+fn asks_about(desk: &mut TestApp, job: FileJob, real: &str) {
     let access = Access::Read { path: real.into() };
-    let asked = AskedFile { access, facts: Facts::default(), why: AskWhy::Outside, change: None };
+    let asked = AskedFile { access, facts: Facts::default(), why: AskReason::Outside, change: None };
     desk.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
 }
 
-fn outside(desk: &mut Desk, ask: u64) {
+fn outside(desk: &mut TestApp, ask: u64) {
     desk.ask(ask, read("/etc/hosts"));
     let Some(Effect::File(job)) = desk.fx.pop() else {
         panic!("a job");
@@ -84,7 +85,7 @@ fn outside(desk: &mut Desk, ask: u64) {
 
 #[test]
 fn a_file_outside_is_the_users_to_allow() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     outside(&mut desk, 1);
     assert_eq!(desk.session().asks.len(), 1);
     desk.choose(Some(0));
@@ -101,7 +102,7 @@ fn a_file_outside_is_the_users_to_allow() {
 
 #[test]
 fn a_cancel_answers_a_file_that_waits_for_the_user() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     outside(&mut desk, 1);
     desk.ask(2, read("/etc/passwd"));
     let Some(Effect::File(job)) = desk.fx.pop() else {
@@ -114,7 +115,7 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 
 #[test]
 fn a_withdrawn_file_is_answered_by_its_result() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
     desk.service(ServiceEvent::FileDone {
         conn: CONN,
@@ -127,7 +128,7 @@ fn a_withdrawn_file_is_answered_by_its_result() {
 
 #[test]
 fn a_command_runs_in_the_folder_that_it_names() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
     desk.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
@@ -140,7 +141,7 @@ fn output_is_shown_and_read() {
     let mut desk = with_command();
     desk.service(ServiceEvent::TerminalOutput { terminal: "x".into(), bytes: b"hi\n".to_vec() });
     assert_eq!(desk.session().terminals[&TerminalId::from("x")].output, b"hi\n");
-    desk.ask(2, Ask::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
+    desk.ask(2, AgentRequest::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
     desk.service(ServiceEvent::TerminalRead {
         conn: CONN,
         ask: AskId(2),
@@ -152,23 +153,25 @@ fn output_is_shown_and_read() {
 #[test]
 fn acp_v1_a_wait_is_answered_at_the_end_or_at_once_after_it() {
     let mut desk = with_command();
-    desk.ask(2, Ask::TerminalWait("x".into())).ask(3, Ask::TerminalWait("x".into())).expect_sent("");
+    desk.ask(2, AgentRequest::TerminalWait("x".into()))
+        .ask(3, AgentRequest::TerminalWait("x".into()))
+        .expect_sent("");
     ended(&mut desk, "x", 3);
     desk.expect_sent("answer 2: exit Some(3) None\nanswer 3: exit Some(3) None");
-    desk.ask(4, Ask::TerminalWait("x".into())).expect_sent("answer 4: exit Some(3) None");
+    desk.ask(4, AgentRequest::TerminalWait("x".into())).expect_sent("answer 4: exit Some(3) None");
 }
 
 #[test]
 fn acp_v1_a_kill_keeps_the_id_and_a_release_does_not() {
     let mut desk = with_command();
-    desk.ask(2, Ask::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
-    desk.ask(3, Ask::TerminalWait("x".into())).ask(4, Ask::TerminalRelease("x".into()));
+    desk.ask(2, AgentRequest::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
+    desk.ask(3, AgentRequest::TerminalWait("x".into())).ask(4, AgentRequest::TerminalRelease("x".into()));
     desk.expect_sent("terminal release x\nanswer 4: done\nanswer 3: exit None Some(\"SIGKILL\")");
     for (ask, request) in [
-        (5, Ask::TerminalOutput("x".into())),
-        (6, Ask::TerminalWait("x".into())),
-        (7, Ask::TerminalKill("x".into())),
-        (8, Ask::TerminalRelease("x".into())),
+        (5, AgentRequest::TerminalOutput("x".into())),
+        (6, AgentRequest::TerminalWait("x".into())),
+        (7, AgentRequest::TerminalKill("x".into())),
+        (8, AgentRequest::TerminalRelease("x".into())),
     ] {
         desk.ask(ask, request).expect_sent(&format!("answer {ask}: error -32002"));
     }
@@ -178,7 +181,7 @@ fn acp_v1_a_kill_keeps_the_id_and_a_release_does_not() {
 #[test]
 fn a_withdrawn_wait_is_answered() {
     let mut desk = with_command();
-    desk.ask(2, Ask::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    desk.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
     desk.expect_sent("answer 2: error -32800");
     ended(&mut desk, "x", 0);
     desk.expect_sent("");
@@ -186,7 +189,7 @@ fn a_withdrawn_wait_is_answered() {
 
 #[test]
 fn a_command_that_started_too_late_is_taken_back() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, create(TerminalCommand::default())).choose(Some(0));
     desk.crash();
     desk.fx.clear();

@@ -13,8 +13,8 @@ pub(super) const LIMIT: usize = 64 << 10;
 /// What a store keeps of the first session, by its rules.
 #[derive(Default)]
 pub(super) struct Disk {
-    pub(super) events: BTreeMap<i64, KeptEvent>,
-    late: Vec<(i64, KeptEvent)>,
+    pub(super) events: BTreeMap<i64, RecordedEvent>,
+    late: Vec<(i64, RecordedEvent)>,
     next: i64,
     marks: BTreeMap<u64, i64>,
     held_from: Option<i64>,
@@ -23,11 +23,11 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Writes what was handed over, and says so.
-    pub(super) fn write(&mut self, desk: &mut Desk) {
+    pub(super) fn write(&mut self, desk: &mut TestApp) {
         desk.play(Event::Input);
         let (mut upto, mut marks) = (None, Vec::new());
         for note in std::mem::take(&mut desk.kept) {
-            let kept = |turn, record: Box<Record>| KeptEvent { at_ms: self.next, turn, record: *record };
+            let kept = |turn, record: Box<Record>| RecordedEvent { at_ms: self.next, turn, record: *record };
             match note {
                 Note::Event { turn, record } => {
                     let event = kept(turn, record);
@@ -75,7 +75,7 @@ impl Disk {
     }
 
     /// Answers what was asked for. Returns whether something was.
-    pub(super) fn serve(&mut self, desk: &mut Desk) -> bool {
+    pub(super) fn serve(&mut self, desk: &mut TestApp) -> bool {
         let jobs: Vec<StoreJob> = std::mem::take(&mut desk.fx)
             .into_iter()
             .filter_map(|effect| match effect {
@@ -85,7 +85,7 @@ impl Disk {
             .collect();
         for job in &jobs {
             let StoreJob::Earlier { key, before, from: Some(from), .. } = job else { panic!("{job:?}") };
-            let mut found: Vec<(i64, KeptEvent)> =
+            let mut found: Vec<(i64, RecordedEvent)> =
                 self.events.range(from..before).map(|(seq, event)| (*seq, event.clone())).collect();
             found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(&seq)).cloned());
             found.sort_by_key(|(seq, _)| *seq);
@@ -97,7 +97,7 @@ impl Disk {
     }
 
     /// Goes up until all is shown.
-    pub(super) fn read_all(&mut self, desk: &mut Desk) {
+    pub(super) fn read_all(&mut self, desk: &mut TestApp) {
         self.write(desk);
         go_up(desk);
         desk.fx.clear();
@@ -113,24 +113,24 @@ impl Disk {
 }
 
 /// The reader goes to the first item.
-pub(super) fn go_up(desk: &mut Desk) {
+pub(super) fn go_up(desk: &mut TestApp) {
     let first = desk.session().transcript.items().first().map(|item| item.id);
     desk.play(Event::Reader(first));
 }
 
-pub(super) fn tell(desk: &mut Desk, news: StoreNews) {
+pub(super) fn tell(desk: &mut TestApp, news: StoreNews) {
     desk.service(ServiceEvent::Store(Box::new(news)));
 }
 
-pub(super) fn limit(desk: &mut Desk) {
+pub(super) fn limit(desk: &mut TestApp) {
     desk.state.setup.keeps_sessions = true;
     desk.state.setup.memory_bytes = LIMIT;
     desk.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
 }
 
 /// A turn runs in a session with a low ceiling.
-pub(super) fn desk() -> (Desk, Disk) {
-    let mut desk = Desk::ready();
+pub(super) fn desk() -> (TestApp, Disk) {
+    let mut desk = TestApp::ready();
     limit(&mut desk);
     desk.submit("the first prompt");
     desk.fx.clear();
@@ -142,7 +142,7 @@ pub(super) fn lorem(nth: usize) -> String {
 }
 
 /// So many messages of a KiB each.
-pub(super) fn stream(desk: &mut Desk, numbers: std::ops::Range<usize>) {
+pub(super) fn stream(desk: &mut TestApp, numbers: std::ops::Range<usize>) {
     for nth in numbers {
         desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
     }
@@ -172,12 +172,12 @@ pub(super) fn whole(session: &Session) -> Vec<String> {
 }
 
 /// An item as text.
-fn line_of(desk: &Desk, item: ItemId) -> String {
+fn line_of(desk: &TestApp, item: ItemId) -> String {
     let at = desk.session().transcript.index_of(item).unwrap();
     digest(desk.session()).lines().nth(1 + at).unwrap_or_default().to_owned()
 }
 
-pub(super) fn count(desk: &Desk) -> usize {
+pub(super) fn count(desk: &TestApp) -> usize {
     desk.session().transcript.items().len()
 }
 
@@ -371,7 +371,7 @@ fn lists_of_a_whole_session_read_what_is_gone_first() {
 
 #[test]
 fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     limit(&mut desk);
     desk.state.setup.keeps_sessions = false;
     desk.submit("go");
@@ -391,7 +391,7 @@ fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
 
 #[test]
 fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
-    let history = |desk: &mut Desk| {
+    let history = |desk: &mut TestApp| {
         for nth in 0..300 {
             if nth % 50 == 0 {
                 desk.update(text(Role::User, &format!("prompt {nth}")));

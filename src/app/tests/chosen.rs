@@ -15,8 +15,8 @@ fn told(current: &str) -> Reply {
 }
 
 /// A session in a mode that the user chose.
-fn read_only() -> Desk {
-    let mut desk = Desk::started();
+fn read_only() -> TestApp {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
     desk.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
@@ -24,13 +24,13 @@ fn read_only() -> Desk {
     desk
 }
 
-fn again(desk: &mut Desk, reply: Reply) {
+fn again(desk: &mut TestApp, reply: Reply) {
     desk.crash().handshake(all_capabilities());
     desk.fx.clear();
     desk.reply(Ok(reply));
 }
 
-fn current(desk: &Desk) -> String {
+fn current(desk: &TestApp) -> String {
     desk.session().modes.as_ref().map(|modes| modes.current.to_string()).unwrap_or_default()
 }
 
@@ -51,7 +51,7 @@ fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
 
 #[test]
 fn what_nobody_chose_is_left_to_the_agent_and_what_it_changed_itself_holds_too() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.submit("look").end_turn(StopReason::EndTurn);
     again(&mut desk, told("plan"));
@@ -114,7 +114,7 @@ fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() 
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() })
     };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
     desk.flow(|state, now, fx| flow::set_option(state, KEY, "effort".into(), high, now, fx));
@@ -142,10 +142,10 @@ fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_h
 
 #[test]
 fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.fx.clear();
-    let choose = |desk: &mut Desk, mode: &str| {
+    let choose = |desk: &mut TestApp, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
         desk.flow(|state, now, fx| flow::set_mode(state, KEY, mode, now, fx));
     };
@@ -203,7 +203,7 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, models: Some(models), ..SessionReply::default() })
     };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(session("old")));
     desk.update(SessionUpdate::Model("old".into()));
     desk.submit("look").end_turn(StopReason::EndTurn);
@@ -218,8 +218,8 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
 }
 
 /// A mode was chosen, and a prompt typed behind it.
-fn waiting() -> Desk {
-    let mut desk = Desk::started();
+fn waiting() -> TestApp {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));

@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(flow::new_session).open("two");
     let two = desk.state.active;
     desk.flow(|state, now, fx| flow::submit(state, two, "go".into(), now, fx));
@@ -19,14 +19,14 @@ fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
 
 #[test]
 fn the_only_session_stays() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::close_session(state, KEY, now, fx)).expect_sent("");
     assert_eq!(desk.state.sessions.len(), 1);
 }
 
 #[test]
 fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.flow(flow::new_session).open("two");
     desk.fx.clear();
@@ -37,11 +37,11 @@ fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
 
 #[test]
 fn what_a_closed_session_was_asked_is_answered() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(flow::new_session).open("two");
     desk.ask(
         1,
-        Ask::Permission(PermissionAsk {
+        AgentRequest::Permission(PermissionRequest {
             session: Some("two".into()),
             tool: ToolCallPatch::new("t".into()),
             options: vec![option("yes", PermissionKind::AllowOnce)],
@@ -55,7 +55,7 @@ fn what_a_closed_session_was_asked_is_answered() {
 
 #[test]
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     *desk.state.listed_mut() = vec![listed("old"), listed("older")];
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
     desk.fail(-32603, "no");
@@ -67,10 +67,10 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
 
 #[test]
 fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, _, fx| flow::delete_session(state, ID.into(), fx)).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("This session is open here. Close it first."));
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
     desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("");
@@ -78,7 +78,7 @@ fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
 
 #[test]
 fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
     desk.state.setup.mcp_servers = vec![web];
     let method =

@@ -4,13 +4,13 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-fn connected(info: AgentInfo) -> Desk {
-    let mut desk = Desk::started();
+fn connected(info: AgentInfo) -> TestApp {
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None }).agent(AgentEvent::Ready(Box::new(info)));
     desk
 }
 
-fn hinted() -> Desk {
+fn hinted() -> TestApp {
     let capabilities = AgentCapabilities { can_resume: true, ..AgentCapabilities::default() };
     let mut desk =
         connected(AgentInfo { capabilities, last_session: Some("old".into()), ..AgentInfo::default() });
@@ -41,14 +41,14 @@ fn a_session_in_the_folder_that_has_expired_is_told_and_a_new_one_begins() {
 }
 
 /// The agent has answered, and replays nothing for as long as that is waited for.
-fn nothing_comes(desk: &mut Desk) -> &mut Desk {
+fn nothing_comes(desk: &mut TestApp) -> &mut TestApp {
     for _ in 0..4 {
         desk.play(Event::Timer(TimerId::History(KEY)));
     }
     desk
 }
 
-fn mortal() -> Desk {
+fn mortal() -> TestApp {
     let capabilities =
         AgentCapabilities { can_load: true, dies_on_cancel: true, ..AgentCapabilities::default() };
     let mut desk = connected(AgentInfo { capabilities, ..AgentInfo::default() });
@@ -81,7 +81,7 @@ fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_aga
 
 #[test]
 fn a_prompt_that_cannot_be_sent_comes_back_to_the_composer() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.reply(Err(CallError::NotSent { error: "Too long. Shorten it.".into() }));
     assert_eq!(desk.session().draft, "go");
     desk.expect("ready · idle\nuser* \"go\"\nend failed: Too long. Shorten it.");
@@ -89,7 +89,7 @@ fn a_prompt_that_cannot_be_sent_comes_back_to_the_composer() {
 
 #[test]
 fn what_is_learned_of_an_agent_stands_in_the_details_of_its_connection() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     for text in ["Odd thing.", "Odd thing.", "Another."] {
         let kind = AnomalyKind::Dialect;
         desk.agent(AgentEvent::Anomaly(Anomaly { kind, text: text.into() }));

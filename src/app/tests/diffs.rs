@@ -20,7 +20,7 @@ fn edit(status: ToolStatus, diffs: Vec<FileDiff>, lines: &[u32]) -> SessionUpdat
     })
 }
 
-fn jobs(desk: &mut Desk) -> Vec<LocateJob> {
+fn jobs(desk: &mut TestApp) -> Vec<LocateJob> {
     let jobs = std::mem::take(&mut desk.fx).into_iter().filter_map(|effect| match effect {
         Effect::LocateDiffs(job) => Some(job),
         _ => None,
@@ -28,7 +28,7 @@ fn jobs(desk: &mut Desk) -> Vec<LocateJob> {
     jobs.collect()
 }
 
-fn answer(desk: &mut Desk, found: Vec<(FileDiff, DiffPlace)>, is_done: bool) {
+fn answer(desk: &mut TestApp, found: Vec<(FileDiff, DiffPlace)>, is_done: bool) {
     let found = found.into_iter().map(|(diff, place)| LocatedDiff { diff, place, is_done }).collect();
     desk.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(1), found });
 }
@@ -37,7 +37,7 @@ fn at(line: u32) -> DiffPlace {
     DiffPlace::Lines(vec![Some(PieceStart { line, is_new: true })])
 }
 
-fn call_of(desk: &Desk) -> &ToolCall {
+fn call_of(desk: &TestApp) -> &ToolCall {
     match &desk.session().transcript.items()[1].body {
         ItemBody::Tool(call) => call,
         other => panic!("{other:?}"),
@@ -46,7 +46,7 @@ fn call_of(desk: &Desk) -> &ToolCall {
 
 #[test]
 fn changes_are_looked_up_once_and_kept_beside_the_call() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let (one, two) = (diff("a", "b"), diff("c", "d"));
     desk.update(edit(ToolStatus::Pending, vec![one.clone(), two.clone()], &[10, 20]));
     let asked = jobs(&mut desk);
@@ -73,18 +73,18 @@ fn changes_are_looked_up_once_and_kept_beside_the_call() {
 
 #[test]
 fn the_diff_of_a_question_is_looked_up_too() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let mut tool = ToolCallPatch::new("t".into());
     tool.content = Patch::Set(vec![ToolContent::Diff(diff("a", "b"))]);
-    let Ask::Permission(mut request) = permission("t") else { unreachable!() };
+    let AgentRequest::Permission(mut request) = permission("t") else { unreachable!() };
     request.tool = tool;
-    desk.ask(1, Ask::Permission(request));
+    desk.ask(1, AgentRequest::Permission(request));
     assert_eq!(jobs(&mut desk).len(), 1);
 }
 
 #[test]
 fn a_late_answer_for_another_change_is_dropped() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(edit(ToolStatus::Pending, vec![diff("a", "b")], &[]));
     desk.update(edit(ToolStatus::Pending, vec![diff("c", "d")], &[]));
     answer(&mut desk, vec![(diff("a", "b"), at(3))], false);
@@ -97,7 +97,7 @@ fn a_late_answer_for_another_change_is_dropped() {
 
 #[test]
 fn what_tells_its_lines_is_not_looked_up() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let numbered = FileDiff {
         path: "a.rs".into(),
         change: DiffChange::Patch("--- a.rs\n+++ a.rs\n@@ -1 +1 @@\n-a\n+b\n".into()),

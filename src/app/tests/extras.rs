@@ -12,13 +12,13 @@ fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
     }))
 }
 
-fn stop(desk: &mut Desk) -> &mut Desk {
+fn stop(desk: &mut TestApp) -> &mut TestApp {
     desk.flow(|state, now, fx| flow::stop_part(state, KEY, now, fx))
 }
 
 #[test]
 fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(tool(Patch::Keep));
     stop(&mut desk).expect_sent("");
     desk.update(tool(Patch::Set(true)));
@@ -32,7 +32,7 @@ fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
 
 #[test]
 fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let about = |can_cancel| {
         let id = TerminalId::from("x");
         SessionUpdate::Terminal(AgentTerminal::About { id, command: None, cwd: None, can_cancel })
@@ -52,7 +52,7 @@ fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
 
 #[test]
 fn a_subagent_is_cancelled_by_its_own_session() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let patch = |can_cancel, state: &str| {
         SessionUpdate::Subagent(SubagentPatch {
             session: "child".into(),
@@ -70,7 +70,7 @@ fn a_subagent_is_cancelled_by_its_own_session() {
 
 #[test]
 fn of_several_parts_the_marked_one_is_stopped() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for id in ["a", "b"] {
         let patch = ToolCallPatch {
             status: Patch::Set(ToolStatus::InProgress),
@@ -89,7 +89,7 @@ fn of_several_parts_the_marked_one_is_stopped() {
 
 #[test]
 fn an_archived_session_is_taken_back_and_opened_again() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
     desk.handshake(caps).open(ID);
     desk.fx.clear();
@@ -99,20 +99,20 @@ fn an_archived_session_is_taken_back_and_opened_again() {
     // The key that starts an ended agent again takes it back too, and lets the agent live.
     desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).expect_sent("call archive s false");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).expect_sent("");
 }
 
 #[test]
 fn providers_are_set_before_a_session_is_opened() {
-    let wish = ProviderWish { id: "main".to_owned(), target: None };
+    let wish = ProviderRequest { id: "main".to_owned(), target: None };
     let wire = WireSpec { providers: vec![wish], ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
-    let mut desk = Desk::with_spec(spec.clone());
+    let mut desk = TestApp::with_spec(spec.clone());
     let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
     desk.handshake(caps);
     desk.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
-    let answer = |desk: &mut Desk, is_it: &dyn Fn(&Purpose) -> bool, result| {
+    let answer = |desk: &mut TestApp, is_it: &dyn Fn(&Purpose) -> bool, result| {
         let tag =
             desk.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
         desk.agent(AgentEvent::Replied(tag, result));
@@ -129,7 +129,7 @@ fn providers_are_set_before_a_session_is_opened() {
     });
     assert!(told);
     // An agent that lets nobody set them is not asked.
-    let mut desk = Desk::with_spec(spec);
+    let mut desk = TestApp::with_spec(spec);
     desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
     assert_eq!(desk.session().transcript.items().len(), 1);
 }
@@ -140,7 +140,7 @@ fn a_system_prompt_that_is_not_taken_is_told() {
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
     let told = |system_prompt, system_prompt_override| {
-        let mut desk = Desk::with_spec(spec.clone());
+        let mut desk = TestApp::with_spec(spec.clone());
         desk.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
         desk.session().transcript.items().len()
     };
@@ -149,7 +149,7 @@ fn a_system_prompt_that_is_not_taken_is_told() {
 
 #[test]
 fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
     assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("hears nothing")));
     desk.submit("go").cancel();
@@ -164,7 +164,7 @@ fn old(is_archived: bool) -> SessionInfo {
 fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let started = || {
-        let mut desk = Desk::started();
+        let mut desk = TestApp::started();
         desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
         desk.fx.clear();
         *desk.state.listed_mut() = vec![old(true)];
@@ -184,7 +184,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     let told = &desk.state.sessions[&desk.state.active].phase;
     assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
     // An agent without an archive is not asked, whatever its list says.
-    let mut desk = Desk::talked();
+    let mut desk = TestApp::talked();
     *desk.state.listed_mut() = vec![old(true)];
     desk.open_listed("old");
     desk.expect_sent("call load old");
@@ -192,7 +192,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
 
 #[test]
 fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     desk.fx.clear();
     *desk.state.listed_mut() = vec![old(false)];
@@ -202,13 +202,13 @@ fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
     assert_eq!(desk.state.listed()[0].is_live, Some(true));
     desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
     assert_eq!(desk.state.listed()[0].is_live, Some(false));
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, _, fx| flow::ask_status(state, "old".into(), fx)).expect_sent("");
 }
 
 #[test]
 fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
     desk.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
     desk.open(ID);
@@ -216,8 +216,8 @@ fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
         let (api_type, base_url) = ("openai".to_owned(), base_url.to_owned());
         Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
     };
-    let wish = |base_url| ProviderWish { id: "main".to_owned(), target: target(base_url) };
-    let change = |desk: &mut Desk, url| {
+    let wish = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
+    let change = |desk: &mut TestApp, url| {
         desk.flow(|state, _, fx| flow::change_provider(state, CONN, wish(url), fx));
     };
     change(&mut desk, "https://wrong.example");

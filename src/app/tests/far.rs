@@ -15,8 +15,8 @@ fn far_spec() -> AgentSpec {
     }
 }
 
-fn ready() -> Desk {
-    let mut desk = Desk::with_spec(far_spec());
+fn ready() -> TestApp {
+    let mut desk = TestApp::with_spec(far_spec());
     desk.handshake(all_capabilities()).open(ID);
     desk
 }
@@ -76,7 +76,7 @@ fn a_file_there_is_opened_by_the_editor_that_is_configured_for_it_only() {
         desk.state.flash
     );
     let editor = Some("code --remote ssh-remote+build {path}".to_owned());
-    let mut desk = Desk::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
+    let mut desk = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
     desk.handshake(all_capabilities()).open(ID);
     desk.play(Event::Open(target()));
     let place = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
@@ -103,7 +103,7 @@ fn a_lost_line_is_made_again_and_the_session_goes_on() {
 
 #[test]
 fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
-    let mut desk = Desk::with_spec(far_spec());
+    let mut desk = TestApp::with_spec(far_spec());
     desk.fx.clear();
     let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");

@@ -9,8 +9,8 @@ fn spec(name: &str) -> AgentSpec {
 }
 
 /// A session with two turns.
-fn talked() -> Desk {
-    let mut desk = Desk::ready();
+fn talked() -> TestApp {
+    let mut desk = TestApp::ready();
     desk.submit("mend the rounding of the till");
     desk.updates(vec![text(Role::Thought, "hm"), says("I look."), call("a", ToolStatus::Completed)]);
     desk.end_turn(StopReason::EndTurn);
@@ -19,7 +19,7 @@ fn talked() -> Desk {
     desk
 }
 
-fn prompt_blocks(desk: &mut Desk) -> Vec<ContentBlock> {
+fn prompt_blocks(desk: &mut TestApp) -> Vec<ContentBlock> {
     let sent = std::mem::take(&mut desk.fx).into_iter().find_map(|effect| match effect {
         Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks),
         _ => None,
@@ -28,7 +28,7 @@ fn prompt_blocks(desk: &mut Desk) -> Vec<ContentBlock> {
 }
 
 /// Hands the conversation over to `other`, whose session is then open.
-fn handed_over(capabilities: AgentCapabilities) -> (Desk, SessionKey) {
+fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
     let mut desk = talked();
     desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
     let key = desk.state.active;
@@ -62,7 +62,7 @@ fn the_first_prompt_carries_the_conversation_as_a_resource() {
     assert!(!told.contains("hm"), "what was thought is not told");
     // It is told once, with a turn that came to its end.
     let conn = desk.state.sessions[&key].conn.unwrap();
-    let end = |desk: &mut Desk, result| {
+    let end = |desk: &mut TestApp, result| {
         let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
         desk.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
     };
@@ -144,7 +144,7 @@ fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
         desk.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
     }
     desk.state.setup.handover_bytes = handover::LEAST_BYTES;
-    let told = |desk: &mut Desk| {
+    let told = |desk: &mut TestApp| {
         desk.flow(|state, _, fx| flow::tell_agent(state, KEY, fx));
         desk.state.sessions.get_mut(&KEY).unwrap().ledger.handover.take().unwrap().text
     };
@@ -171,7 +171,7 @@ fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
     assert!(!told.contains("I look."), "{told}");
 }
 
-fn shown_handover(desk: &Desk) -> &Handover {
+fn shown_handover(desk: &TestApp) -> &Handover {
     desk.state.active_session().unwrap().ledger.handover.as_ref().expect("something is handed over")
 }
 
@@ -205,16 +205,16 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
 
 #[test]
 fn nothing_is_handed_over_where_nothing_was_said() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
     assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
 }
 
 /// A session that was opened to go on from another one, as it is kept.
-fn kept_with(more: Vec<Record>) -> KeptSession {
+fn kept_with(more: Vec<Record>) -> RecordedSession {
     let told = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
     let records = std::iter::once(told).chain(more);
-    KeptSession {
+    RecordedSession {
         head: SessionHead {
             kept_as: Some("k2".into()),
             agent: "fake".into(),
@@ -224,8 +224,8 @@ fn kept_with(more: Vec<Record>) -> KeptSession {
             ..SessionHead::default()
         },
         draft: "go on with".into(),
-        events: records.map(|record| KeptEvent { at_ms: 0, turn: 1, record }).collect(),
-        ..KeptSession::default()
+        events: records.map(|record| RecordedEvent { at_ms: 0, turn: 1, record }).collect(),
+        ..RecordedSession::default()
     }
 }
 
@@ -261,7 +261,7 @@ fn what_is_to_be_told_is_kept_until_it_was_told() {
 }
 
 /// An agent that refuses to take up a session, which is then begun anew.
-fn forgotten() -> Desk {
+fn forgotten() -> TestApp {
     let mut desk = talked();
     desk.crash();
     desk.wait(1).handshake(all_capabilities());
@@ -270,7 +270,7 @@ fn forgotten() -> Desk {
     desk
 }
 
-fn ids_kept(desk: &Desk) -> Vec<&str> {
+fn ids_kept(desk: &TestApp) -> Vec<&str> {
     let ids = desk.kept.iter().filter_map(|note| match note {
         Note::Head(head) => head.session.as_ref().map(SessionId::as_str),
         _ => None,

@@ -82,24 +82,24 @@ fn reply() -> impl Strategy<Value = Result<Reply, CallError>> {
     ]
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn ask() -> impl Strategy<Value = AgentRequest> {
     let session = || prop::option::of(word()).prop_map(|id| id.map(|id| SessionId::from(id.as_str())));
     let command = (word(), words(), prop::option::of(word())).prop_map(|(command, args, cwd)| {
         TerminalCommand { command, args, env: Vec::new(), cwd: cwd.map(Into::into), output_limit_bytes: None }
     });
     prop_oneof![
-        (session(), word()).prop_map(|(session, path)| Ask::ReadFile {
+        (session(), word()).prop_map(|(session, path)| AgentRequest::ReadFile {
             session,
             path: path.into(),
             line: None,
             limit: None
         }),
-        (session(), word()).prop_map(|(session, path)| Ask::WriteFile {
+        (session(), word()).prop_map(|(session, path)| AgentRequest::WriteFile {
             session,
             path: path.into(),
             content: "x".into()
         }),
-        (session(), command).prop_map(|(session, command)| Ask::TerminalCreate { session, command }),
+        (session(), command).prop_map(|(session, command)| AgentRequest::TerminalCreate { session, command }),
         word().prop_map(|tool| permission(&tool)),
         Just(question()),
     ]
@@ -111,7 +111,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 enum Step {
     Ready(Vec<AuthMethod>),
     Replied(Result<Reply, CallError>),
-    Ask(Ask),
+    Ask(AgentRequest),
     Update(String, SessionUpdate),
     Crash,
     /// The user opens a session from the agent's list.
@@ -149,7 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(desk: &mut Desk, step: Step, nth: u64) {
+fn play(desk: &mut TestApp, step: Step, nth: u64) {
     let conn = desk.state.active_session().and_then(|session| session.conn).unwrap_or(CONN);
     match step {
         Step::Ready(auth_methods) => {
@@ -164,7 +164,7 @@ fn play(desk: &mut Desk, step: Step, nth: u64) {
             }
         }
         Step::Ask(ask) => {
-            desk.play(Event::Agent(conn, AgentEvent::Ask(AskId(nth), Box::new(ask))));
+            desk.play(Event::Agent(conn, AgentEvent::Request(AskId(nth), Box::new(ask))));
         }
         Step::Update(session, update) => {
             desk.play(Event::Agent(conn, AgentEvent::Update(session.as_str().into(), update)));
@@ -196,7 +196,7 @@ fn play(desk: &mut Desk, step: Step, nth: u64) {
     }
 }
 
-fn check(desk: &mut Desk, is_remote: bool) {
+fn check(desk: &mut TestApp, is_remote: bool) {
     let root = UserRoot::given("/code/lib");
     assert!(desk.state.grants.is_empty());
     for session in desk.state.sessions.values() {
@@ -259,7 +259,7 @@ proptest! {
         };
         let now = std::time::Instant::now();
         let (state, fx) = State::new(setup, now);
-        let mut desk = Desk { state, now, fx, kept: Vec::new() };
+        let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {
             play(&mut desk, step, nth);

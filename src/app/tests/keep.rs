@@ -5,22 +5,24 @@ use crate::app::*;
 use crate::model::*;
 
 /// What was to be kept since the last look, for the first session.
-pub fn kept_notes(desk: &mut Desk) -> Vec<Note> {
+pub fn kept_notes(desk: &mut TestApp) -> Vec<Note> {
     // What flows did is handed out with the next event.
     desk.play(Event::Input);
     std::mem::take(&mut desk.kept)
 }
 
 /// What a store would give back.
-pub fn kept_session(desk: &mut Desk) -> KeptSession {
-    let mut kept = KeptSession::default();
+pub fn kept_session(desk: &mut TestApp) -> RecordedSession {
+    let mut kept = RecordedSession::default();
     let mut held_from = 0;
     for note in kept_notes(desk) {
         match note {
             Note::Hold => held_from = kept.events.len(),
             Note::Release { is_whole: false } => kept.events.truncate(held_from),
             Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
-            Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
+            Note::Event { turn, record } => {
+                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record })
+            }
             Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             Note::Draft(draft) => kept.draft = draft,
             Note::Queue(queue) => kept.queue = queue,
@@ -35,9 +37,9 @@ pub fn kept_session(desk: &mut Desk) -> KeptSession {
 }
 
 /// Keeps a record behind the last event of a turn, and what was kept there before.
-pub fn insert_behind(events: &mut Vec<KeptEvent>, turn: u32, record: Record) {
+pub fn insert_behind(events: &mut Vec<RecordedEvent>, turn: u32, record: Record) {
     let at = events.iter().rposition(|event| event.turn <= turn).map_or(0, |last| last + 1);
-    events.insert(at, KeptEvent { at_ms: 0, turn, record });
+    events.insert(at, RecordedEvent { at_ms: 0, turn, record });
 }
 
 pub fn items(session: &Session) -> Vec<String> {
@@ -47,7 +49,7 @@ pub fn items(session: &Session) -> Vec<String> {
 
 #[test]
 fn a_session_made_of_its_records_looks_the_same() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("fix it");
     desk.updates(vec![
@@ -89,7 +91,7 @@ fn a_session_made_of_its_records_looks_the_same() {
 
 #[test]
 fn a_piece_of_text_is_kept_as_that_piece() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     kept_notes(&mut desk);
     desk.update(says(&"long ".repeat(1000)));
     kept_notes(&mut desk);
@@ -102,11 +104,11 @@ fn a_piece_of_text_is_kept_as_that_piece() {
 
 #[test]
 fn a_cut_turn_says_so_and_its_calls_are_closed() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("go");
     desk.updates(vec![says("half an ans"), call("a", ToolStatus::InProgress)]);
     let mut kept = kept_session(&mut desk);
-    kept.events.push(KeptEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
+    kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
     kept.left_out_count = 7;
     let mut again = Session::new(KEY, SessionPlace::default());
     restore(&mut again, kept, desk.now);
@@ -127,7 +129,7 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
 fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let archived = || {
-        let mut desk = Desk::started();
+        let mut desk = TestApp::started();
         desk.handshake(AgentCapabilities { can_archive: true, ..all_capabilities() }).open(ID);
         desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
         desk.flow(|state, _, fx| flow::archive_session(state, KEY, fx)).reply(Ok(Reply::Done));
@@ -151,7 +153,7 @@ fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
 }
 
 /// A desk whose first session was kept before, with this agent.
-pub fn reopened(kept: KeptSession, name: &str) -> Desk {
+pub fn reopened(kept: RecordedSession, name: &str) -> TestApp {
     let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
     let now = std::time::Instant::now();
     let setup = Setup {
@@ -161,11 +163,11 @@ pub fn reopened(kept: KeptSession, name: &str) -> Desk {
         ..Setup::default()
     };
     let (state, fx) = State::new(setup, now);
-    Desk { state, now, fx, kept: Vec::new() }
+    TestApp { state, now, fx, kept: Vec::new() }
 }
 
-fn a_kept_session() -> KeptSession {
-    let mut desk = Desk::started();
+fn a_kept_session() -> RecordedSession {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     desk.play(Event::Draft("a tho".into()));
@@ -220,8 +222,8 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
 }
 
 /// A kept session of two turns, reopened with an agent that can only load; its load is under way.
-fn loading() -> Desk {
-    let mut desk = Desk::started();
+fn loading() -> TestApp {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     desk.submit("go").updates(vec![call("a", ToolStatus::Completed), says("second")]);
@@ -253,19 +255,19 @@ fn third() -> Vec<SessionUpdate> {
     vec![text(Role::User, "go"), says("third"), call("b", ToolStatus::Completed)]
 }
 
-pub fn opened(desk: &mut Desk) -> &mut Desk {
+pub fn opened(desk: &mut TestApp) -> &mut TestApp {
     quiet(answered(desk))
 }
 
 /// Nothing comes for as long as anything is waited for.
-pub fn quiet(desk: &mut Desk) -> &mut Desk {
+pub fn quiet(desk: &mut TestApp) -> &mut TestApp {
     for _ in 0..8 {
         desk.play(Event::Timer(TimerId::History(KEY)));
     }
     desk
 }
 
-pub fn answered(desk: &mut Desk) -> &mut Desk {
+pub fn answered(desk: &mut TestApp) -> &mut TestApp {
     desk.reply(Ok(Reply::Session(SessionReply::default())))
 }
 
@@ -364,7 +366,7 @@ fn a_replay_that_goes_on_behind_the_answer_changes_nothing() {
 #[test]
 fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
     for is_early in [true, false] {
-        let mut desk = Desk::started();
+        let mut desk = TestApp::started();
         desk.handshake(all_capabilities()).open(ID);
         desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
         let mut desk = reopened(kept_session(&mut desk), "fake");
@@ -385,9 +387,9 @@ fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
 
 #[test]
 fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
-    let mut desk = Desk::talked();
+    let mut desk = TestApp::talked();
     *desk.state.listed_mut() = vec![SessionInfo { cwd: "/code".into(), ..listed("old") }];
-    let recorded = |desk: &mut Desk, event: AgentEvent| -> Vec<Note> {
+    let recorded = |desk: &mut TestApp, event: AgentEvent| -> Vec<Note> {
         let fx = update(&mut desk.state, Event::Agent(CONN, event), desk.now);
         let notes = fx.into_iter().filter_map(|effect| match effect {
             Effect::Keep { notes, .. } => Some(notes),
@@ -430,9 +432,9 @@ fn an_agent_that_lost_the_end_is_said_to() {
 
 #[test]
 fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
-    let say = |desk: &mut Desk, words: &str, reason| {
+    let say = |desk: &mut TestApp, words: &str, reason| {
         desk.submit(words).update(says(&format!("to {words}"))).end_turn(reason);
     };
     say(&mut desk, "write the first thing", StopReason::EndTurn);
@@ -467,11 +469,13 @@ fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
 }
 
 /// What is kept once more was kept.
-pub fn again(kept: KeptSession, desk: &mut Desk) -> KeptSession {
+pub fn again(kept: RecordedSession, desk: &mut TestApp) -> RecordedSession {
     let mut kept = kept;
     for note in kept_notes(desk) {
         match note {
-            Note::Event { turn, record } => kept.events.push(KeptEvent { at_ms: 0, turn, record: *record }),
+            Note::Event { turn, record } => {
+                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record })
+            }
             Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             _ => {}
         }
@@ -481,7 +485,7 @@ pub fn again(kept: KeptSession, desk: &mut Desk) -> KeptSession {
 
 #[test]
 fn another_history_is_added_to_the_record() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("write the first thing").update(says("first")).end_turn(StopReason::EndTurn);
     let kept = kept_session(&mut desk);
@@ -503,7 +507,7 @@ fn another_history_is_added_to_the_record() {
 fn what_the_agent_knows_of_a_cut_turn_is_shown() {
     let mut kept = a_kept_session();
     kept.events.pop();
-    kept.events.push(KeptEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
+    kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
     let mut desk = reopened(kept, "fake");
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.updates(vec![text(Role::User, "one"), says("1, and all the rest of it")]);
@@ -524,8 +528,8 @@ fn a_load_that_fails_leaves_what_is_shown() {
 }
 
 /// A kept session with one short prompt, whose agent can only load and gives its messages ids if so.
-fn short_one(message: Option<&str>) -> Desk {
-    let mut desk = Desk::started();
+fn short_one(message: Option<&str>) -> TestApp {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("hi").update(message.map_or_else(|| says("hello"), |id| says_in(id, "hello")));
     desk.end_turn(StopReason::EndTurn);

@@ -4,17 +4,17 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-fn prompt(text: &str, turn: u32) -> KeptEvent {
-    KeptEvent { at_ms: 0, turn, record: Record::Prompt { text: text.into(), is_again: false } }
+fn prompt(text: &str, turn: u32) -> RecordedEvent {
+    RecordedEvent { at_ms: 0, turn, record: Record::Prompt { text: text.into(), is_again: false } }
 }
 
-fn said(text: &str, turn: u32) -> KeptEvent {
-    KeptEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
+fn said(text: &str, turn: u32) -> RecordedEvent {
+    RecordedEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
 }
 
 /// A session of the agent `fake`, of which the last turn is given and six events are not.
-fn kept(uid: &str) -> KeptSession {
-    KeptSession {
+fn kept(uid: &str) -> RecordedSession {
+    RecordedSession {
         head: SessionHead {
             kept_as: Some(uid.into()),
             agent: "fake".into(),
@@ -28,23 +28,23 @@ fn kept(uid: &str) -> KeptSession {
         left_out_count: 6,
         first_seq: 6,
         end_seq: 8,
-        ..KeptSession::default()
+        ..RecordedSession::default()
     }
 }
 
-fn opening(takes: bool) -> KeptOpening {
-    KeptOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
+fn opening(takes: bool) -> ArchiveOpening {
+    ArchiveOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
 }
 
-fn tell(desk: &mut Desk, news: StoreNews) {
+fn tell(desk: &mut TestApp, news: StoreNews) {
     desk.service(ServiceEvent::Store(Box::new(news)));
 }
 
-fn shown(desk: &Desk) -> &Session {
+fn shown(desk: &TestApp) -> &Session {
     desk.state.active_session().unwrap()
 }
 
-fn jobs(desk: &mut Desk) -> Vec<StoreJob> {
+fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
     let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
         std::mem::take(&mut desk.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
     desk.fx = rest;
@@ -62,7 +62,7 @@ fn items(session: &Session) -> Vec<String> {
 
 #[test]
 fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     desk.fx.clear();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
@@ -81,7 +81,7 @@ fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
 
 #[test]
 fn a_session_in_which_nothing_was_said_gives_way() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(desk.state.sessions.len(), 1);
     desk.expect_sent("call resume old\ncall close s\ndraft \"\"");
@@ -89,16 +89,16 @@ fn a_session_in_which_nothing_was_said_gives_way() {
 
 #[test]
 fn what_cannot_be_had_is_said_and_nothing_changes() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
-    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { kept, ..opening(true) })));
+    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
     assert_eq!(desk.state.active, KEY);
     assert!(desk.state.flash.as_deref().unwrap_or_default().contains("process 7"));
 }
 
 #[test]
 fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     desk.fx.clear();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
@@ -122,7 +122,7 @@ fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
 
 #[test]
 fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
     let key = desk.state.active;
     desk.flow(|state, now, fx| flow::submit(state, key, "next".into(), now, fx));
@@ -139,7 +139,7 @@ fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
 
 #[test]
 fn earlier_parts_come_above_and_what_points_to_items_follows() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     let key = desk.state.active;
@@ -185,8 +185,8 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
 }
 
 /// What is around the second of three turns.
-fn part() -> KeptSession {
-    KeptSession {
+fn part() -> RecordedSession {
+    RecordedSession {
         events: vec![prompt("second", 2), said("2", 2)],
         left_out_count: 3,
         first_seq: 3,
@@ -197,12 +197,12 @@ fn part() -> KeptSession {
 }
 
 fn opened_at(at: i64) -> StoreNews {
-    StoreNews::Opened(Box::new(KeptOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
+    StoreNews::Opened(Box::new(ArchiveOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
 }
 
 #[test]
 fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_when_it_is_read() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
     let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
@@ -236,7 +236,7 @@ fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_whe
 
 #[test]
 fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
     desk.play(Event::Act(Action::RestartAgent));
@@ -249,7 +249,7 @@ fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
 
 #[test]
 fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     let open = desk.state.active;
@@ -283,7 +283,7 @@ fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
 
 #[test]
 fn a_search_goes_on_in_what_comes_above() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
     let key = desk.state.active;
     desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
@@ -300,9 +300,9 @@ fn a_search_goes_on_in_what_comes_above() {
 
 #[test]
 fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
-    let gone = KeptOpening { takes: false, offers: Some(offers), ..opening(true) };
+    let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
     tell(&mut desk, StoreNews::Opened(Box::new(gone)));
     let key = desk.state.active;
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("a question") };
@@ -316,7 +316,7 @@ fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on()
 
 #[test]
 fn a_listed_session_goes_on_as_what_is_kept_of_it() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     *desk.state.listed_mut() = vec![listed("old")];
     let fx = {
         let (state, now) = (&mut desk.state, desk.now);
@@ -343,7 +343,7 @@ fn a_listed_session_goes_on_as_what_is_kept_of_it() {
 #[test]
 fn a_listed_session_that_is_kept_is_continued_in_its_record() {
     for is_kept in [true, false] {
-        let mut desk = Desk::ready();
+        let mut desk = TestApp::ready();
         desk.state.setup.keeps_sessions = true;
         let info = SessionInfo {
             id: "old".into(),
@@ -375,7 +375,7 @@ fn a_listed_session_that_is_kept_is_continued_in_its_record() {
 
 #[test]
 fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx));
     desk.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
     assert_eq!(desk.session().title.as_deref(), Some("Mine"));
@@ -383,7 +383,7 @@ fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
 
 #[test]
 fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     desk.fx.clear();
@@ -399,16 +399,16 @@ fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
 
 #[test]
 fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let mut long = kept("k1");
     (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
-    let opening = KeptOpening { kept: Ok(long), ..opening(false) };
+    let opening = ArchiveOpening { kept: Ok(long), ..opening(false) };
     tell(&mut desk, StoreNews::Opened(Box::new(opening)));
     let key = desk.state.active;
     jobs(&mut desk);
     let mut before = 10_006;
     // Serves what is wished until nothing is, and gives how many pages that were.
-    let mut serve = |desk: &mut Desk| {
+    let mut serve = |desk: &mut TestApp| {
         let mut count = 0;
         loop {
             desk.play(Event::Timer(TimerId::Search(key)));
@@ -439,17 +439,17 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
 
 #[test]
 fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
-    let bare = KeptSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
-    tell(&mut desk, StoreNews::Opened(Box::new(KeptOpening { kept: Ok(bare), ..opening(true) })));
+    let bare = RecordedSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
+    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(digest(shown(&desk)), "ready · idle");
 }
 
 #[test]
 fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
     tell(&mut desk, StoreNews::Exported(Ok("/w/out.md".into())));
@@ -468,8 +468,8 @@ fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read(
 fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
     // Behind a URL, or imported: there is a name, and no program.
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
-    let opening = KeptOpening { kept: Ok(KeptSession { head, ..kept("k1") }), ..opening(true) };
-    let mut desk = Desk::ready();
+    let opening = ArchiveOpening { kept: Ok(RecordedSession { head, ..kept("k1") }), ..opening(true) };
+    let mut desk = TestApp::ready();
     desk.fx.clear();
     tell(&mut desk, StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "no agent has it");
@@ -484,7 +484,7 @@ fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
 #[test]
 fn the_session_of_one_agent_on_another_machine_is_not_loaded_by_another_one() {
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
-    let keeping = Keeping::of_kept(head, "", &std::collections::VecDeque::new());
+    let keeping = RecorderState::of_kept(head, "", &std::collections::VecDeque::new());
     let remote = |name: &str| {
         let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
         AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }

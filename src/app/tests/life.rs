@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
     let (state, _) = State::new(Setup::default(), desk.now);
     assert!(state.conns.is_empty());
@@ -15,7 +15,7 @@ fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
 
 #[test]
 fn acp_v1_the_handshake_comes_before_the_session() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.expect_sent("connect 1 after 0 ms");
     desk.handshake(all_capabilities()).expect_sent("call new").expect("opening · idle");
     let folder = desk.state.setup.folder.clone();
@@ -27,7 +27,7 @@ fn acp_v1_the_handshake_comes_before_the_session() {
 
 #[test]
 fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("I wi")).update(call("t", ToolStatus::InProgress)).crash();
     desk.expect_sent("connect 2 after 500 ms");
     let died = r#"
@@ -45,7 +45,7 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
 
 #[test]
 fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("old")).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.expect_sent("connect 2 after 500 ms\ncall load s");
@@ -75,7 +75,7 @@ fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
 
 #[test]
 fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.update(text(Role::User, "go")).fail(-32603, "file is broken");
@@ -95,7 +95,7 @@ fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
 
 #[test]
 fn a_load_that_brings_nothing_keeps_the_view_and_so_does_a_late_replay_of_it() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.reply(Ok(Reply::Done)).update(says("connectors do not load"));
@@ -113,7 +113,7 @@ fn a_load_that_brings_nothing_keeps_the_view_and_so_does_a_late_replay_of_it() {
 
 #[test]
 fn an_agent_that_can_do_neither_has_forgotten_and_that_is_said() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities::default());
     desk.expect_sent("connect 2 after 500 ms\ncall new");
@@ -127,7 +127,7 @@ fn an_agent_that_can_do_neither_has_forgotten_and_that_is_said() {
 
 #[test]
 fn a_failed_resume_tries_a_load() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
     desk.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
     desk.expect(
@@ -137,7 +137,7 @@ fn a_failed_resume_tries_a_load() {
 
 #[test]
 fn three_crashes_in_a_minute_end_the_attempts() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.crash().handshake(all_capabilities());
     desk.wait(1).crash().handshake(all_capabilities());
     desk.wait(1).crash();
@@ -164,7 +164,7 @@ fn three_crashes_in_a_minute_end_the_attempts() {
 #[test]
 fn an_agent_behind_a_url_has_longer_to_come_back() {
     let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
-    let mut desk = Desk::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    let mut desk = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
     desk.handshake(all_capabilities()).open(ID);
     desk.fx.clear();
     desk.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
@@ -209,7 +209,7 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
 
 #[test]
 fn a_refusal_is_not_tried_again() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let error = "host wants a token (401).".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
     desk.expect("ended · idle\nnotice Error: The connection failed.");
@@ -217,7 +217,7 @@ fn a_refusal_is_not_tried_again() {
     let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
     assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then what happened");
 
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
     let last = desk.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. })) = last else { panic!("{last:?}") };
@@ -226,7 +226,7 @@ fn a_refusal_is_not_tried_again() {
 
 #[test]
 fn crashes_that_are_far_apart_do_not_count_together() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     for _ in 0..5 {
         desk.wait(61).crash().handshake(all_capabilities());
         desk.reply(Ok(Reply::Done));
@@ -237,7 +237,7 @@ fn crashes_that_are_far_apart_do_not_count_together() {
 
 #[test]
 fn a_program_that_never_spoke_is_not_started_again() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.submit("kept");
     let anomaly = Anomaly { kind: AnomalyKind::Noise, text: "this program has moved".into() };
     desk.agent(AgentEvent::Anomaly(anomaly)).agent(AgentEvent::Closed(CloseReason::Exited {
@@ -263,7 +263,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
 
 #[test]
 fn a_missing_program_says_what_to_do() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let error = "No such file or directory".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
     desk.expect(
@@ -276,7 +276,7 @@ fn a_missing_program_says_what_to_do() {
 
 #[test]
 fn a_handshake_that_fails_is_told_with_the_last_words() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let error = RpcError::new(1001, "config.toml is broken");
     desk.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
     desk.expect_sent("connect 1 after 0 ms\ndisconnect 1");
@@ -291,7 +291,7 @@ fn a_handshake_that_fails_is_told_with_the_last_words() {
 
 #[test]
 fn a_restart_moves_all_sessions_and_answers_what_is_open() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.flow(flow::new_session).open("other").ask(1, permission("t"));
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
@@ -318,7 +318,7 @@ fn a_restart_moves_all_sessions_and_answers_what_is_open() {
 
 #[test]
 fn a_force_stop_is_no_crash() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.cancel().flow(|state, now, fx| flow::force_stop(state, CONN, now, fx));
     desk.agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
@@ -337,7 +337,7 @@ fn a_force_stop_is_no_crash() {
 
 #[test]
 fn another_agent_begins_anew_and_that_is_said() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn);
     let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| flow::start_agent(state, KEY, spec, now, fx));
@@ -355,11 +355,11 @@ fn another_agent_begins_anew_and_that_is_said() {
 
 #[test]
 fn quitting_cancels_answers_and_stops_in_this_order() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("t")).play(Event::Terminate);
     desk.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
     assert!(desk.state.is_quitting);
-    desk.ask(2, permission("u")).ask(3, Ask::TerminalWait("x".into()));
+    desk.ask(2, permission("u")).ask(3, AgentRequest::TerminalWait("x".into()));
     desk.expect_sent("answer 2: permission cancelled\nanswer 3: error -32603");
     desk.crash().expect_sent("");
     assert_eq!(desk.state.conns.len(), 1);
@@ -367,9 +367,9 @@ fn quitting_cancels_answers_and_stops_in_this_order() {
 
 #[test]
 fn signing_out_needs_the_capability() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("call logout");
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
     desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("This agent cannot sign you out."));
@@ -404,7 +404,7 @@ fn each_class_of_error_says_what_to_do() {
 
 #[test]
 fn a_program_that_is_no_agent_is_told_what_to_look_at() {
-    let detail_of = |desk: &Desk| -> String {
+    let detail_of = |desk: &TestApp| -> String {
         let last = desk.session().transcript.items().last().map(|item| item.body.clone());
         match last {
             Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
@@ -412,24 +412,24 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
         }
     };
     // It ends before it says anything.
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None }).crash();
     assert!(detail_of(&desk).starts_with("out of luck\n"), "{}", detail_of(&desk));
     assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
     // It sends our own call back.
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
     desk.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
     assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
     // It only writes.
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     for _ in 0..100 {
         let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
         desk.agent(AgentEvent::Anomaly(line));
     }
     desk.expect("starting · idle\nnotice Warning: fake writes lines that are no messages.");
     // One that worked before needs no such advice.
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.crash();
     assert_eq!(detail_of(&desk), "out of luck\nIt is started again by itself.");
 }
@@ -438,7 +438,7 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
 fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
     let said = |error: CallError, protocol: u16| {
         let wire = WireSpec { protocol, ..WireSpec::default() };
-        let mut desk = Desk::with_spec(AgentSpec { wire, ..AgentSpec::default() });
+        let mut desk = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
         desk.agent(AgentEvent::InitializeFailed(error));
         match desk.session().transcript.items().last().map(|item| item.body.clone()) {
             Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
@@ -458,7 +458,7 @@ fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
 
 #[test]
 fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.crash().handshake(AgentCapabilities::default()).open(ID);
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     desk.submit("wait for it");
@@ -479,7 +479,7 @@ fn what_fails_at_the_start_is_told_by_its_class_with_what_to_do() {
         (CallError::TimedOut(30), "The connection failed", "Is it an agent?"),
         (CallError::Undelivered { error: "no route".into() }, "The connection failed", "no route"),
     ] {
-        let mut desk = Desk::started();
+        let mut desk = TestApp::started();
         desk.agent(AgentEvent::InitializeFailed(error.clone()));
         let told = format!("{:?}", desk.session().transcript.items());
         assert!(told.contains("could not be set up") && told.contains(class), "{error:?}: {told}");
@@ -490,7 +490,7 @@ fn what_fails_at_the_start_is_told_by_its_class_with_what_to_do() {
         (CallError::TimedOut(60), "The connection failed", "when it can be reached"),
         (CallError::Malformed { error: "no id".into() }, "was not understood", "begin a new session"),
     ] {
-        let mut desk = Desk::started();
+        let mut desk = TestApp::started();
         desk.handshake(all_capabilities()).reply(Err(error.clone()));
         let told = format!("{:?}", desk.session().transcript.items());
         assert!(told.contains("could not be opened") && told.contains(class), "{error:?}: {told}");

@@ -98,7 +98,7 @@ fn blocks_stand_between_texts_of_one_message() {
 
 #[test]
 fn the_echo_of_our_prompt_is_dropped_and_other_words_are_shown() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("fix the test");
     desk.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
     desk.expect(
@@ -124,7 +124,7 @@ fn the_echo_of_our_prompt_is_dropped_and_other_words_are_shown() {
 
 #[test]
 fn a_thought_knows_how_long_it_took() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
     let took = desk.session().transcript.items().iter().find_map(|item| match &item.body {
         ItemBody::Message(message) if message.role == Role::Thought => message.took,
@@ -150,7 +150,7 @@ fn acp_v1_a_plan_replaces_the_whole_and_an_empty_one_is_none() {
             ),
         })
     };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(vec![plan(None, &["a"]), plan(None, &["a", "b"]), plan(Some("p"), &["c"])]);
     assert_eq!(desk.session().plans.len(), 2);
     assert!(matches!(&desk.session().plans[0].body, PlanBody::Entries(steps) if steps.len() == 2));
@@ -161,7 +161,7 @@ fn acp_v1_a_plan_replaces_the_whole_and_an_empty_one_is_none() {
 #[test]
 fn acp_v1_titles_are_kept_set_and_cleared() {
     let title = |title| SessionUpdate::Info { title, updated_at: Patch::Keep };
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
     assert_eq!(desk.session().title.as_deref(), Some("Skew"));
     desk.update(title(Patch::Clear));
@@ -207,7 +207,7 @@ fn unknown_updates_are_shown_as_they_came() {
 
 #[test]
 fn updates_after_the_end_are_kept_and_open_no_turn() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn);
     assert!(!desk.session().has_background_news);
     desk.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
@@ -229,7 +229,7 @@ fn updates_after_the_end_are_kept_and_open_no_turn() {
 
 #[test]
 fn a_banner_right_after_the_opening_is_a_message_and_no_news() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.update(says("fake 1.0"));
     desk.expect(
         r#"
@@ -256,7 +256,7 @@ fn modes_told_twice_stay_in_agreement() {
         category: Some("mode".into()),
         kind: ConfigKind::Select { current: current.into(), choices: vec![choice("ask"), choice("plan")] },
     };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
@@ -273,7 +273,7 @@ fn modes_told_twice_stay_in_agreement() {
 
 #[test]
 fn a_chunk_costs_one_revision_of_its_own_item() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("a"));
     let before = desk.session().transcript.clone();
     desk.update(says("b"));
@@ -294,7 +294,7 @@ fn a_subagent_has_a_session_of_its_own() {
             can_cancel: Patch::Keep,
         })
     };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.agent(AgentEvent::Update("child".into(), says("early ")));
     desk.update(news("running"));
     desk.agent(AgentEvent::Update("child".into(), says("word")));
@@ -319,7 +319,7 @@ fn a_notice_that_comes_again_at_once_is_counted() {
         title: title.to_owned(),
         description: Some("More about it.".to_owned()),
     };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for title in ["slow", "slow", "slow", "other", "slow"] {
         desk.update(notice(title));
     }
@@ -342,7 +342,7 @@ fn a_plan_that_was_opened_folds_when_it_is_done_and_the_turn_ends() {
         SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step]) })
     };
     for (status, is_folded) in [(PlanStatus::InProgress, false), (PlanStatus::Completed, true)] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
         assert!(!desk.session().is_plan_folded());
         desk.end_turn(StopReason::EndTurn);

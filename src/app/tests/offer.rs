@@ -1,22 +1,22 @@
 //! What a folder was last used with, offered at the start.
 
-use super::support::Desk;
+use super::support::TestApp;
 use crate::app::*;
 use crate::model::*;
 
-fn row(uid: &str) -> KeptRow {
-    KeptRow {
+fn row(uid: &str) -> ArchiveRow {
+    ArchiveRow {
         uid: uid.to_owned(),
         agent: "fake".to_owned(),
         title: "Mend the fence".to_owned(),
         folder: "/code/shop".into(),
         when: "5 min ago".to_owned(),
         nearness: Nearness::Here,
-        ..KeptRow::default()
+        ..ArchiveRow::default()
     }
 }
 
-fn told(desk: &mut Desk, news: StoreNews) {
+fn told(desk: &mut TestApp, news: StoreNews) {
     desk.service(ServiceEvent::Store(Box::new(news)));
 }
 
@@ -62,10 +62,10 @@ fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
 
 #[test]
 fn the_last_session_is_offered_until_something_was_said() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     assert!(flow::last_session(&desk.state).is_none());
     told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
-    assert_eq!(flow::last_session(&desk.state).map(KeptRow::name), Some("Mend the fence"));
+    assert_eq!(flow::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
     desk.submit("something else");
     assert!(flow::last_session(&desk.state).is_none());
     assert!(user::obstacle(&desk.state, Action::ContinueLast).is_some());
@@ -73,7 +73,7 @@ fn the_last_session_is_offered_until_something_was_said() {
 
 #[test]
 fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
     let fx = update(&mut desk.state, Event::Act(Action::ContinueLast), desk.now);
     let job = fx.iter().find_map(|effect| match effect {
@@ -82,11 +82,12 @@ fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
     });
     let folder = desk.state.setup.folder.clone();
     assert_eq!(job, Some(StoreJob::Open { uid: "k1".to_owned(), takes: true, at: None, folder }));
-    let kept = KeptSession {
+    let kept = RecordedSession {
         head: SessionHead { kept_as: Some("k1".to_owned()), ..SessionHead::default() },
-        ..KeptSession::default()
+        ..RecordedSession::default()
     };
-    let opening = KeptOpening { uid: "k1".to_owned(), takes: true, at: None, kept: Ok(kept), offers: None };
+    let opening =
+        ArchiveOpening { uid: "k1".to_owned(), takes: true, at: None, kept: Ok(kept), offers: None };
     let former = desk.state.active;
     told(&mut desk, StoreNews::Opened(Box::new(opening)));
     assert!(desk.state.active != former && !desk.state.sessions.contains_key(&former));
@@ -142,7 +143,7 @@ fn what_the_user_marked_or_typed_in_the_picker_is_left_alone() {
 
 #[test]
 fn that_nothing_can_be_saved_stands_until_it_can() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::Unsaved(Some("the disk is full".to_owned())));
     desk.submit("go").wait(100);
     assert_eq!(desk.state.unsaved.as_deref(), Some("the disk is full"));
@@ -155,7 +156,7 @@ fn that_nothing_can_be_saved_stands_until_it_can() {
 
 #[test]
 fn what_happened_to_the_kept_sessions_stands_in_the_transcript() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::Told("The file was moved aside.".to_owned()));
     assert!(desk.state.flash.is_none());
     desk.expect("ready · idle\nnotice Warning: The file was moved aside.");

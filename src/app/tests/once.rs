@@ -89,19 +89,19 @@ enum Form {
     Empty,
 }
 
-fn fits(form: Form, answer: &Answer) -> bool {
+fn fits(form: Form, answer: &Response) -> bool {
     match answer {
-        Answer::Selected(id) => form == Form::Permission && ["yes", "no"].contains(&id.as_str()),
-        Answer::PermissionCancelled => form == Form::Permission,
-        Answer::ElicitationAccepted(_) | Answer::ElicitationDeclined | Answer::ElicitationCancelled => {
+        Response::Selected(id) => form == Form::Permission && ["yes", "no"].contains(&id.as_str()),
+        Response::PermissionCancelled => form == Form::Permission,
+        Response::ElicitationAccepted(_) | Response::ElicitationDeclined | Response::ElicitationCancelled => {
             form == Form::Elicitation
         }
-        Answer::FileContent(_) => form == Form::Read,
-        Answer::TerminalCreated(_) => form == Form::Create,
-        Answer::TerminalOutput { .. } => form == Form::Output,
-        Answer::TerminalExit(_) => form == Form::Wait,
-        Answer::Done => matches!(form, Form::Write | Form::Empty),
-        Answer::Error(_) => !matches!(form, Form::Permission | Form::Elicitation),
+        Response::FileContent(_) => form == Form::Read,
+        Response::TerminalCreated(_) => form == Form::Create,
+        Response::TerminalOutput { .. } => form == Form::Output,
+        Response::TerminalExit(_) => form == Form::Wait,
+        Response::Done => matches!(form, Form::Write | Form::Empty),
+        Response::Error(_) => !matches!(form, Form::Permission | Form::Elicitation),
     }
 }
 
@@ -168,7 +168,7 @@ impl World {
                 Effect::Send(conn, command) => {
                     assert!(!self.closed.contains(&conn), "{command:?} to a closed connection");
                     match command {
-                        AgentCommand::Answer(ask, answer) => self.on_answer(conn, ask, &answer),
+                        AgentCommand::Respond(ask, answer) => self.on_answer(conn, ask, &answer),
                         AgentCommand::Call(tag, _) => self.calls.push((conn, tag)),
                         AgentCommand::Cancel(_) | AgentCommand::CancelCall(_) => {}
                     }
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    fn on_answer(&mut self, conn: ConnId, ask: AskId, answer: &Answer) {
+    fn on_answer(&mut self, conn: ConnId, ask: AskId, answer: &Response) {
         let request = self.requests.get_mut(&ask).expect("only what was asked is answered");
         assert_eq!(request.conn, conn, "the answer goes to who asked");
         request.answers += 1;
@@ -206,7 +206,7 @@ impl World {
                 let ask = AskId(self.requests.len() as u64 + 1);
                 let (request, form) = self.request(session, request);
                 self.requests.insert(ask, Request { conn, form, answers: 0 });
-                self.play(Event::Agent(conn, AgentEvent::Ask(ask, Box::new(request))));
+                self.play(Event::Agent(conn, AgentEvent::Request(ask, Box::new(request))));
             }
             Step::Withdraw(index) => {
                 // One of the latest: most of the others are answered.
@@ -332,7 +332,7 @@ impl World {
         Some(())
     }
 
-    fn request(&self, session: usize, request: usize) -> (Ask, Form) {
+    fn request(&self, session: usize, request: usize) -> (AgentRequest, Form) {
         let id = session_id(session);
         let terminal = self.running.last().cloned().unwrap_or_else(|| "none".into());
         let options =
@@ -340,19 +340,28 @@ impl World {
         match request {
             0 | 1 => {
                 let tool = ToolCallPatch::new(["t", "u"][request].into());
-                (Ask::Permission(PermissionAsk { session: id, tool, options }), Form::Permission)
+                (AgentRequest::Permission(PermissionRequest { session: id, tool, options }), Form::Permission)
             }
             2 => {
                 let mode = ElicitationMode::Form { title: None, description: None, fields: Vec::new() };
-                let ask = ElicitationAsk { session: id, tool: None, message: "?".into(), mode };
-                (Ask::Elicitation(ask), Form::Elicitation)
+                let ask = ElicitationRequest { session: id, tool: None, message: "?".into(), mode };
+                (AgentRequest::Elicitation(ask), Form::Elicitation)
             }
-            3 => (Ask::ReadFile { session: id, path: "a".into(), line: None, limit: None }, Form::Read),
-            4 => (Ask::WriteFile { session: id, path: "a".into(), content: String::new() }, Form::Write),
-            5 => (Ask::TerminalCreate { session: id, command: TerminalCommand::default() }, Form::Create),
-            6 => (Ask::TerminalOutput(terminal), Form::Output),
-            7 => (Ask::TerminalWait(terminal), Form::Wait),
-            _ => (Ask::TerminalRelease(terminal), Form::Empty),
+            3 => (
+                AgentRequest::ReadFile { session: id, path: "a".into(), line: None, limit: None },
+                Form::Read,
+            ),
+            4 => (
+                AgentRequest::WriteFile { session: id, path: "a".into(), content: String::new() },
+                Form::Write,
+            ),
+            5 => (
+                AgentRequest::TerminalCreate { session: id, command: TerminalCommand::default() },
+                Form::Create,
+            ),
+            6 => (AgentRequest::TerminalOutput(terminal), Form::Output),
+            7 => (AgentRequest::TerminalWait(terminal), Form::Wait),
+            _ => (AgentRequest::TerminalRelease(terminal), Form::Empty),
         }
     }
 
@@ -365,7 +374,8 @@ impl World {
                     FileOp::Read { .. } => Access::Read { path },
                     FileOp::Write { .. } => Access::Write { path },
                 };
-                let asked = AskedFile { access, facts: Facts::default(), why: AskWhy::Outside, change: None };
+                let asked =
+                    AskedFile { access, facts: Facts::default(), why: AskReason::Outside, change: None };
                 ServiceEvent::FileAsks { job, asked: Box::new(asked) }
             }
             Effect::File(FileJob { conn, ask, op, .. }) => {
@@ -402,7 +412,7 @@ impl World {
             let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
             for key in keys {
                 while let Some(open) = self.state.sessions[&key].asks.front() {
-                    if matches!(open.kind, OpenAskKind::Elicitation(_)) {
+                    if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
                         let outcome = flow::ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| flow::answer_elicitation(state, key, outcome, now, fx));
                     } else {

@@ -100,7 +100,7 @@ fn subagent(id: u8, title: Patch<String>) -> SessionUpdate {
     })
 }
 
-fn play(desk: &mut Desk, step: &Step, nth: u64) {
+fn play(desk: &mut TestApp, step: &Step, nth: u64) {
     let terminal = |id: &u8| TerminalId::from(format!("term{id}"));
     match step {
         Step::Says(id, size) => drop(desk.update(says_in(&format!("m{id}"), &text_of(*size)))),
@@ -184,8 +184,8 @@ fn play(desk: &mut Desk, step: &Step, nth: u64) {
 }
 
 /// A session that never lets anything go.
-fn twin() -> Desk {
-    let mut twin = Desk::ready();
+fn twin() -> TestApp {
+    let mut twin = TestApp::ready();
     twin.state.setup.keeps_sessions = true;
     twin.submit("the first prompt");
     twin.fx.clear();
@@ -193,7 +193,7 @@ fn twin() -> Desk {
 }
 
 /// What a step comes to: a question is about a call that runs in this turn, once, or about one of its own.
-fn step_of(desk: &Desk, step: &Step, nth: usize) -> Option<Step> {
+fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
     let session = desk.session();
     let id = match step {
         Step::Asks(id) => ToolCallId::from(format!("c{id}")),
@@ -202,22 +202,21 @@ fn step_of(desk: &Desk, step: &Step, nth: usize) -> Option<Step> {
     };
     let call = session.tools.get(&id).and_then(|at| tools::get(session, *at));
     let is_about_it = call.is_some_and(|call| !call.status.is_final() && call.decision.is_none());
-    let is_asked = session
-        .asks
-        .iter()
-        .any(|open| matches!(&open.kind, OpenAskKind::Permission { request, .. } if request.tool.id == id));
+    let is_asked = session.asks.iter().any(
+        |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == id),
+    );
     let id = if is_about_it { id.to_string() } else { format!("asked{nth}") };
     (session.turn.is_running() && !is_asked).then_some(Step::AsksAbout(id))
 }
 
-fn answer_all(desk: &mut Desk) {
+fn answer_all(desk: &mut TestApp) {
     while !desk.session().asks.is_empty() {
         play(desk, &Step::Answers(true), 0);
         play(desk, &Step::Replies(true), 0);
     }
 }
 
-fn keep_store_jobs(desk: &mut Desk) {
+fn keep_store_jobs(desk: &mut TestApp) {
     desk.fx.retain(|effect| matches!(effect, Effect::Store(_)));
 }
 
@@ -283,27 +282,27 @@ proptest! {
         }
         answer_all(&mut desk);
         desk.play(Event::Input);
-        let mut events: Vec<KeptEvent> = Vec::new();
+        let mut events: Vec<RecordedEvent> = Vec::new();
         for note in std::mem::take(&mut desk.kept) {
             if let Note::Event { turn, record } = note {
-                events.push(KeptEvent { at_ms: events.len() as i64, turn, record: *record });
+                events.push(RecordedEvent { at_ms: events.len() as i64, turn, record: *record });
             }
         }
         let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut.index(events.len())).collect();
         bounds.extend([0, events.len()]);
         bounds.sort_unstable();
         bounds.dedup();
-        let parts: Vec<(usize, &[KeptEvent])> =
+        let parts: Vec<(usize, &[RecordedEvent])> =
             bounds.windows(2).map(|bounds| (bounds[0], &events[bounds[0]..bounds[1]])).collect();
-        let read = |session: &mut Session, events: &[KeptEvent], first: usize, later: usize| {
-            let kept = KeptSession {
+        let read = |session: &mut Session, events: &[RecordedEvent], first: usize, later: usize| {
+            let kept = RecordedSession {
                 head: SessionHead { kept_as: Some("k".into()), ..SessionHead::default() },
                 events: events.to_vec(),
                 left_out_count: first as u64,
                 first_seq: first as i64,
                 end_seq: (first + events.len()) as i64,
                 later: (later > 0).then_some(((first + events.len()) as i64, later as u64)),
-                ..KeptSession::default()
+                ..RecordedSession::default()
             };
             restore::restore(session, kept, desk.now);
         };
@@ -363,21 +362,21 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
         content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
     });
     desk.end_turn(StopReason::EndTurn).play(Event::Input);
-    let mut events: Vec<KeptEvent> = Vec::new();
+    let mut events: Vec<RecordedEvent> = Vec::new();
     for note in std::mem::take(&mut desk.kept) {
         if let Note::Event { turn, record } = note {
-            events.push(KeptEvent { at_ms: 0, turn, record: *record });
+            events.push(RecordedEvent { at_ms: 0, turn, record: *record });
         }
     }
     let begin = |turn: u32| events.iter().position(|event| event.turn == turn).unwrap();
     let mut session = Session::new(KEY, SessionPlace::default());
-    let kept = KeptSession {
+    let kept = RecordedSession {
         head: SessionHead { kept_as: Some("k".into()), ..SessionHead::default() },
         events: events[begin(7)..].to_vec(),
         left_out_count: begin(7) as u64,
         first_seq: begin(7) as i64,
         end_seq: events.len() as i64,
-        ..KeptSession::default()
+        ..RecordedSession::default()
     };
     restore::restore(&mut session, kept, desk.now);
     let end = session.transcript.items().last().map(|item| item.id);
@@ -441,7 +440,7 @@ fn the_end_of_a_command_is_known_until_it_is_released_also_when_its_call_is_on_t
     let (mut desk, mut disk) = desk();
     let conn = desk.conn();
     let command = TerminalCommand { command: "make".into(), ..TerminalCommand::default() };
-    desk.ask(1, Ask::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
+    desk.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
     let started = ServiceEvent::TerminalStarted {
         conn,
         ask: AskId(1),
@@ -461,9 +460,9 @@ fn the_end_of_a_command_is_known_until_it_is_released_also_when_its_call_is_on_t
     disk.write(&mut desk);
     assert!(!desk.session().terminals.contains_key(&"t".into()), "its call is gone");
     desk.fx.clear();
-    desk.ask(2, Ask::TerminalWait("t".into()));
+    desk.ask(2, AgentRequest::TerminalWait("t".into()));
     assert!(desk.sent().contains("answer 2: exit"), "it is answered");
-    desk.ask(3, Ask::TerminalRelease("t".into())).fx.clear();
-    desk.ask(4, Ask::TerminalWait("t".into()));
+    desk.ask(3, AgentRequest::TerminalRelease("t".into())).fx.clear();
+    desk.ask(4, AgentRequest::TerminalWait("t".into()));
     assert!(desk.sent().contains("answer 4: error"));
 }

@@ -15,12 +15,12 @@ fn command(line: &str) -> TerminalCommand {
     TerminalCommand { command: line.into(), ..TerminalCommand::default() }
 }
 
-fn create(command: TerminalCommand) -> Ask {
-    Ask::TerminalCreate { session: Some(ID.into()), command }
+fn create(command: TerminalCommand) -> AgentRequest {
+    AgentRequest::TerminalCreate { session: Some(ID.into()), command }
 }
 
 /// Asks for a permission about a call, and allows or refuses it by the option at this place.
-fn approve(desk: &mut Desk, ask: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
+fn approve(desk: &mut TestApp, ask: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
     let mut tool = ToolCallPatch::new("t".into());
     change(&mut tool);
     let options = vec![
@@ -28,7 +28,7 @@ fn approve(desk: &mut Desk, ask: u64, option: usize, change: impl FnOnce(&mut To
         super::support::option("always", PermissionKind::AllowAlways),
         super::support::option("no", PermissionKind::RejectOnce),
     ];
-    desk.ask(ask, Ask::Permission(PermissionAsk { session: Some(ID.into()), tool, options }));
+    desk.ask(ask, AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }));
     desk.choose(Some(option));
     desk.fx.clear();
 }
@@ -53,7 +53,7 @@ fn edits(diffs: Vec<FileDiff>) -> impl FnOnce(&mut ToolCallPatch) {
 }
 
 /// Whether the command that was just asked for was started, not asked.
-fn is_started(desk: &mut Desk, ask: u64, command: TerminalCommand) -> bool {
+fn is_started(desk: &mut TestApp, ask: u64, command: TerminalCommand) -> bool {
     let asks = desk.session().asks.len();
     desk.ask(ask, create(command));
     let started = desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
@@ -63,8 +63,11 @@ fn is_started(desk: &mut Desk, ask: u64, command: TerminalCommand) -> bool {
 }
 
 /// The service wrote a file.
-fn wrote(desk: &mut Desk, ask: u64, path: &str, old: &str, new: &str) {
-    desk.ask(ask, Ask::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() });
+fn wrote(desk: &mut TestApp, ask: u64, path: &str, old: &str, new: &str) {
+    desk.ask(
+        ask,
+        AgentRequest::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() },
+    );
     let diff = Some(diff(path, old, new));
     let change = Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 });
     let access = Access::Write { path: path.into() };
@@ -89,7 +92,7 @@ fn shown(session: &Session) -> Vec<String> {
 }
 
 /// `path: old>new` for each part of all changes.
-fn changes(desk: &Desk) -> Vec<String> {
+fn changes(desk: &TestApp) -> Vec<String> {
     let part = |part: &changes::ChangePart| match &part.diff.change {
         DiffChange::Texts { old, new } => format!("{}>{new}", old.as_deref().unwrap_or("-")),
         DiffChange::Patch(text) => text.to_string(),
@@ -102,13 +105,15 @@ fn changes(desk: &Desk) -> Vec<String> {
 }
 
 /// The session as it is made again of what was kept.
-fn restored(desk: &mut Desk) -> Session {
+fn restored(desk: &mut TestApp) -> Session {
     desk.play(Event::Input);
     let events = desk.kept.iter().filter_map(|note| match note {
-        Note::Event { turn, record } => Some(KeptEvent { at_ms: 0, turn: *turn, record: (**record).clone() }),
+        Note::Event { turn, record } => {
+            Some(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
+        }
         _ => None,
     });
-    let kept = KeptSession { events: events.collect(), ..KeptSession::default() };
+    let kept = RecordedSession { events: events.collect(), ..RecordedSession::default() };
     let place = desk.session().place.clone();
     let mut again = Session::new(KEY, place);
     restore(&mut again, kept, desk.now);
@@ -117,7 +122,7 @@ fn restored(desk: &mut Desk) -> Session {
 
 #[test]
 fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, command("rm -rf /")));
     desk.choose(None).expect_sent("answer 1: error -32603");
     assert!(!is_started(&mut desk, 2, command("ls")));
@@ -138,14 +143,14 @@ fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
 
 #[test]
 fn an_approved_call_covers_its_own_command_once() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls -la"));
     assert!(!is_started(&mut desk, 2, command("ls -la; id")));
     assert!(is_started(&mut desk, 3, command("ls -la")));
     assert!(!is_started(&mut desk, 4, command("ls -la")), "once");
     approve_first_in_row(&mut desk);
 
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 1, runs("ls -la"));
     assert!(is_started(&mut desk, 2, command("ls -la")));
     desk.end_turn(StopReason::EndTurn).submit("more");
@@ -153,19 +158,19 @@ fn an_approved_call_covers_its_own_command_once() {
     assert!(is_started(&mut desk, 3, command("ls -la")), "always");
     assert!(!is_started(&mut desk, 4, command("id")));
 
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 2, runs("ls -la"));
     assert!(!is_started(&mut desk, 2, command("ls -la")), "it was refused");
 }
 
-fn approve_first_in_row(desk: &mut Desk) {
+fn approve_first_in_row(desk: &mut TestApp) {
     desk.choose(Some(0));
     assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. }))));
 }
 
 #[test]
 fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.end_turn(StopReason::EndTurn);
     desk.fx.clear();
@@ -173,7 +178,7 @@ fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
     desk.choose(None).submit("more");
     desk.fx.clear();
     assert!(!is_started(&mut desk, 3, command("ls")), "another turn runs");
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.cancel();
     desk.fx.clear();
@@ -182,7 +187,7 @@ fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
 
 #[test]
 fn a_call_that_changes_after_it_was_approved_covers_what_was_shown() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.update(patch("t", runs("id")));
     assert!(!is_started(&mut desk, 2, command("id")));
@@ -191,7 +196,7 @@ fn a_call_that_changes_after_it_was_approved_covers_what_was_shown() {
 
 #[test]
 fn folder_and_environment_of_a_command_count() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("make"));
     assert!(!is_started(&mut desk, 2, TerminalCommand { cwd: Some("/tmp".into()), ..command("make") }));
     let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
@@ -221,7 +226,7 @@ fn folder_and_environment_of_a_command_count() {
 #[test]
 fn forms_of_real_agents_are_covered() {
     // A title and a text, no kind and no input; the line comes as the command.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, |patch| {
         patch.title = Patch::Set("Shell: ls -la".into());
         let text = "Requesting approval to perform: Run command `ls -la`";
@@ -240,7 +245,7 @@ fn forms_of_real_agents_are_covered() {
     );
     assert_eq!(shown(&restored(&mut desk)).len(), 1);
     // The line is wrapped in a shell.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls | wc"));
     let args = vec!["-lc".to_owned(), "ls | wc".to_owned()];
     assert!(is_started(&mut desk, 2, TerminalCommand { args, ..command("/bin/sh") }));
@@ -248,7 +253,7 @@ fn forms_of_real_agents_are_covered() {
 
 #[test]
 fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, command("make")));
     desk.choose(Some(2));
     let [Effect::SaveGrant(saved), ..] = desk.fx.as_slice() else { panic!("{:?}", desk.fx) };
@@ -263,12 +268,12 @@ fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
         StoredGrant { agent: "fake (other)".into(), ..saved.clone() },
         StoredGrant { folder: "/code".into(), ..saved.clone() },
     ] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.service(ServiceEvent::Grants(vec![other]));
         assert!(!is_started(&mut desk, 1, command("make")));
     }
 
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.service(ServiceEvent::Grants(vec![saved.clone()]));
     assert!(is_started(&mut desk, 1, command("make")));
     let id = granted(&desk.state)[0].id();
@@ -286,7 +291,7 @@ fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
 
 #[test]
 fn what_is_granted_covers_requests_that_wait_already() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for ask in 1..4 {
         assert!(!is_started(&mut desk, ask, command(if ask == 2 { "other" } else { "make" })));
     }
@@ -297,7 +302,7 @@ fn what_is_granted_covers_requests_that_wait_already() {
 
 #[test]
 fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     wrote(&mut desk, 1, "/code/shop/a", "old\n", "new\n");
     assert_eq!(
         shown(desk.session()),
@@ -316,11 +321,11 @@ fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
     let told = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
     let with_call =
         ["t Completed 1 diffs [\"written through parlor, allowed: within the session's folders\"]"];
-    let mut before = Desk::running();
+    let mut before = TestApp::running();
     before.update(patch("t", told()));
     wrote(&mut before, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
     before.update(news("t", ToolStatus::Completed));
-    let mut after = Desk::running();
+    let mut after = TestApp::running();
     wrote(&mut after, 1, "/code/shop/a", "a\nb\n", "a\nc\n");
     after.update(patch("t", told())).update(news("t", ToolStatus::Completed));
     for desk in [&mut before, &mut after] {
@@ -332,12 +337,12 @@ fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
 
 #[test]
 fn a_write_that_differs_from_what_the_call_tells_is_shown_besides() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(patch("t", edits(vec![diff("/code/shop/a", "b\n", "c\n")])));
     wrote(&mut desk, 1, "/code/shop/a", "a\nb\n", "a\nc\nmore\n");
     assert_eq!(shown(desk.session()).len(), 2, "{:?}", shown(desk.session()));
     // A call that shows nothing of the file shows what was written; when it tells something else, both are shown.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(patch("t", |patch| {
         patch.kind = Patch::Set(ToolKind::Edit);
         patch.locations = Patch::Set(vec![Location { path: "/code/shop/a".into(), line: None }]);
@@ -351,7 +356,7 @@ fn a_write_that_differs_from_what_the_call_tells_is_shown_besides() {
 
 #[test]
 fn no_agent_can_name_an_item_of_parlors_own() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     wrote(&mut desk, 1, "/code/shop/a", "b\n", "c\n");
     let id = "parlor:write:/code/shop/a";
     desk.update(patch(id, |patch| patch.content = Patch::Set(Vec::new())));
@@ -369,7 +374,7 @@ fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
         patch.locations = Patch::Set(vec![Location { path: "a".into(), line: None }]);
     };
     for is_first in [true, false] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         if is_first {
             desk.update(patch("call-1", own));
         }
@@ -390,7 +395,7 @@ fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
 
 #[test]
 fn an_approved_edit_that_no_call_tells_stays_by_itself_and_one_that_is_told_otherwise_counts_once() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, edits(vec![diff("/code/shop/a", "b\n", "c\n")]));
     approve(&mut desk, 2, 0, edits(vec![diff("/code/shop/x", "b\n", "c\n")]));
     desk.update(patch("own", edits(vec![diff("/code/shop/x", "b\n", "d\n")])));
@@ -402,7 +407,7 @@ fn an_approved_edit_that_no_call_tells_stays_by_itself_and_one_that_is_told_othe
 
 #[test]
 fn an_agent_gets_so_many_terminals_and_no_more() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.state.setup.policy.ask_commands = false;
     for ask in 0..300 {
         desk.ask(ask, create(command("sleep 300")));
@@ -421,8 +426,8 @@ fn an_agent_gets_so_many_terminals_and_no_more() {
 
 #[test]
 fn few_file_requests_are_served_at_a_time_and_what_waits_is_bounded() {
-    let mut desk = Desk::running();
-    let write = |ask: u64| Ask::WriteFile {
+    let mut desk = TestApp::running();
+    let write = |ask: u64| AgentRequest::WriteFile {
         session: Some(ID.into()),
         path: format!("f{ask}").into(),
         content: "x".repeat(8 << 20),
@@ -439,7 +444,7 @@ fn few_file_requests_are_served_at_a_time_and_what_waits_is_bounded() {
 
 #[test]
 fn changes_of_a_flood_of_writes_are_kept_up_to_a_limit() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for ask in 0..100 {
         wrote(&mut desk, ask, &format!("/code/shop/f{ask}"), "", &"x".repeat(1 << 20));
     }
@@ -481,7 +486,7 @@ proptest! {
         ], 1..24),
     ) {
         const LINES: [&str; 4] = ["ls", "id", "ls -la", "sh -c id"];
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         let (mut once, mut always) = ([0usize; 4], [false; 4]);
         let policy = desk.state.setup.policy;
         let roots = desk.session().place.clone();

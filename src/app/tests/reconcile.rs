@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::keep::items;
 use super::resume::{End, check, recorded, resumed};
 use super::support::*;
-use crate::app::reconcile::{Piece, reconcile};
+use crate::app::reconcile::{AlignedItem, reconcile};
 use crate::app::*;
 use crate::model::*;
 
@@ -186,7 +186,7 @@ fn replayed(nth: usize, turn: &Turn, fate: Fate) -> Vec<SessionUpdate> {
     all
 }
 
-fn kept(turns: &[Turn]) -> KeptSession {
+fn kept(turns: &[Turn]) -> RecordedSession {
     let prompts: Vec<String> = turns.iter().enumerate().map(|(nth, turn)| prompt(nth, turn)).collect();
     let live: Vec<_> = turns
         .iter()
@@ -276,31 +276,31 @@ proptest! {
         theirs in proptest::collection::vec((0_usize..12, turn(), fate()), 0..10),
         is_whole in any::<bool>(),
     ) {
-        let mut desk = Desk::ready();
+        let mut desk = TestApp::ready();
         for (nth, turn) in ours.iter().enumerate() {
             desk.submit(&prompt(nth, turn)).updates(live(nth, turn)).end_turn(StopReason::EndTurn);
         }
-        let mut other = Desk::ready();
+        let mut other = TestApp::ready();
         for (nth, turn, fate) in &theirs {
             other.updates(replayed(*nth, turn, *fate));
         }
         let (ours, theirs) = (desk.session().transcript.items(), other.session().transcript.items());
         let found = reconcile(ours, theirs, is_whole);
         let order: Vec<usize> = found.pieces.iter().filter_map(|piece| match piece {
-            Piece::Ours { item, .. } => Some(*item),
-            Piece::Theirs { .. } => None,
+            AlignedItem::Ours { item, .. } => Some(*item),
+            AlignedItem::Theirs { .. } => None,
         }).collect();
         prop_assert_eq!(order, (0..ours.len()).collect::<Vec<_>>());
         let same = reconcile(ours, ours, is_whole);
         prop_assert!(same.untold.is_empty() && same.has_end, "{:?}", same);
-        prop_assert!(same.pieces.iter().all(|piece| matches!(piece, Piece::Ours { .. })), "{:?}", same.pieces);
+        prop_assert!(same.pieces.iter().all(|piece| matches!(piece, AlignedItem::Ours { .. })), "{:?}", same.pieces);
     }
 }
 
 #[test]
 fn a_long_replay_is_compared_in_bounded_time() {
-    let mut desk = Desk::ready();
-    let mut other = Desk::ready();
+    let mut desk = TestApp::ready();
+    let mut other = TestApp::ready();
     for nth in 0..1_500 {
         let user = |words: &str| text(Role::User, &format!("{words} {nth}"));
         desk.updates(vec![user("ours"), says("yes")]);
@@ -308,7 +308,7 @@ fn a_long_replay_is_compared_in_bounded_time() {
     }
     let (ours, theirs) = (desk.session().transcript.items(), other.session().transcript.items());
     let found = reconcile(ours, theirs, true);
-    let count = found.pieces.iter().filter(|piece| matches!(piece, Piece::Ours { .. })).count();
+    let count = found.pieces.iter().filter(|piece| matches!(piece, AlignedItem::Ours { .. })).count();
     assert_eq!((count, found.pieces.len()), (ours.len(), ours.len() + theirs.len()));
     let [untold] = found.untold.as_slice() else { panic!("{:?}", found.untold) };
     assert_eq!((untold.behind, untold.turns), (ours.len(), 1_500));

@@ -15,8 +15,8 @@ pub enum End {
 }
 
 /// A session with these turns, as it is kept.
-pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> KeptSession {
-    let mut desk = Desk::started();
+pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> RecordedSession {
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     for (prompt, updates, end) in turns {
         desk.submit(prompt).updates(updates.clone());
@@ -39,7 +39,7 @@ fn told(prompt: &str) -> Vec<SessionUpdate> {
 }
 
 /// Resumes a session whose agent can only load, with this replay, of which so much comes before the answer.
-pub fn resumed(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Desk {
+pub fn resumed(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
     let mut desk = reopened(kept.clone(), "fake");
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     kept_notes(&mut desk);
@@ -49,7 +49,7 @@ pub fn resumed(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> D
     desk
 }
 
-fn shown(kept: &KeptSession) -> Vec<String> {
+fn shown(kept: &RecordedSession) -> Vec<String> {
     let mut session = Session::new(KEY, SessionPlace::default());
     restore(&mut session, kept.clone(), std::time::Instant::now());
     items(&session)
@@ -57,7 +57,7 @@ fn shown(kept: &KeptSession) -> Vec<String> {
 
 /// Resumes twice with a replay: nothing that was recorded goes or moves, what is kept makes what is shown, and the
 /// second time changes nothing. Gives what is shown then.
-pub fn check(kept: &KeptSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
+pub fn check(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
     let first = shown(kept);
     let mut desk = resumed(kept, replay, before);
     let second = items(desk.session());
@@ -94,7 +94,7 @@ fn behind(after: &str, lines: &[&str]) -> Vec<String> {
 }
 
 /// What is shown, without the recorded items: what was added, each behind the recorded item that it follows.
-fn added(kept: &KeptSession, replay: &[SessionUpdate]) -> Vec<String> {
+fn added(kept: &RecordedSession, replay: &[SessionUpdate]) -> Vec<String> {
     let first = shown(kept);
     let all = check(kept, replay, replay.len());
     let mut known = first.iter().peekable();
@@ -182,7 +182,7 @@ fn what_the_agent_said_behind_the_cut_of_a_turn_is_added() {
         ("go on", vec![says("first part "), call("a", ToolStatus::InProgress)], End::Good),
     ]);
     kept.events.pop();
-    kept.events.push(KeptEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
+    kept.events.push(RecordedEvent { at_ms: 0, turn: 2, record: Record::TurnEnded(TurnOutcome::Cut) });
     let replay = [
         told("first prompt"),
         vec![
@@ -265,7 +265,7 @@ fn a_lost_last_turn_is_reported_also_if_all_prompts_are_alike() {
 
 #[test]
 fn a_prompt_that_was_sent_again_is_one_turn() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     desk.submit("flaky two").fail(-32603, "API overloaded (529), try again");
@@ -487,7 +487,7 @@ fn an_agent_that_replays_no_prompts_adds_nothing() {
 fn a_record_that_was_replaced_by_an_older_parlor_is_read_as_it_was() {
     let mut kept = recorded(&[good("one"), good("two")]);
     let at = kept.events.iter().position(|event| event.turn == 2).unwrap();
-    kept.events.insert(at, KeptEvent { at_ms: 0, turn: 1, record: Record::Replaced });
+    kept.events.insert(at, RecordedEvent { at_ms: 0, turn: 1, record: Record::Replaced });
     for event in &mut kept.events[at..] {
         event.turn = 1;
     }
@@ -511,7 +511,7 @@ fn text_without_an_id_stands_where_it_came() {
         title: "Rate limit hit".into(),
         description: None,
     };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("before")).ask(1, question());
     desk.flow(|state, now, fx| {
         flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx);
@@ -538,7 +538,7 @@ fn text_without_an_id_stands_where_it_came() {
     assert_eq!(items(desk.session()), expected);
     assert_eq!(shown(&kept_session(&mut desk)), expected, "also when it is read again");
     // Text that names its message belongs to that.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let notice =
         SessionUpdate::Notice { severity: Severity::Info, title: "meanwhile".into(), description: None };
     desk.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
@@ -559,11 +559,12 @@ fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
 
 #[test]
 fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
-    let Ask::Permission(ask) = permission("a") else { panic!() };
-    desk.ask(1, Ask::Permission(PermissionAsk { session: Some("child".into()), ..ask })).choose(Some(1));
+    let AgentRequest::Permission(ask) = permission("a") else { panic!() };
+    desk.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..ask }))
+        .choose(Some(1));
     desk.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();
     assert!(items(desk.session()).contains(&own), "{:#?}", items(desk.session()));

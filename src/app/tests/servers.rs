@@ -23,7 +23,7 @@ fn found() -> FolderServers {
     }
 }
 
-fn desk(found: FolderServers, spec: AgentSpec) -> Desk {
+fn desk(found: FolderServers, spec: AgentSpec) -> TestApp {
     let now = Instant::now();
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
@@ -33,24 +33,24 @@ fn desk(found: FolderServers, spec: AgentSpec) -> Desk {
         ..Setup::default()
     };
     let (state, fx) = State::new(setup, now);
-    Desk { state, now, fx, kept: Vec::new() }
+    TestApp { state, now, fx, kept: Vec::new() }
 }
 
 fn spec() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
 }
 
-fn names(desk: &Desk) -> Vec<&str> {
+fn names(desk: &TestApp) -> Vec<&str> {
     desk.session().place.mcp_servers.iter().map(McpServer::name).collect()
 }
 
-fn answer(desk: &mut Desk, answer: ServersAnswer) {
+fn answer(desk: &mut TestApp, answer: ServersAnswer) {
     desk.state.modals.pop();
     let folder = PathBuf::from("/code/shop");
     desk.flow(|state, now, fx| flow::answer_servers(state, &folder, answer, now, fx));
 }
 
-fn kept_answer(desk: &Desk) -> Option<bool> {
+fn kept_answer(desk: &TestApp) -> Option<bool> {
     desk.fx.iter().find_map(|effect| match effect {
         Effect::KeepServersAnswer { allows, .. } => Some(*allows),
         _ => None,
@@ -171,7 +171,7 @@ fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
             ..Setup::default()
         };
         let (state, fx) = State::new(setup, now);
-        let mut desk = Desk { state, now, fx, kept: Vec::new() };
+        let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(caps);
         desk.session().transcript.items().len()
     };
@@ -182,7 +182,7 @@ fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
 #[test]
 fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
     let now = Instant::now();
-    let kept = KeptSession {
+    let kept = RecordedSession {
         head: SessionHead {
             session: Some("old".into()),
             place: SessionPlace {
@@ -192,7 +192,7 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
             },
             ..SessionHead::default()
         },
-        ..KeptSession::default()
+        ..RecordedSession::default()
     };
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),

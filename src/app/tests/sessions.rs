@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn updates_before_the_answer_that_names_the_session_wait_for_it() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     let command = SlashCommand { name: "plan".into(), description: "Plans".into(), hint: None };
     desk.update(SessionUpdate::Commands(vec![command.clone()]));
@@ -22,7 +22,7 @@ fn updates_before_the_answer_that_names_the_session_wait_for_it() {
 
 #[test]
 fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     for index in 0..5_000 {
         let role = if index % 2 == 0 { Role::Agent } else { Role::Thought };
@@ -38,7 +38,7 @@ fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
 
 #[test]
 fn early_updates_of_strangers_take_bounded_memory() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     for index in 0..60 {
         let id = format!("stranger {index}");
@@ -57,14 +57,14 @@ fn early_updates_of_strangers_take_bounded_memory() {
 fn commands_told_at_the_handshake_hold_until_others_come() {
     let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
     let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Ready(Box::new(info))).open(ID);
     assert_eq!(desk.session().commands, [command]);
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
     desk.expect(
         r#"
@@ -72,14 +72,14 @@ fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
         notice Error: The session could not be opened. The agent reported an error.
         "#,
     );
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
     desk.expect("failed · idle\nnotice Error: The session could not be opened. The agent's answer was not understood.");
 }
 
 #[test]
 fn a_call_that_takes_too_long_is_called_off() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
     desk.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
     desk.expect("failed · idle\nnotice Error: The session could not be opened. The connection failed.");
@@ -93,7 +93,7 @@ fn a_list_is_read_to_its_end() {
             next_cursor: next.map(str::to_owned),
         })
     };
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(flow::list_sessions).reply(page(&["a", "b"], Some("2"))).reply(page(&["b", "c"], Some("3")));
     desk.reply(page(&[], Some("4"))).reply(page(&["a"], Some("5"))).reply(page(&["d"], Some("3")));
     desk.expect_sent(
@@ -119,7 +119,7 @@ fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
 
 #[test]
 fn a_list_without_end_is_ended() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(flow::list_sessions);
     for page in 0..2_000 {
         if desk.state.conns[&CONN].open_calls.is_empty() {
@@ -133,7 +133,7 @@ fn a_list_without_end_is_ended() {
 
 #[test]
 fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx)).flow(flow::list_sessions);
     let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
     desk.flow(|state, now, fx| flow::activate(state, key, now, fx)).flow(flow::list_sessions);
@@ -159,7 +159,7 @@ fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
 
 #[test]
 fn what_is_not_advertised_is_never_called() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
     desk.flow(flow::list_sessions);
@@ -177,7 +177,7 @@ fn what_is_not_advertised_is_never_called() {
 
 #[test]
 fn a_listed_session_is_loaded_into_a_view_of_its_own() {
-    let mut desk = Desk::talked();
+    let mut desk = TestApp::talked();
     *desk.state.listed_mut() =
         vec![SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") }];
     desk.open_listed("old");
@@ -202,7 +202,7 @@ fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
         ..listed("old")
     };
     let opened = |info: SessionInfo, choose: u8| {
-        let mut desk = Desk::talked();
+        let mut desk = TestApp::talked();
         *desk.state.listed_mut() = vec![info];
         let open = |state: &mut State, now, fx: &mut Vec<Effect>| {
             flow::open_session(state, "old".into(), now, fx);
@@ -244,7 +244,7 @@ fn each_folder_has_its_own_history_of_prompts() {
         };
         fx.iter().filter_map(load).collect()
     };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     assert_eq!(loads(&desk.fx), [(1, "/code/shop".to_owned())]);
     desk.handshake(all_capabilities()).open(ID);
     desk.service(ServiceEvent::History(KEY, vec!["here".into()]));
@@ -269,13 +269,13 @@ fn each_folder_has_its_own_history_of_prompts() {
 
 #[test]
 fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.open_listed("old");
     assert_eq!(desk.state.sessions.len(), 1, "no second tab");
     assert_ne!(desk.state.active, KEY);
     desk.expect_sent("call load old\ncall close s");
     // What was typed there is worth its tab.
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.play(Event::Draft("half a thought".into()));
     desk.open_listed("old");
     assert_eq!(desk.state.sessions.len(), 2);
@@ -283,7 +283,7 @@ fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
 
 #[test]
 fn a_crash_while_a_listed_session_loads_loads_it_again() {
-    let mut desk = Desk::talked();
+    let mut desk = TestApp::talked();
     desk.open_listed("old");
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
     desk.handshake(all_capabilities());
@@ -292,7 +292,7 @@ fn a_crash_while_a_listed_session_loads_loads_it_again() {
 
 #[test]
 fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
-    let mut desk = Desk::talked();
+    let mut desk = TestApp::talked();
     desk.open_listed("old").fail(-32603, "broken");
     desk.expect_sent("call load old");
     let session = &desk.state.sessions[&desk.state.active];
@@ -304,7 +304,7 @@ fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
 
 #[test]
 fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
         .open(ID)
         .submit("hello")
@@ -318,7 +318,7 @@ fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
 
 #[test]
 fn a_new_session_shares_the_agent() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(flow::new_session).expect_sent("call new");
     desk.open("two");
     assert_eq!(desk.state.active, SessionKey(2));
@@ -329,7 +329,7 @@ fn a_new_session_shares_the_agent() {
 
 #[test]
 fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("so far")).end_turn(StopReason::EndTurn);
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx)).expect_sent("call fork s");
@@ -353,11 +353,11 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
 
 #[test]
 fn a_copy_that_fails_answers_what_was_asked_of_it() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
-    desk.agent(AgentEvent::Ask(
+    desk.agent(AgentEvent::Request(
         AskId(1),
-        Box::new(Ask::Permission(PermissionAsk {
+        Box::new(AgentRequest::Permission(PermissionRequest {
             session: Some("copy".into()),
             tool: ToolCallPatch::new("t".into()),
             options: vec![option("yes", PermissionKind::AllowOnce)],
@@ -377,7 +377,7 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
         category: None,
         kind: ConfigKind::Boolean { current: is_on },
     };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
@@ -408,7 +408,7 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
 
 #[test]
 fn a_subagent_takes_no_prompt_and_gives_it_back() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Keep,

@@ -27,8 +27,8 @@ fn sign_in_methods() -> AgentInfo {
 }
 
 /// `session/new` was answered with "sign in first".
-fn locked() -> Desk {
-    let mut desk = Desk::started();
+fn locked() -> TestApp {
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
     desk.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
     desk.expect(
@@ -55,7 +55,7 @@ fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
 
 #[test]
 fn a_sign_in_that_takes_long_can_be_given_up() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None });
     let method =
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
@@ -72,7 +72,7 @@ fn a_sign_in_that_takes_long_can_be_given_up() {
 }
 
 /// Picks a way to sign in, and gives the question that it leads to.
-fn pick(desk: &mut Desk, method: &str) -> Option<ChoiceDialog> {
+fn pick(desk: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
     desk.flow(|state, now, fx| flow::sign_in(state, CONN, method, Vec::new(), now, fx));
     match desk.state.modals.last() {
         Some(Modal::Choice(dialog)) => Some(dialog.clone()),
@@ -80,7 +80,7 @@ fn pick(desk: &mut Desk, method: &str) -> Option<ChoiceDialog> {
     }
 }
 
-fn answer(desk: &mut Desk, action: Action) {
+fn answer(desk: &mut TestApp, action: Action) {
     desk.wait(5);
     desk.play(Event::Act(action));
 }
@@ -136,7 +136,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
         kind: AuthKind::Terminal(command),
     };
     let info = |method| AgentInfo { auth_methods: vec![method], ..AgentInfo::default() };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
     let dialog = pick(&mut desk, "odd").expect("the user is asked");
     assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
@@ -150,7 +150,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
     });
     assert_eq!(env, Some(command.env.clone()));
     // What changes which program runs is refused before anything is asked.
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
     desk.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
     assert_eq!(pick(&mut desk, "odd"), None);
@@ -167,7 +167,7 @@ fn an_agent_behind_a_url_runs_no_sign_in_whatever_it_sends() {
         },
     ] {
         let remote = Some(Remote { url: "https://far.example".into(), ..Remote::default() });
-        let mut desk = Desk::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+        let mut desk = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
         let kinds = [
             AuthKind::Terminal(command),
             AuthKind::EnvVar {

@@ -12,7 +12,7 @@ pub const CONN: ConnId = ConnId(1);
 pub const KEY: SessionKey = SessionKey(1);
 pub const ID: &str = "s";
 
-pub struct Desk {
+pub struct TestApp {
     pub state: State,
     pub now: Instant,
     /// Effects since they were last read; what is to be kept comes with nearly all, and stands apart.
@@ -30,7 +30,7 @@ impl State {
     }
 }
 
-impl Desk {
+impl TestApp {
     /// A command that was asked for runs in a terminal of this id.
     pub fn terminal_started(&mut self, ask: u64, id: &str, command: &str) {
         self.service(ServiceEvent::TerminalStarted {
@@ -125,8 +125,8 @@ impl Desk {
         self
     }
 
-    pub fn ask(&mut self, ask: u64, request: Ask) -> &mut Self {
-        self.agent(AgentEvent::Ask(AskId(ask), Box::new(request)))
+    pub fn ask(&mut self, ask: u64, request: AgentRequest) -> &mut Self {
+        self.agent(AgentEvent::Request(AskId(ask), Box::new(request)))
     }
 
     pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
@@ -225,7 +225,7 @@ impl Desk {
 
 /// Plays updates within a turn of a ready session, and compares the digest.
 pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
-    Desk::running().updates(updates).expect(expected);
+    TestApp::running().updates(updates).expect(expected);
 }
 
 fn trimmed(text: &str) -> String {
@@ -298,16 +298,16 @@ pub fn option(id: &str, kind: PermissionKind) -> PermissionOption {
 }
 
 /// A permission request for a call of which only the id is told.
-pub fn permission(tool: &str) -> Ask {
-    Ask::Permission(PermissionAsk {
+pub fn permission(tool: &str) -> AgentRequest {
+    AgentRequest::Permission(PermissionRequest {
         session: Some(ID.into()),
         tool: ToolCallPatch::new(tool.into()),
         options: vec![option("yes", PermissionKind::AllowOnce), option("no", PermissionKind::RejectOnce)],
     })
 }
 
-pub fn question() -> Ask {
-    Ask::Elicitation(ElicitationAsk {
+pub fn question() -> AgentRequest {
+    AgentRequest::Elicitation(ElicitationRequest {
         session: Some(ID.into()),
         tool: None,
         message: "Which one?".into(),
@@ -409,7 +409,7 @@ fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_words(call)),
         Effect::Send(_, AgentCommand::Cancel(id)) => format!("cancel {id}"),
         Effect::Send(_, AgentCommand::CancelCall(_)) => "cancel call".into(),
-        Effect::Send(_, AgentCommand::Answer(ask, answer)) => {
+        Effect::Send(_, AgentCommand::Respond(ask, answer)) => {
             format!("answer {ask}: {}", answer_words(answer))
         }
         Effect::File(job) => format!("file {} {}", job.ask, job.path.display()),
@@ -464,18 +464,18 @@ fn call_words(call: &Call) -> String {
     }
 }
 
-fn answer_words(answer: &Answer) -> String {
+fn answer_words(answer: &Response) -> String {
     match answer {
-        Answer::Selected(id) => format!("selected {id}"),
-        Answer::PermissionCancelled => "permission cancelled".into(),
-        Answer::FileContent(text) => format!("content {text:?}"),
-        Answer::Done => "done".into(),
-        Answer::TerminalCreated(id) => format!("created {id}"),
-        Answer::TerminalOutput { output, is_truncated, .. } => format!("output {output:?} {is_truncated}"),
-        Answer::TerminalExit(exit) => format!("exit {:?} {:?}", exit.code, exit.signal),
-        Answer::ElicitationAccepted(_) => "accepted".into(),
-        Answer::ElicitationDeclined => "declined".into(),
-        Answer::ElicitationCancelled => "elicitation cancelled".into(),
-        Answer::Error(error) => format!("error {}", error.code),
+        Response::Selected(id) => format!("selected {id}"),
+        Response::PermissionCancelled => "permission cancelled".into(),
+        Response::FileContent(text) => format!("content {text:?}"),
+        Response::Done => "done".into(),
+        Response::TerminalCreated(id) => format!("created {id}"),
+        Response::TerminalOutput { output, is_truncated, .. } => format!("output {output:?} {is_truncated}"),
+        Response::TerminalExit(exit) => format!("exit {:?} {:?}", exit.code, exit.signal),
+        Response::ElicitationAccepted(_) => "accepted".into(),
+        Response::ElicitationDeclined => "declined".into(),
+        Response::ElicitationCancelled => "elicitation cancelled".into(),
+        Response::Error(error) => format!("error {}", error.code),
     }
 }

@@ -15,7 +15,7 @@ fn new_tab(folder: &str, agent: AgentSpec) -> NewTab {
     NewTab { folder: folder.into(), agent: Some(agent), begin: Beginning::New }
 }
 
-impl Desk {
+impl TestApp {
     fn open_tab(&mut self, tab: NewTab) -> SessionKey {
         let mut key = None;
         self.flow(|state, now, fx| key = Some(flow::open_tab(state, tab, now, fx)));
@@ -46,7 +46,7 @@ impl Desk {
 
 #[test]
 fn a_tab_in_another_folder_has_an_agent_of_its_own() {
-    let (desk, key, conn) = Desk::two_tabs();
+    let (desk, key, conn) = TestApp::two_tabs();
     assert_ne!(conn, CONN);
     assert_eq!(desk.state.active, key);
     assert_eq!(desk.state.sessions[&key].place.cwd, PathBuf::from("/code/lib"));
@@ -58,7 +58,7 @@ fn a_tab_without_an_agent_gives_way_to_the_first_that_has_one() {
     let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
     let now = std::time::Instant::now();
     let (state, fx) = State::new(setup, now);
-    let mut desk = Desk { state, now, fx, kept: Vec::new() };
+    let mut desk = TestApp { state, now, fx, kept: Vec::new() };
     let key = desk.open_tab(new_tab("/code/lib", fake()));
     assert_eq!((tabs(&desk.state).count(), desk.state.active), (1, key));
     assert_eq!(desk.state.modals, [], "nor does its list of agents stay");
@@ -67,7 +67,7 @@ fn a_tab_without_an_agent_gives_way_to_the_first_that_has_one() {
 
 #[test]
 fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let key = desk.open_tab(new_tab("/code/shop", fake()));
     desk.expect_sent("call new");
     assert_eq!(desk.state.sessions[&key].conn, Some(CONN));
@@ -86,7 +86,7 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
 
 #[test]
 fn a_tab_that_is_opened_while_its_agent_still_starts_waits_for_it() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let key = desk.open_tab(new_tab("/code/shop", fake()));
     desk.expect_sent("connect 1 after 0 ms");
     desk.handshake(all_capabilities()).expect_sent("call new\ncall new");
@@ -98,7 +98,7 @@ fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
     let info = SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") };
     let listed =
         || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let key = desk.open_tab(listed());
     let conn = desk.state.sessions[&key].conn.unwrap();
     desk.fx.clear();
@@ -123,18 +123,18 @@ fn a_kept_session_opens_in_a_tab_and_only_once() {
         place: SessionPlace { cwd: "/code/shop".into(), ..Default::default() },
         ..Default::default()
     };
-    let events = vec![KeptEvent {
+    let events = vec![RecordedEvent {
         at_ms: 0,
         turn: 1,
         record: Record::Prompt { text: "fix it".into(), is_again: false },
     }];
-    let kept = KeptSession { head, draft: "next".into(), events, ..Default::default() };
+    let kept = RecordedSession { head, draft: "next".into(), events, ..Default::default() };
     let tab = || NewTab {
         folder: "/code/shop".into(),
         agent: Some(fake()),
         begin: Beginning::Kept(Box::new(kept.clone())),
     };
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let key = desk.open_tab(tab());
     desk.expect_sent("call resume old");
     let session = &desk.state.sessions[&key];
@@ -145,7 +145,7 @@ fn a_kept_session_opens_in_a_tab_and_only_once() {
 
 #[test]
 fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
     let before = desk.state.sessions[&KEY].clone();
     let ended =
@@ -158,7 +158,7 @@ fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
 
 #[test]
 fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_is_seen() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
     desk.flow(|state, now, fx| flow::cancel_turn(state, key, now, fx));
     desk.play(Event::Act(Action::ShowTab(1)));
@@ -177,7 +177,7 @@ fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_i
 
 #[test]
 fn each_tab_keeps_its_draft_and_its_pages() {
-    let (mut desk, key, _) = Desk::two_tabs();
+    let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Draft("in two".into())).play(Event::Act(Action::OpenLog));
     desk.play(Event::Act(Action::PreviousTab)).expect_sent("draft \"\"");
     assert_eq!((desk.state.active, desk.state.modals.len()), (KEY, 0));
@@ -192,7 +192,7 @@ fn each_tab_keeps_its_draft_and_its_pages() {
 
 #[test]
 fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
-    let (mut desk, ..) = Desk::two_tabs();
+    let (mut desk, ..) = TestApp::two_tabs();
     desk.state.setup.themes = vec!["dark".into(), "light".into()];
     desk.state.setup.theme = "dark".into();
     desk.play(Event::Act(Action::OpenThemes)).play(Event::Act(Action::Down));
@@ -205,7 +205,7 @@ fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
 
 #[test]
 fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
-    let (mut desk, key, _) = Desk::two_tabs();
+    let (mut desk, key, _) = TestApp::two_tabs();
     desk.flow(|state, now, fx| flow::close_session(state, key, now, fx));
     desk.expect_sent("call close two\ndisconnect 2");
     assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
@@ -219,10 +219,10 @@ fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
 
 #[test]
 fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let two = desk.open_tab(new_tab("/b", fake()));
     let three = desk.open_tab(new_tab("/c", fake()));
-    let order = |desk: &Desk| tabs::tabs(&desk.state).map(|session| session.key).collect::<Vec<_>>();
+    let order = |desk: &TestApp| tabs::tabs(&desk.state).map(|session| session.key).collect::<Vec<_>>();
     desk.play(Event::Act(Action::MoveTabRight));
     assert_eq!(order(&desk), [KEY, two, three], "the last one stays");
     desk.play(Event::Act(Action::MoveTabLeft));
@@ -236,14 +236,14 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
 
 #[test]
 fn a_tab_that_does_not_exist_is_told() {
-    let (mut desk, key, _) = Desk::two_tabs();
+    let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(9)));
     assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("There are 2 tabs.")));
 }
 
 #[test]
 fn a_new_tab_is_chosen_by_agent_and_by_folder() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     let choice = |name: &str| AgentChoice {
         spec: AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() },
         title: name.into(),
@@ -274,10 +274,10 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
 
 #[test]
 fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
     desk.play(Event::Act(Action::ShowTab(1))).wait(10).play(Event::Timer(TimerId::Flash));
-    let changes = |desk: &Desk| desk.state.changes;
+    let changes = |desk: &TestApp| desk.state.changes;
     let before = changes(&desk);
     for index in 0..1000 {
         let update = if index % 10 == 0 { news("t", ToolStatus::InProgress) } else { says("word ") };
@@ -302,7 +302,7 @@ fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
 
 #[test]
 fn two_agents_talk_at_once_and_each_word_goes_to_its_own_session() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     for (index, word) in ["a ", "b ", "c "].into_iter().enumerate() {
         desk.update(says(word));
         // The other agent calls its session by the same id.
@@ -315,12 +315,12 @@ fn two_agents_talk_at_once_and_each_word_goes_to_its_own_session() {
 
 #[test]
 fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(1))).play(Event::Draft("half a wo".into()));
     desk.fx.clear();
-    let Ask::Permission(request) = permission("t") else { panic!("it is a permission") };
-    let request = Ask::Permission(PermissionAsk { session: Some("two".into()), ..request });
-    desk.play(Event::Agent(conn, AgentEvent::Ask(AskId(9), Box::new(request))));
+    let AgentRequest::Permission(request) = permission("t") else { panic!("it is a permission") };
+    let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
+    desk.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
     let calls = desk.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
     assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: a permission waits for your answer.")));
     assert_eq!(user::focus(&desk.state), user::Focus::Main);
@@ -331,14 +331,14 @@ fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
 
 #[test]
 fn who_looks_elsewhere_is_called_also_for_the_front() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("t"));
     assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
     desk.play(Event::Focus(false)).ask(2, permission("t"));
     assert!(desk.fx.contains(&Effect::Announce("a permission waits for your answer.".into())));
 }
 
-fn quit_question(desk: &Desk) -> Option<(String, String)> {
+fn quit_question(desk: &TestApp) -> Option<(String, String)> {
     match desk.state.modals.last() {
         Some(Modal::Choice(dialog)) => Some((dialog.title.clone(), dialog.body.join(" "))),
         _ => None,
@@ -347,7 +347,7 @@ fn quit_question(desk: &Desk) -> Option<(String, String)> {
 
 #[test]
 fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     desk.submit("one").flow(|state, now, fx| flow::submit(state, key, "two".into(), now, fx));
     desk.fx.clear();
     desk.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
@@ -367,8 +367,8 @@ fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
 
 #[test]
 fn a_tab_closes_at_once_unless_that_cuts_something_off() {
-    let closes = |prepare: &dyn Fn(&mut Desk, SessionKey)| {
-        let (mut desk, key, _) = Desk::two_tabs();
+    let closes = |prepare: &dyn Fn(&mut TestApp, SessionKey)| {
+        let (mut desk, key, _) = TestApp::two_tabs();
         desk.state.setup.keeps_sessions = true;
         prepare(&mut desk, key);
         desk.wait(2).play(Event::Input).play(Event::Act(Action::CloseSession));
@@ -401,9 +401,9 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
 
 #[test]
 fn the_log_of_a_tab_is_that_of_its_own_connections() {
-    let desk = Desk::ready();
+    let desk = TestApp::ready();
     assert_eq!(tabs::log_conns(&desk.state), None, "with one tab it is the log of all");
-    let (mut desk, _, conn) = Desk::two_tabs();
+    let (mut desk, _, conn) = TestApp::two_tabs();
     assert_eq!(tabs::log_conns(&desk.state), Some(vec![conn.0]));
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -415,7 +415,7 @@ fn the_log_of_a_tab_is_that_of_its_own_connections() {
 
 #[test]
 fn an_oddity_of_one_agent_is_counted_in_its_own_tab() {
-    let (mut desk, key, conn) = Desk::two_tabs();
+    let (mut desk, key, conn) = TestApp::two_tabs();
     let odd = Anomaly { kind: AnomalyKind::BadMessage, text: "{".into() };
     desk.play(Event::Agent(conn, AgentEvent::Anomaly(odd)));
     let count = |key: SessionKey| desk.state.sessions[&key].anomaly_count;

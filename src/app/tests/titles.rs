@@ -5,8 +5,8 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-fn kept(owes_title: bool) -> KeptSession {
-    KeptSession {
+fn kept(owes_title: bool) -> RecordedSession {
+    RecordedSession {
         head: SessionHead {
             kept_as: Some("k1".into()),
             agent: "fake".into(),
@@ -18,38 +18,38 @@ fn kept(owes_title: bool) -> KeptSession {
             owes_title,
             ..SessionHead::default()
         },
-        events: vec![KeptEvent {
+        events: vec![RecordedEvent {
             at_ms: 0,
             turn: 1,
             record: Record::Prompt { text: "one".into(), is_again: false },
         }],
         end_seq: 1,
-        ..KeptSession::default()
+        ..RecordedSession::default()
     }
 }
 
-fn tell(desk: &mut Desk, news: StoreNews) {
+fn tell(desk: &mut TestApp, news: StoreNews) {
     desk.service(ServiceEvent::Store(Box::new(news)));
 }
 
 /// A kept session is opened, and its agent resumes it.
-fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> Desk {
-    let mut desk = Desk::started();
+fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
+    let mut desk = TestApp::started();
     desk.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
     desk.fx.clear();
     let opening =
-        KeptOpening { uid: "k1".into(), takes: true, at: None, kept: Ok(kept(owes_title)), offers: None };
+        ArchiveOpening { uid: "k1".into(), takes: true, at: None, kept: Ok(kept(owes_title)), offers: None };
     tell(&mut desk, StoreNews::Opened(Box::new(opening)));
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     desk
 }
 
-fn shown(desk: &Desk) -> &Session {
+fn shown(desk: &TestApp) -> &Session {
     desk.state.active_session().unwrap()
 }
 
 /// What the store was asked for since the last look.
-fn jobs(desk: &mut Desk) -> Vec<StoreJob> {
+fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
     std::mem::take(&mut desk.fx)
         .into_iter()
         .filter_map(|effect| match effect {
@@ -94,7 +94,7 @@ fn what_the_agent_knows_or_cannot_take_is_not_told() {
 
 #[test]
 fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     desk.fx.clear();
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
@@ -110,7 +110,7 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
 
 #[test]
 fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "One".into(), now, fx));
     let conn = desk.conn();
     let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
@@ -124,7 +124,7 @@ fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
 #[test]
 fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
     desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx)).reply(Ok(Reply::Done));
     assert!(!desk.session().ledger.owes_title);
@@ -137,7 +137,7 @@ fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
 
 #[test]
 fn the_agent_of_a_session_that_is_not_open_is_told_where_it_runs_in_another_tab() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     tell(&mut desk, renamed(Some(("fake", "old"))));
     desk.expect_sent("call title \"New\"");
     desk.reply(Ok(Reply::Done));

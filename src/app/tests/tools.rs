@@ -24,7 +24,7 @@ fn acp_v1_an_update_of_an_unknown_call_makes_it() {
 #[test]
 fn acp_v1_updates_keep_what_they_do_not_mention_and_replace_content() {
     let block = |text: &str| ToolContent::Block(ContentBlock::Text(text.into()));
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(vec![
         call("t", Pending),
         patch("t", |patch| patch.content = Patch::Set(vec![block("a"), block("b")])),
@@ -74,7 +74,7 @@ fn updates_after_the_end_of_a_call_are_taken() {
 
 #[test]
 fn ids_that_come_again_in_the_next_turn_are_other_calls() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
     desk.end_turn(StopReason::EndTurn).submit("again");
     desk.updates(vec![call("call_1", Pending)]);
@@ -91,7 +91,7 @@ fn ids_that_come_again_in_the_next_turn_are_other_calls() {
 
 #[test]
 fn late_updates_reach_the_call_of_the_turn_before() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
     desk.update(news("t", Failed));
     desk.expect(
@@ -106,7 +106,7 @@ fn late_updates_reach_the_call_of_the_turn_before() {
 
 #[test]
 fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("t"));
     desk.expect(
         r#"
@@ -135,7 +135,7 @@ fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
 
 #[test]
 fn an_announcement_after_the_permission_is_the_same_call() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("t")).update(call("t", Pending)).choose(Some(0));
     desk.expect(
         r#"
@@ -148,7 +148,7 @@ fn an_announcement_after_the_permission_is_the_same_call() {
 
 #[test]
 fn calls_under_a_made_up_id_vanish_when_answered_and_each_question_is_its_own() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("real", Pending));
     desk.ask(1, permission("confirmation")).choose(Some(0));
     desk.ask(2, permission("confirmation"));
@@ -174,7 +174,7 @@ fn calls_under_a_made_up_id_vanish_when_answered_and_each_question_is_its_own() 
 
 #[test]
 fn a_bare_call_in_a_permission_is_merged_with_what_is_known() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", Pending));
     desk.ask(1, permission("t"));
     desk.expect(
@@ -184,7 +184,7 @@ fn a_bare_call_in_a_permission_is_merged_with_what_is_known() {
         tool t Pending "do t"
         "#,
     );
-    let OpenAskKind::Permission { tool, .. } = &desk.session().asks[0].kind else {
+    let OpenRequestKind::Permission { tool, .. } = &desk.session().asks[0].kind else {
         panic!("a permission was asked");
     };
     assert_eq!(*tool, ItemId(1));
@@ -192,7 +192,7 @@ fn a_bare_call_in_a_permission_is_merged_with_what_is_known() {
 
 #[test]
 fn calls_left_open_are_closed_with_the_turn() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(vec![call("edit", Pending), call("other", Completed)]);
     desk.ask(1, permission("refused")).update(call("refused", Pending)).choose(Some(1));
     desk.end_turn(StopReason::EndTurn);
@@ -211,7 +211,7 @@ fn calls_left_open_are_closed_with_the_turn() {
 
 #[test]
 fn a_cut_turn_leaves_its_open_calls_cancelled() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
     desk.expect(
         r#"
@@ -231,7 +231,7 @@ fn a_diff_that_is_listed_twice_is_kept_once() {
             change: DiffChange::Texts { old: None, new: Arc::from(new) },
         })
     };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![diff("a"), diff("b"), diff("a")]);
         patch.input = Patch::Set(ToolInput {
@@ -250,7 +250,7 @@ fn a_diff_that_is_listed_twice_is_kept_once() {
 
 #[test]
 fn an_input_grows_and_an_empty_title_tells_nothing() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let input = |text: &str| Patch::Set(Raw(Arc::from(text)));
     desk.updates(vec![
         call("t", Pending),
@@ -267,7 +267,7 @@ fn an_input_grows_and_an_empty_title_tells_nothing() {
 #[test]
 fn output_told_beside_the_call_is_a_terminal_and_redraws_its_item() {
     let terminal = TerminalId::from("term");
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal(terminal.clone())]);
         patch.terminals = vec![AgentTerminal::Info { id: terminal.clone(), cwd: Some("/work".into()) }];
@@ -305,12 +305,12 @@ fn a_terminal_keeps_its_last_megabyte_from_a_character_on() {
 
 #[test]
 fn a_call_of_a_subagent_names_its_parent() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", InProgress)).update(patch("u", |patch| patch.parent = Some("t".into())));
     assert_eq!(tool(&desk, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
 }
 
-fn tool(desk: &Desk, item: usize) -> ToolCall {
+fn tool(desk: &TestApp, item: usize) -> ToolCall {
     match &desk.session().transcript.items()[item].body {
         ItemBody::Tool(tool) => (**tool).clone(),
         other => panic!("no tool call: {other:?}"),
@@ -324,7 +324,7 @@ fn a_change_told_as_texts_and_as_a_patch_is_one() {
         change: DiffChange::Texts { old: Some("x\n".into()), new: "y\n".into() },
     };
     let as_patch = |text: &str| FileDiff { path: "a.rs".into(), change: DiffChange::Patch(text.into()) };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let content = [as_patch("@@ -1 +1 @@\n-x\n+y\n"), texts.clone(), as_patch("@@ -9 +9 @@\n-v\n+w\n")];
     desk.update(patch("t", |patch| {
         patch.content = Patch::Set(content.into_iter().map(ToolContent::Diff).collect());
@@ -335,7 +335,7 @@ fn a_change_told_as_texts_and_as_a_patch_is_one() {
 
 #[test]
 fn the_time_that_the_user_takes_to_decide_is_not_the_calls() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
     desk.update(news("t", Completed));
     assert_eq!(tool(&desk, 1).took, Some(Duration::from_secs(2)));

@@ -6,7 +6,7 @@ use crate::model::*;
 
 #[test]
 fn a_prompt_is_sent_and_kept_in_the_history() {
-    let mut desk = Desk::ready();
+    let mut desk = TestApp::ready();
     desk.submit("hello");
     assert!(
         desk.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "hello"))
@@ -20,7 +20,7 @@ fn a_prompt_is_sent_and_kept_in_the_history() {
 
 #[test]
 fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.submit("one").submit("two");
     desk.expect(r#"starting · idle · queue ["one", "two"]"#);
     desk.expect_sent("connect 1 after 0 ms");
@@ -30,7 +30,7 @@ fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
 
 #[test]
 fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.submit("two").submit("three").submit("four").expect_sent("");
     desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
     desk.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
@@ -62,7 +62,7 @@ fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
 
 #[test]
 fn prompts_are_sent_in_the_order_of_typing_when_one_is_typed_after_a_cancel() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
     desk.expect_sent("cancel s\ncall prompt \"A\"");
     for next in ["B", "C"] {
@@ -73,7 +73,7 @@ fn prompts_are_sent_in_the_order_of_typing_when_one_is_typed_after_a_cancel() {
 
 #[test]
 fn acp_v1_a_cancel_goes_out_first_and_then_every_open_request_is_answered() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", ToolStatus::InProgress));
     desk.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
     desk.cancel().expect_sent(
@@ -96,7 +96,7 @@ fn acp_v1_a_cancel_goes_out_first_and_then_every_open_request_is_answered() {
 
 #[test]
 fn acp_v1_updates_between_cancel_and_answer_are_taken() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(call("t", ToolStatus::InProgress)).cancel();
     desk.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
     desk.expect(
@@ -112,7 +112,7 @@ fn acp_v1_updates_between_cancel_and_answer_are_taken() {
 
 #[test]
 fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.cancel().ask(1, permission("t")).ask(2, question()).expect_sent(
         r"
         cancel s
@@ -139,7 +139,7 @@ fn a_cancelled_turn_is_told_as_cancelled_whatever_the_answer() {
         Err(CallError::Agent(RpcError::new(RpcError::INTERNAL, "AbortError"))),
         Err(CallError::Malformed { error: "no stopReason".into() }),
     ] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.cancel().reply(answer);
         desk.expect("ready · idle\nuser* \"go\"\nend Cancelled");
     }
@@ -147,7 +147,7 @@ fn a_cancelled_turn_is_told_as_cancelled_whatever_the_answer() {
 
 #[test]
 fn a_cancel_without_an_answer_asks_the_user_and_never_kills() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.cancel();
     let limit = std::time::Duration::from_secs(10);
     assert!(desk.fx.contains(&Effect::Timer(TimerId::CancelOverdue(KEY), limit)));
@@ -169,7 +169,7 @@ fn a_cancel_without_an_answer_asks_the_user_and_never_kills() {
 
 #[test]
 fn a_timer_of_a_turn_that_ended_does_nothing() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.cancel().end_turn(StopReason::Cancelled);
     let before = desk.state.clone();
     desk.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
@@ -178,7 +178,7 @@ fn a_timer_of_a_turn_that_ended_does_nothing() {
 
 #[test]
 fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     assert_eq!(desk.state.flash, None);
     let rest = std::time::Duration::from_secs(100);
@@ -189,7 +189,7 @@ fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
 
 #[test]
 fn a_turn_that_waits_for_the_user_is_not_quiet() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("c1")).wait(300).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     assert_eq!(desk.state.flash, None);
     let again = Effect::Timer(TimerId::TurnQuiet(KEY), std::time::Duration::from_secs(120));
@@ -206,7 +206,7 @@ fn other_ends_are_told() {
         (StopReason::MaxTurnRequests, "end MaxTurnRequests"),
         (StopReason::Other("paused".into()), "end Other(\"paused\")"),
     ] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.end_turn(reason);
         desk.expect(&format!("ready · idle\nuser* \"go\"\n{line}"));
     }
@@ -214,7 +214,7 @@ fn other_ends_are_told() {
 
 #[test]
 fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(says("I wi")).fail(400, "Bad Request: no such model");
     desk.expect(
         r#"
@@ -229,7 +229,7 @@ fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
 
 #[test]
 fn an_error_without_words_says_where_to_look() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.fail(-32603, " ");
     desk.expect(
         r#"
@@ -242,7 +242,7 @@ fn an_error_without_words_says_where_to_look() {
 
 #[test]
 fn a_reply_counts_once() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
     desk.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
     let late = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
@@ -252,7 +252,7 @@ fn a_reply_counts_once() {
 
 #[test]
 fn a_turn_that_brought_nothing_says_so() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
     desk.expect(
         r#"
@@ -267,7 +267,7 @@ fn a_turn_that_brought_nothing_says_so() {
 #[test]
 fn tokens_of_the_turn_are_kept() {
     let usage = TurnUsage { total_tokens: 12, ..TurnUsage::default() };
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
     assert_eq!(desk.session().turn_usage, Some(usage));
 }
@@ -275,9 +275,9 @@ fn tokens_of_the_turn_are_kept() {
 #[test]
 fn git_is_read_at_the_start_and_after_each_turn() {
     let count =
-        |desk: &Desk| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
-    assert_eq!(count(&Desk::started()), 1);
-    let mut desk = Desk::running();
+        |desk: &TestApp| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
+    assert_eq!(count(&TestApp::started()), 1);
+    let mut desk = TestApp::running();
     desk.end_turn(StopReason::EndTurn);
     assert_eq!(count(&desk), 1);
     let git = GitInfo { branch: "main".into(), is_dirty: true };
@@ -287,7 +287,7 @@ fn git_is_read_at_the_start_and_after_each_turn() {
 
 #[test]
 fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     let method =
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
     desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
@@ -309,7 +309,7 @@ fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
 
 #[test]
 fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
     // Once is enough.
@@ -326,7 +326,7 @@ fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
 
 #[test]
 fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_prompt() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
@@ -350,7 +350,7 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
 
 #[test]
 fn a_prompt_that_the_agent_refused_is_not_looked_for_in_its_record() {
-    let mut desk = Desk::started();
+    let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
     desk.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
     desk.submit("lost").fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
@@ -361,7 +361,7 @@ fn a_prompt_that_the_agent_refused_is_not_looked_for_in_its_record() {
     assert!(!shown.contains("Warning") && shown.matches("lost").count() == 1, "{shown}");
 }
 
-fn failed(desk: &Desk) -> Option<&str> {
+fn failed(desk: &TestApp) -> Option<&str> {
     desk.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
 }
 
@@ -370,21 +370,21 @@ fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
     let lost = CallError::Undelivered { error: "The line is dead.".to_owned() };
     let busy = CallError::Agent(RpcError::new(-32603, "overloaded"));
     for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.reply(Err(error.clone()));
         let prompt = desk.session().failed_prompt.as_ref();
         assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
         let fault = words::fault_of(&error);
         assert_eq!(fault.next().contains("may run twice"), may_have_arrived, "{fault:?}");
     }
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.crash();
     assert!(desk.session().failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived));
 }
 
 #[test]
 fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.fail(-32603, "429 Too Many Requests");
     assert_eq!(failed(&desk), Some("go"));
     desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
@@ -403,7 +403,7 @@ fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
 
 #[test]
 fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.crash().expect_sent("connect 2 after 500 ms");
     desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("");
     desk.handshake(all_capabilities()).reply(Ok(Reply::Done));
@@ -425,7 +425,7 @@ fn what_would_fail_again_is_not_offered() {
     for (code, message) in
         [(-32602, "unknown model gpt-0"), (-32000, "no credits left"), (-32603, "bad tool call 4290")]
     {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         desk.fail(code, message);
         assert_eq!(desk.session().failed_prompt, None, "{message}");
     }
@@ -435,7 +435,7 @@ fn what_would_fail_again_is_not_offered() {
         let error = CallError::Agent(RpcError::new(-32603, message));
         assert_eq!(words::fault_of(&error), FaultKind::Busy, "{message}");
     }
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.cancel().fail(-32603, "overloaded");
     assert_eq!(desk.session().failed_prompt, None, "the user did not want it");
 }

@@ -23,7 +23,7 @@ fn acp_v2_a_whole_message_replaces_its_chunks_wherever_it_stands() {
         message("m3", Role::Agent, Patch::Clear),
         message("m4", Role::Agent, blocks("last")),
     ];
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.updates(updates);
     let texts: Vec<String> = desk
         .session()
@@ -40,13 +40,13 @@ fn acp_v2_a_whole_message_replaces_its_chunks_wherever_it_stands() {
 
 #[test]
 fn acp_v2_our_own_prompt_told_as_a_message_is_shown_once() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     desk.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
 }
 
 #[test]
 fn acp_v2_content_grows_piece_by_piece() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for text in ["one", "two"] {
         let mut patch = ToolCallPatch::new("t".into());
         patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text.into()))];
@@ -60,7 +60,7 @@ fn acp_v2_content_grows_piece_by_piece() {
 
 #[test]
 fn acp_v2_a_terminal_of_the_agent_is_told_before_or_after_the_call_that_shows_it() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let id = || TerminalId::from("x");
     let bytes = |bytes: &[u8], is_whole| {
         SessionUpdate::Terminal(AgentTerminal::Bytes { id: id(), bytes: bytes.to_vec(), is_whole })

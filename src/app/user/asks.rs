@@ -5,7 +5,8 @@ use std::time::Instant;
 use crate::app::ViewCommand;
 use crate::app::flow::{self, ElicitationOutcome};
 use crate::app::{
-    AskView, Effect, FormState, ItemBody, Modal, OpenAsk, OpenAskKind, SeenCall, State, URL_OPTIONS,
+    Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
+    URL_OPTIONS,
 };
 use crate::model::{Action, ElicitationMode};
 
@@ -25,7 +26,7 @@ pub fn on_ask_shown(state: &mut State, now: Instant) {
         return;
     }
     let fresh = shown_ask(state).map(|(_, open)| fresh_view(open, now)).unwrap_or_default();
-    let left = std::mem::replace(&mut state.ask_view, AskView { is_in_list, ..fresh });
+    let left = std::mem::replace(&mut state.ask_view, RequestView { is_in_list, ..fresh });
     keep_form(state, left);
 }
 
@@ -33,7 +34,7 @@ pub fn on_ask_shown(state: &mut State, now: Instant) {
 /// answered to the former content begin anew.
 pub fn follow_call(state: &mut State, now: Instant) {
     let Some((key, open)) = shown_ask(state) else { return };
-    let OpenAskKind::Permission { tool, .. } = open.kind else { return };
+    let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
     let Some(item) = state.sessions.get(&key).and_then(|session| session.transcript.get(tool)) else {
         return;
     };
@@ -55,22 +56,22 @@ pub fn follow_call(state: &mut State, now: Instant) {
 }
 
 /// A form that is left for another session keeps what was typed into it for when it is shown again.
-fn keep_form(state: &mut State, left: AskView) {
+fn keep_form(state: &mut State, left: RequestView) {
     if left.form.is_some() {
         state.user.left_forms.push(left);
     }
     if state.user.left_forms.is_empty() {
         return;
     }
-    let is_open = |view: &AskView| {
+    let is_open = |view: &RequestView| {
         let mut asks = state.sessions.values().flat_map(|session| &session.asks);
         asks.any(|open| Some(open.ask) == view.ask)
     };
-    let mut forms: Vec<AskView> =
+    let mut forms: Vec<RequestView> =
         state.user.left_forms.iter().filter(|view| is_open(view)).cloned().collect();
     if let Some(place) = forms.iter().position(|view| view.ask == state.ask_view.ask) {
         let known = forms.remove(place);
-        state.ask_view = AskView { shown_at: state.ask_view.shown_at, ..known };
+        state.ask_view = RequestView { shown_at: state.ask_view.shown_at, ..known };
     }
     state.user.left_forms = forms;
 }
@@ -80,9 +81,9 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
     let Some((key, open)) = shown_ask(state) else { return false };
     let ask = open.ask;
     let count = match &open.kind {
-        OpenAskKind::Permission { request, .. } => request.options.len(),
-        OpenAskKind::Access(open) => open.choices().len(),
-        OpenAskKind::Elicitation(_) => return false,
+        OpenRequestKind::Permission { request, .. } => request.options.len(),
+        OpenRequestKind::Access(open) => open.choices().len(),
+        OpenRequestKind::Elicitation(_) => return false,
     };
     let chosen = match action {
         Action::Choose(place) => usize::from(place).checked_sub(1),
@@ -90,7 +91,7 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         _ => return move_mark(state, action, count, fx),
     };
     let is_ambiguous = |place: usize| match shown_ask(state).map(|(_, open)| &open.kind) {
-        Some(OpenAskKind::Permission { request, .. }) => request.is_ambiguous(place),
+        Some(OpenRequestKind::Permission { request, .. }) => request.is_ambiguous(place),
         _ => false,
     };
     match chosen.filter(|place| *place < count) {
@@ -128,26 +129,26 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
 /// Rejects the shown request, this one only: the protocol's mildest "no" for its kind.
 pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match first_ask(state).map(|open| &open.kind) {
-        Some(OpenAskKind::Permission { .. } | OpenAskKind::Access(_)) => {
+        Some(OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_)) => {
             flow::answer_first_ask(state, state.active, None, now, fx);
         }
-        Some(OpenAskKind::Elicitation(_)) => {
+        Some(OpenRequestKind::Elicitation(_)) => {
             flow::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, now, fx);
         }
         None => {}
     }
 }
 
-fn fresh_view(open: &OpenAsk, now: Instant) -> AskView {
-    let mut view = AskView { ask: Some(open.ask), shown_at: Some(now), ..AskView::default() };
+fn fresh_view(open: &OpenRequest, now: Instant) -> RequestView {
+    let mut view = RequestView { ask: Some(open.ask), shown_at: Some(now), ..RequestView::default() };
     match &open.kind {
         // Where all options decide for good, none is marked, and Enter alone chooses nothing.
-        OpenAskKind::Permission { request, .. } => {
+        OpenRequestKind::Permission { request, .. } => {
             view.selected = request.first_marked().unwrap_or(request.options.len());
         }
         // The refusal.
-        OpenAskKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
-        OpenAskKind::Elicitation(ask) => {
+        OpenRequestKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
+        OpenRequestKind::Elicitation(ask) => {
             if let ElicitationMode::Form { fields, .. } = &ask.mode {
                 view.form = Some(FormState::new(fields));
             }
@@ -171,7 +172,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
         }
         Action::InspectItem => {
             let tool = match shown_ask(state).map(|(_, open)| &open.kind) {
-                Some(OpenAskKind::Permission { tool, .. }) => Some(*tool),
+                Some(OpenRequestKind::Permission { tool, .. }) => Some(*tool),
                 _ => None,
             };
             state.modals.extend(tool.map(Modal::Inspect));
@@ -193,7 +194,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
 
 fn can_open(state: &State) -> bool {
     match first_ask(state).map(|open| &open.kind) {
-        Some(OpenAskKind::Elicitation(ask)) => match &ask.mode {
+        Some(OpenRequestKind::Elicitation(ask)) => match &ask.mode {
             ElicitationMode::Url { url, .. } => inspect_url(url).can_open,
             ElicitationMode::Form { .. } => false,
         },

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use crate::app::attention::{Waiting, WaitingFor, waiting};
-use crate::app::{AttentionDialog, Effect, Modal, OpenAsk, OpenAskKind, State, flow};
+use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State, flow};
 use crate::model::{Action, SessionKey};
 
 use super::{asks, dialogs, grace, moved};
@@ -18,7 +18,7 @@ const PAGE_ROWS: isize = 10;
 
 /// Opens the list, or closes it where it is on top already.
 pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    dialogs::toggle_page(state, Modal::Attention(AttentionDialog::default()), fx);
+    dialogs::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
     settle(state);
     grace::settle(state, now);
 }
@@ -40,15 +40,14 @@ pub fn settle(state: &mut State) {
 }
 
 /// The marked request, if it can be answered here.
-pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenAsk)> {
-    let Some(Modal::Attention(AttentionDialog { marked: Some((key, what)), .. })) = state.modals.last()
-    else {
+pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
         return None;
     };
     let WaitingFor::Ask(conn, ask) = what else { return None };
     let asks = &state.sessions.get(key)?.asks;
     let open = asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?;
-    let is_simple = matches!(open.kind, OpenAskKind::Permission { .. } | OpenAskKind::Access(_));
+    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
     is_simple.then_some((*key, open))
 }
 
@@ -109,7 +108,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 
 /// Goes to the tab of the marked row.
 fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(Modal::Attention(AttentionDialog { marked, .. })) = state.modals.pop() else { return };
+    let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
     if let Some((key, _)) = marked {
         flow::activate(state, key, now, fx);
     }

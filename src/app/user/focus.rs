@@ -1,6 +1,6 @@
 //! Which layer has the keys: the top dialog, else the shown request, else prompt and transcript.
 
-use crate::app::{LineInput, Modal, OpenAskKind, State};
+use crate::app::{LineInput, Modal, OpenRequestKind, State};
 use crate::model::ElicitationMode;
 
 use super::{first_ask, search};
@@ -57,9 +57,9 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Attention(_)) => Focus::Attention,
         None => match first_ask(state).map(|open| &open.kind) {
             None => base_focus(state),
-            Some(OpenAskKind::Permission { .. }) => Focus::Permission,
-            Some(OpenAskKind::Access(_)) => Focus::Access,
-            Some(OpenAskKind::Elicitation(ask)) => match ask.mode {
+            Some(OpenRequestKind::Permission { .. }) => Focus::Permission,
+            Some(OpenRequestKind::Access(_)) => Focus::Access,
+            Some(OpenRequestKind::Elicitation(ask)) => match ask.mode {
                 ElicitationMode::Form { .. } => Focus::Form,
                 ElicitationMode::Url { .. } => Focus::Url,
             },

@@ -7,7 +7,7 @@
 use crate::app::{
     Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State, flow,
 };
-use crate::model::{ConnId, Provider, ProviderTarget, ProviderWish};
+use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 
 use super::{picker, validate};
 
@@ -74,7 +74,7 @@ pub fn pick(state: &mut State, conn: ConnId, id: &str) {
 /// An API was picked: where is it?
 pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
     if api == OFF {
-        flow::change_provider(state, conn, ProviderWish { id, target: None }, fx);
+        flow::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
         return;
     }
     let current = provider(state, conn, &id).and_then(|provider| provider.base_url.clone());
@@ -109,7 +109,7 @@ pub fn take_url(
     let is_known = known.is_some();
     let target =
         ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
-    let wish = ProviderWish { id, target: Some(target) };
+    let wish = ProviderRequest { id, target: Some(target) };
     if is_known {
         flow::change_provider(state, conn, wish, fx);
     } else {
@@ -122,7 +122,7 @@ pub fn take_url(
 pub fn take_header(
     state: &mut State,
     conn: ConnId,
-    mut wish: ProviderWish,
+    mut wish: ProviderRequest,
     line: &str,
     fx: &mut Vec<Effect>,
 ) -> Result<(), String> {
@@ -146,7 +146,7 @@ pub fn take_header(
     Ok(())
 }
 
-fn ask_header(state: &mut State, conn: ConnId, wish: ProviderWish) {
+fn ask_header(state: &mut State, conn: ConnId, wish: ProviderRequest) {
     let count = wish.target.as_ref().map_or(0, |target| target.headers.len());
     let help = if count == 0 {
         "A header for it, as in Authorization: Bearer …, or nothing. Enter with nothing goes on."

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::app::{
-    AccessAsk, AccessWork, AgentChoice, AskClass, Conn, ConnPhase, Effect, Modal, OpenAsk, OpenAskKind,
-    Picker, Session, SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
+    AccessRequest, AccessWork, AgentChoice, Conn, ConnPhase, Effect, Modal, OpenRequest, OpenRequestKind,
+    Picker, RequestClass, Session, SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
 };
 use crate::model::{
-    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, Answer, AskId, AskWhy, ConnId,
-    ElicitationAsk, ElicitationMode, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
-    PermissionAsk, PermissionKind, PermissionOption, SessionId, ToolCallPatch,
+    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskId, AskReason, ConnId,
+    ElicitationMode, ElicitationRequest, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
+    PermissionKind, PermissionOption, PermissionRequest, Response, SessionId, ToolCallPatch,
 };
 
 use super::{on_action, on_draft, on_input, on_line, settle, takes_input};
@@ -115,16 +115,16 @@ impl Rig {
     }
 
     /// A request comes to the end of the row.
-    pub fn ask(&mut self, number: u64, kind: OpenAskKind) {
+    pub fn ask(&mut self, number: u64, kind: OpenRequestKind) {
         let since = self.now;
         let class = match &kind {
-            OpenAskKind::Permission { .. } => AskClass::Permission,
-            OpenAskKind::Elicitation(_) => AskClass::Elicitation,
-            OpenAskKind::Access(_) => AskClass::File(self.state.active),
+            OpenRequestKind::Permission { .. } => RequestClass::Permission,
+            OpenRequestKind::Elicitation(_) => RequestClass::Elicitation,
+            OpenRequestKind::Access(_) => RequestClass::File(self.state.active),
         };
         let conn = self.state.conns.get_mut(&CONN).expect("the connection is there");
         conn.open_asks.insert(AskId(number), class);
-        self.session().asks.push_back(OpenAsk { conn: CONN, ask: AskId(number), kind, since });
+        self.session().asks.push_back(OpenRequest { conn: CONN, ask: AskId(number), kind, since });
         settle(&mut self.state, since);
     }
 
@@ -175,21 +175,21 @@ pub fn agent(name: &str, source: &str) -> AgentChoice {
     }
 }
 
-pub fn permission(kinds: &[PermissionKind]) -> OpenAskKind {
+pub fn permission(kinds: &[PermissionKind]) -> OpenRequestKind {
     let option = |(place, kind): (usize, &PermissionKind)| PermissionOption {
         id: format!("option-{place}"),
         name: format!("{kind:?}"),
         kind: *kind,
     };
-    let request = PermissionAsk {
+    let request = PermissionRequest {
         session: Some(SessionId::from("s1")),
         tool: ToolCallPatch::new("call".into()),
         options: kinds.iter().enumerate().map(option).collect(),
     };
-    OpenAskKind::Permission { request, tool: ItemId(0) }
+    OpenRequestKind::Permission { request, tool: ItemId(0) }
 }
 
-pub fn outside_file(ask: u64) -> OpenAskKind {
+pub fn outside_file(ask: u64) -> OpenRequestKind {
     let job = FileJob {
         conn: CONN,
         ask: AskId(ask),
@@ -201,11 +201,11 @@ pub fn outside_file(ask: u64) -> OpenAskKind {
         op: FileOp::Read { line: None, limit: None },
     };
     let access = Access::Read { path: PathBuf::from("/etc/hosts") };
-    OpenAskKind::Access(Box::new(AccessAsk {
+    OpenRequestKind::Access(Box::new(AccessRequest {
         work: AccessWork::File(job),
-        grant: Grant::of(&access, AskWhy::Outside, None),
+        grant: Grant::of(&access, AskReason::Outside, None),
         access,
-        why: AskWhy::Outside,
+        why: AskReason::Outside,
         change: None,
         call: Box::new(ToolCall::new("parlor:read".into(), std::time::Instant::now())),
         offers_all_commands: false,
@@ -213,9 +213,14 @@ pub fn outside_file(ask: u64) -> OpenAskKind {
     }))
 }
 
-pub fn elicitation(mode: ElicitationMode) -> OpenAskKind {
+pub fn elicitation(mode: ElicitationMode) -> OpenRequestKind {
     let session = Some(SessionId::from("s1"));
-    OpenAskKind::Elicitation(ElicitationAsk { session, tool: None, message: "Please say".to_owned(), mode })
+    OpenRequestKind::Elicitation(ElicitationRequest {
+        session,
+        tool: None,
+        message: "Please say".to_owned(),
+        mode,
+    })
 }
 
 pub fn field(key: &str, is_required: bool, kind: FieldKind) -> FormField {
@@ -233,16 +238,16 @@ pub fn text_kind(default: Option<&str>) -> FieldKind {
 }
 
 /// The answers that were sent.
-pub fn answers(fx: &[Effect]) -> Vec<(u64, Answer)> {
+pub fn answers(fx: &[Effect]) -> Vec<(u64, Response)> {
     let answer = |effect: &Effect| match effect {
-        Effect::Send(CONN, AgentCommand::Answer(ask, answer)) => Some((ask.0, answer.clone())),
+        Effect::Send(CONN, AgentCommand::Respond(ask, answer)) => Some((ask.0, answer.clone())),
         _ => None,
     };
     fx.iter().filter_map(answer).collect()
 }
 
-pub fn selected(option: &str) -> Answer {
-    Answer::Selected(option.to_owned())
+pub fn selected(option: &str) -> Response {
+    Response::Selected(option.to_owned())
 }
 
 /// What the view was told.

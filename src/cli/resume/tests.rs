@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{FolderReason, KeptEvent, Record};
+use crate::model::{FolderReason, Record, RecordedEvent};
 use crate::services::store::SessionRow;
 use crate::services::whereabouts;
 
@@ -14,7 +14,7 @@ fn kept_in(root: &Path, folder: &Path) -> Store {
         ..SessionRow::default()
     };
     let record = Record::Prompt { text: "hello".to_owned(), is_again: false };
-    store.import(&row, &[KeptEvent { at_ms: 1, turn: 1, record }]).unwrap();
+    store.import(&row, &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     store
 }
 
@@ -26,10 +26,10 @@ fn a_folder_under_another_name_is_told_and_offered() {
     std::fs::create_dir(&before).unwrap();
     let store = kept_in(&root, &before);
     std::fs::rename(&before, &after).unwrap();
-    let told = find(&store, &Wish::Last, &after).unwrap_err().to_string();
+    let told = find(&store, &ResumeRequest::Last, &after).unwrap_err().to_string();
     assert!(told.contains("the same folder under its old name"), "{told}");
     assert!(told.contains("parlor --resume k1"), "{told}");
-    let found = find(&store, &Wish::Id("k1".to_owned()), &root).unwrap().unwrap();
+    let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();
     let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
     assert_eq!(offered, [(after, FolderReason::Moved), (root, FolderReason::Current)]);
     assert_eq!(store.find("k1").unwrap().owner, None, "it is only read until the user has said where");
@@ -52,13 +52,13 @@ fn an_imported_session_names_no_program_and_no_folder() {
         ..SessionRow::default()
     };
     let record = Record::Prompt { text: "hello".to_owned(), is_again: false };
-    store.import(&row, &[KeptEvent { at_ms: 1, turn: 1, record }]).unwrap();
+    store.import(&row, &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     // In another folder than the file names, the user is asked; nothing is taken until then.
-    let found = find(&store, &Wish::Id("k1".to_owned()), &root).unwrap().unwrap();
+    let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();
     let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
     assert_eq!(offered, [(folder.clone(), FolderReason::Imported), (root.clone(), FolderReason::Current)]);
     assert_eq!((found.folder, store.find("k1").unwrap().owner), (root, None));
-    for wish in [Wish::Last, Wish::Id("k1".to_owned())] {
+    for wish in [ResumeRequest::Last, ResumeRequest::Id("k1".to_owned())] {
         let found = find(&store, &wish, &folder).unwrap().unwrap();
         let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
         let (agent, told) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
@@ -83,11 +83,11 @@ fn a_session_whose_folder_is_there_is_taken() {
     let folder = root.join("shop");
     std::fs::create_dir(&folder).unwrap();
     let store = kept_in(&root, &folder);
-    let found = find(&store, &Wish::Last, &folder).unwrap().unwrap();
+    let found = find(&store, &ResumeRequest::Last, &folder).unwrap().unwrap();
     assert!(found.offers.is_empty() && found.folder == folder);
     assert!(store.find("k1").unwrap().owner.is_some());
-    assert!(find(&store, &Wish::New, &folder).unwrap().is_none());
-    let told = find(&store, &Wish::Last, &root).unwrap_err().to_string();
+    assert!(find(&store, &ResumeRequest::New, &folder).unwrap().is_none());
+    let told = find(&store, &ResumeRequest::Last, &root).unwrap_err().to_string();
     assert!(told.contains("no session of") && told.contains("sessions list --all"), "{told}");
 }
 

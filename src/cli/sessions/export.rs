@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use super::page::{self, Call, Picture, Piece};
+use super::page::{self, Call, Picture, Section};
 use super::{Format, World, html, time};
 use crate::escape;
 use crate::model::{ExportForm, Record};
@@ -232,26 +232,26 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
         text.truncate(text.trim_end().len());
         text.push_str("\n\n");
         match piece {
-            Piece::Prompt(words) => {
+            Section::Prompt(words) => {
                 text.push_str("## Prompt\n\n");
                 text.extend(words.lines().flat_map(|line| ["> ", line, "\n"]));
             }
-            Piece::Answer(words) => {
+            Section::Answer(words) => {
                 text.push_str(words.trim_end());
                 text.push('\n');
             }
-            Piece::Thought(words) => {
+            Section::Thought(words) => {
                 text.push_str("<details><summary>Thought</summary>\n\n");
                 text.push_str(words.trim_end());
                 text.push_str("\n\n</details>\n");
             }
             // A document of text is no place for a picture.
-            Piece::Picture(Picture { words, .. }) => {
+            Section::Picture(Picture { words, .. }) => {
                 text.push_str(&words);
                 text.push('\n');
             }
-            Piece::Call(call) => call_text(&mut text, &call),
-            Piece::Notice { is_error, text: words } => {
+            Section::Call(call) => call_text(&mut text, &call),
+            Section::Notice { is_error, text: words } => {
                 let mark = if is_error { "**" } else { "*" };
                 let mut lines = words.trim_end().lines();
                 let _ = writeln!(text, "{mark}{}{mark}", lines.next().unwrap_or_default());

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, html};
 
 use super::export::{facts, unreadable_words};
-use super::page::{Call, Picture, Piece};
+use super::page::{Call, Picture, Section};
 use crate::services::store::SessionRow;
 use crate::ui::text::sanitize;
 
@@ -30,7 +30,7 @@ pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: 
 ";
 
 /// The page.
-pub fn page(row: &SessionRow, pieces: &[Piece], unreadable_count: u64) -> String {
+pub fn page(row: &SessionRow, pieces: &[Section], unreadable_count: u64) -> String {
     let title = escaped(row.name().lines().next().unwrap_or_default());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -47,24 +47,24 @@ pub fn page(row: &SessionRow, pieces: &[Piece], unreadable_count: u64) -> String
     }
     for piece in pieces {
         match piece {
-            Piece::Prompt(text) => {
+            Section::Prompt(text) => {
                 let _ = writeln!(page, "<div class=\"prompt\">{}</div>", escaped(text));
             }
-            Piece::Answer(text) => {
+            Section::Answer(text) => {
                 let _ = writeln!(page, "<div class=\"answer\">\n{}</div>", markdown(text));
             }
-            Piece::Thought(text) => {
+            Section::Thought(text) => {
                 let _ = writeln!(
                     page,
                     "<details class=\"thought\"><summary>Thought</summary>\n{}</details>",
                     markdown(text)
                 );
             }
-            Piece::Picture(picture) => {
+            Section::Picture(picture) => {
                 let _ = writeln!(page, "<p>{}</p>", picture_html(picture));
             }
-            Piece::Call(call) => call_html(&mut page, call),
-            Piece::Notice { is_error, text } => {
+            Section::Call(call) => call_html(&mut page, call),
+            Section::Notice { is_error, text } => {
                 let class = if *is_error { "notice error" } else { "notice" };
                 let _ = writeln!(page, "<p class=\"{class}\">{}</p>", escaped(text).replace('\n', "<br>\n"));
             }

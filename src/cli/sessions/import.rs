@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use super::export::{Document, pretty};
-use crate::model::{KeptEvent, Record};
+use crate::model::{Record, RecordedEvent};
 use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
 
 /// What became of a file, as other programs read it.
@@ -44,7 +44,7 @@ pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Res
     Ok(told)
 }
 
-fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
+fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<RecordedEvent>)> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}; name a file that exists", file.display()))?;
     let document: Document = serde_json::from_str(&text).with_context(|| {
@@ -79,7 +79,7 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<KeptEvent>)> {
         .events
         .into_iter()
         .filter(|event| !matches!(event.record, Record::HandedOver { .. }))
-        .map(|event| KeptEvent { at_ms: event.at_ms, turn: event.turn, record: event.record })
+        .map(|event| RecordedEvent { at_ms: event.at_ms, turn: event.turn, record: event.record })
         .collect();
     Ok((row, events))
 }

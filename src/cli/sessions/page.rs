@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, FileDiff, KeptEvent, Role, SessionKey, SessionPlace, Severity,
-    ToolContent, ToolStatus,
+    AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionPlace,
+    Severity, ToolContent, ToolStatus,
 };
 
 /// The most lines of output that one call gets.
@@ -18,7 +18,7 @@ const MAX_OUTPUT_LINES: usize = 200;
 
 /// A part of the document, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum Section {
     /// What the user said: plain text.
     Prompt(String),
     /// What the agent said: Markdown.
@@ -66,7 +66,7 @@ pub struct Call {
 }
 
 /// The pieces of a session's events.
-pub fn pieces(events: Vec<KeptEvent>) -> Vec<Piece> {
+pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
     let mut session = Session::new(SessionKey(0), SessionPlace::default());
     app::play(&mut session, events, Instant::now());
     session
@@ -81,11 +81,11 @@ pub fn pieces(events: Vec<KeptEvent>) -> Vec<Piece> {
         .collect()
 }
 
-fn piece(session: &Session, item: &Item) -> Option<Piece> {
-    let notice = |is_error, text: String| Some(Piece::Notice { is_error, text });
+fn piece(session: &Session, item: &Item) -> Option<Section> {
+    let notice = |is_error, text: String| Some(Section::Notice { is_error, text });
     match &item.body {
         ItemBody::Message(_) => None,
-        ItemBody::Tool(tool) => Some(Piece::Call(call(session, tool))),
+        ItemBody::Tool(tool) => Some(Section::Call(call(session, tool))),
         ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, format!("{}.", reason.words())),
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             notice(true, format!("{}: {error}", fault.heading()))
@@ -110,13 +110,13 @@ fn piece(session: &Session, item: &Item) -> Option<Piece> {
 }
 
 /// The texts of a message, and the pictures between them.
-fn message_pieces(message: &Message) -> Vec<Piece> {
+fn message_pieces(message: &Message) -> Vec<Section> {
     let said = |texts: &mut Vec<String>| {
         let text = std::mem::take(texts).join("\n\n");
         match message.role {
-            Role::User => Piece::Prompt(text),
-            Role::Agent | Role::Letter => Piece::Answer(text),
-            Role::Thought => Piece::Thought(text),
+            Role::User => Section::Prompt(text),
+            Role::Agent | Role::Letter => Section::Answer(text),
+            Role::Thought => Section::Thought(text),
         }
     };
     let (mut pieces, mut texts) = (Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ fn message_pieces(message: &Message) -> Vec<Piece> {
             MessagePart::Block(block) => match picture(block) {
                 Some(picture) => {
                     pieces.extend((!texts.is_empty()).then(|| said(&mut texts)));
-                    pieces.push(Piece::Picture(picture));
+                    pieces.push(Section::Picture(picture));
                 }
                 None => texts.push(block_text(block)),
             },

@@ -18,7 +18,7 @@ use crate::config::read::{Reader, Value};
 use crate::model::Action;
 
 /// A binding as written.
-struct Wish {
+struct WrittenBinding {
     context: Context,
     chord: Chord,
     action: Option<Action>,
@@ -71,7 +71,7 @@ impl Keymap {
         reader: &mut Reader<'_>,
         context: Context,
         table: &DeTable<'_>,
-        wishes: &mut Vec<Wish>,
+        wishes: &mut Vec<WrittenBinding>,
     ) {
         for (left, value) in table {
             let name = left.get_ref().as_ref();
@@ -86,7 +86,14 @@ impl Keymap {
                     } else {
                         continue;
                     };
-                    wishes.push(Wish { context, chord, action, is_list: false, start, span: left.span() });
+                    wishes.push(WrittenBinding {
+                        context,
+                        chord,
+                        action,
+                        is_list: false,
+                        start,
+                        span: left.span(),
+                    });
                 }
                 DeValue::Array(items) => {
                     let Some(action) = read_action_name(reader, name, &left.span()) else { continue };
@@ -106,7 +113,7 @@ impl Keymap {
                         };
                         if let Some(chord) = parse_chord(reader, key, &item.span()) {
                             let (start, span) = (item.span().start, item.span());
-                            wishes.push(Wish {
+                            wishes.push(WrittenBinding {
                                 context,
                                 chord,
                                 action: Some(action),
@@ -129,7 +136,7 @@ impl Keymap {
     fn grant(
         &mut self,
         reader: &mut Reader<'_>,
-        wish: &Wish,
+        wish: &WrittenBinding,
         written: &mut HashMap<(Context, Chord), (Option<Action>, usize)>,
         origin: &impl Fn(usize) -> Origin,
     ) {

@@ -75,7 +75,7 @@ fn protected_files_are_asked_for_in_any_spelling() {
         "lefthook.yml",
     ] {
         let verdict = of_write(&policy(), &format!("/code/{path}"));
-        assert!(matches!(verdict, Verdict::Ask(AskWhy::Protected(_))), "{path}: {verdict:?}");
+        assert!(matches!(verdict, Verdict::Ask(AskReason::Protected(_))), "{path}: {verdict:?}");
     }
     for path in
         ["src/main.rs", ".gitignore", "git/x", "envrc", ".github/README.md", ".cargo-ok", "config.toml"]
@@ -105,7 +105,7 @@ fn every_write_is_asked_for_where_the_root_is_home_or_above_it() {
         assert_eq!(protection, Some(Protection::WideRoot), "{root:?}");
         let facts = Facts { protection, ..INSIDE };
         let asked = decide(&policy, &write("/home/u/notes.txt"), &facts);
-        assert_eq!(asked, Verdict::Ask(AskWhy::Protected(Protection::WideRoot)));
+        assert_eq!(asked, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
         let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
         assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
     }
@@ -117,14 +117,14 @@ fn an_approved_call_covers_a_protected_file_inside_the_folders_unless_it_is_parl
     let decided = |facts| decide(&policy(), &write("/code/.git/config"), &facts);
     for protection in [Protection::Git, Protection::Tool, Protection::Keys] {
         let facts = Facts { protection: Some(protection), ..INSIDE };
-        assert_eq!(decided(facts), Verdict::Ask(AskWhy::Protected(protection)));
+        assert_eq!(decided(facts), Verdict::Ask(AskReason::Protected(protection)));
         let covered = Facts { is_covered: true, ..facts };
         assert_eq!(decided(covered), Verdict::Allow(AllowedBy::ApprovedCall));
         let outside = Facts { is_inside: false, ..covered };
-        assert_eq!(decided(outside), Verdict::Ask(AskWhy::Outside));
+        assert_eq!(decided(outside), Verdict::Ask(AskReason::Outside));
     }
     let own = Facts { protection: Some(Protection::Own), ..COVERED };
-    assert_eq!(decided(own), Verdict::Ask(AskWhy::Protected(Protection::Own)));
+    assert_eq!(decided(own), Verdict::Ask(AskReason::Protected(Protection::Own)));
 }
 
 #[test]
@@ -142,19 +142,19 @@ fn writes_inside_are_allowed_unless_they_are_to_be_asked_for() {
     assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots));
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
     let asks = Policy { rules, ..policy() };
-    assert_eq!(decide(&asks, &write("/code/a"), &INSIDE), Verdict::Ask(AskWhy::Write));
+    assert_eq!(decide(&asks, &write("/code/a"), &INSIDE), Verdict::Ask(AskReason::Write));
     assert_eq!(decide(&asks, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
     let outside = decide(&asks, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
-    assert_eq!(outside, Verdict::Ask(AskWhy::Outside), "a call that was approved widens no folder");
+    assert_eq!(outside, Verdict::Ask(AskReason::Outside), "a call that was approved widens no folder");
 }
 
 #[test]
 fn commands_are_asked_for_unless_covered_or_configured() {
-    let ask = Verdict::Ask(AskWhy::Command);
+    let ask = Verdict::Ask(AskReason::Command);
     assert_eq!(decide(&policy(), &run("ls"), &INSIDE), ask);
     assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
     let outside = Facts { is_inside: false, ..COVERED };
-    assert_eq!(decide(&policy(), &run("ls"), &outside), Verdict::Ask(AskWhy::CommandOutside));
+    assert_eq!(decide(&policy(), &run("ls"), &outside), Verdict::Ask(AskReason::CommandOutside));
     let rules = PolicyRules { ask_commands: false, ..PolicyRules::default() };
     let open = Policy { rules, ..policy() };
     assert_eq!(decide(&open, &run("ls"), &INSIDE), Verdict::Allow(AllowedBy::Configuration));
@@ -165,7 +165,7 @@ fn commands_are_asked_for_unless_covered_or_configured() {
 #[test]
 fn remote_agents_never_sign_in_by_a_program() {
     let access = Access::SignIn { line: "login".into() };
-    assert_eq!(decide(&policy(), &access, &COVERED), Verdict::Ask(AskWhy::SignIn));
+    assert_eq!(decide(&policy(), &access, &COVERED), Verdict::Ask(AskReason::SignIn));
     let remote = Policy { is_remote: true, ..policy() };
     assert_eq!(decide(&remote, &access, &COVERED), Verdict::Refuse(RefusedBy::RemoteSignIn));
 }
@@ -179,35 +179,35 @@ fn grants_hold_for_exactly_what_was_asked() {
     let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Folder));
     let outside = Facts { is_inside: false, ..INSIDE };
 
-    let of_run = granted(&run("make"), AskWhy::Command);
+    let of_run = granted(&run("make"), AskReason::Command);
     assert_eq!(decide(&of_run, &run("make"), &INSIDE), held);
-    assert_eq!(decide(&of_run, &run("make install"), &INSIDE), Verdict::Ask(AskWhy::Command));
+    assert_eq!(decide(&of_run, &run("make install"), &INSIDE), Verdict::Ask(AskReason::Command));
     let elsewhere = Access::Run(CommandAccess { line: "make".into(), cwd: "/tmp".into(), env: Vec::new() });
-    assert_eq!(decide(&of_run, &elsewhere, &INSIDE), Verdict::Ask(AskWhy::Command));
+    assert_eq!(decide(&of_run, &elsewhere, &INSIDE), Verdict::Ask(AskReason::Command));
     let env = vec![("PATH".into(), "/tmp".into())];
     let with_env = Access::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env });
-    assert_eq!(decide(&of_run, &with_env, &INSIDE), Verdict::Ask(AskWhy::Command));
+    assert_eq!(decide(&of_run, &with_env, &INSIDE), Verdict::Ask(AskReason::Command));
 
     let git = Facts { protection: Some(Protection::Git), ..INSIDE };
-    let of_hook = granted(&write("/code/.git/hooks/a"), AskWhy::Protected(Protection::Git));
+    let of_hook = granted(&write("/code/.git/hooks/a"), AskReason::Protected(Protection::Git));
     assert_eq!(decide(&of_hook, &write("/code/.git/hooks/a"), &git), held);
-    let other = Verdict::Ask(AskWhy::Protected(Protection::Git));
+    let other = Verdict::Ask(AskReason::Protected(Protection::Git));
     assert_eq!(decide(&of_hook, &write("/code/.git/hooks/b"), &git), other);
 
-    let of_folder = granted(&write("/out/a"), AskWhy::Outside);
+    let of_folder = granted(&write("/out/a"), AskReason::Outside);
     assert_eq!(decide(&of_folder, &write("/out/b"), &outside), held);
-    assert_eq!(decide(&of_folder, &write("/out/sub/b"), &outside), Verdict::Ask(AskWhy::Outside));
+    assert_eq!(decide(&of_folder, &write("/out/sub/b"), &outside), Verdict::Ask(AskReason::Outside));
     assert_eq!(decide(&of_folder, &write("/out/.envrc"), &Facts { is_inside: false, ..git }), other);
     assert_eq!(
         decide(&of_folder, &Access::Read { path: "/out/b".into() }, &outside),
-        Verdict::Ask(AskWhy::Outside)
+        Verdict::Ask(AskReason::Outside)
     );
 
-    let of_read = granted(&Access::Read { path: "/home/u/.netrc".into() }, AskWhy::Outside);
+    let of_read = granted(&Access::Read { path: "/home/u/.netrc".into() }, AskReason::Outside);
     let sibling = Access::Read { path: "/home/u/.history".into() };
     assert_eq!(
         decide(&of_read, &sibling, &outside),
-        Verdict::Ask(AskWhy::Outside),
+        Verdict::Ask(AskReason::Outside),
         "home is not granted whole"
     );
 }
@@ -223,12 +223,12 @@ fn a_grant_of_all_commands_ends_at_the_folders_and_at_variables() {
     assert_eq!(decide(&policy, &run("make"), &INSIDE), held);
     assert_eq!(decide(&policy, &run("rm -r build"), &INSIDE), held);
     assert_eq!(decide(&policy, &with("NO_COLOR"), &INSIDE), held);
-    assert_eq!(decide(&policy, &with("LD_PRELOAD"), &INSIDE), Verdict::Ask(AskWhy::Command));
+    assert_eq!(decide(&policy, &with("LD_PRELOAD"), &INSIDE), Verdict::Ask(AskReason::Command));
     let outside = Facts { is_inside: false, ..INSIDE };
-    assert_eq!(decide(&policy, &run("make"), &outside), Verdict::Ask(AskWhy::CommandOutside));
+    assert_eq!(decide(&policy, &run("make"), &outside), Verdict::Ask(AskReason::CommandOutside));
     let git = Facts { protection: Some(Protection::Git), ..INSIDE };
     let hook = decide(&policy, &write("/code/.git/hooks/a"), &git);
-    assert_eq!(hook, Verdict::Ask(AskWhy::Protected(Protection::Git)), "it allows no write");
+    assert_eq!(hook, Verdict::Ask(AskReason::Protected(Protection::Git)), "it allows no write");
 }
 
 #[test]
@@ -324,6 +324,6 @@ proptest! {
         let git: String =
             "git".chars().zip(upper).map(|(c, up)| if up { c.to_ascii_uppercase() } else { c }).collect();
         let path = format!("/code/{before}/.{git}/{after}");
-        prop_assert!(matches!(of_write(&policy(), &path), Verdict::Ask(AskWhy::Protected(_))));
+        prop_assert!(matches!(of_write(&policy(), &path), Verdict::Ask(AskReason::Protected(_))));
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::Told;
+use super::TtyEvent;
 
 /// How long the rest of a sequence may take that could also be a key of its own: Esc, Alt+[.
 pub const KEY_WAIT: Duration = Duration::from_millis(50);
@@ -48,12 +48,12 @@ enum Found {
     Open,
     /// Nothing that matters here.
     Nothing,
-    This(Told),
+    This(TtyEvent),
 }
 
 impl Decoder {
     /// Decodes bytes that arrived at `now`.
-    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<Told>) {
+    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<TtyEvent>) {
         self.fed = Some(now);
         for byte in bytes {
             if self.is_pasting {
@@ -76,23 +76,23 @@ impl Decoder {
     }
 
     /// The deadline passed: what could have been the beginning of something was a key of its own.
-    pub fn give_up(&mut self, out: &mut Vec<Told>) {
+    pub fn give_up(&mut self, out: &mut Vec<TtyEvent>) {
         if std::mem::take(&mut self.is_pasting) {
             self.deliver_paste(self.bytes.len(), out);
             self.bytes.clear();
             return;
         }
         match *std::mem::take(&mut self.bytes) {
-            [0x1b] => out.push(Told::Input(Event::Key(KeyCode::Esc.into()))),
+            [0x1b] => out.push(TtyEvent::Input(Event::Key(KeyCode::Esc.into()))),
             [0x1b, letter @ b' '..=b'~'] => {
                 let key = KeyEvent::new(KeyCode::Char(char::from(letter)), KeyModifiers::ALT);
-                out.push(Told::Input(Event::Key(key)));
+                out.push(TtyEvent::Input(Event::Key(key)));
             }
             _ => {}
         }
     }
 
-    fn on_byte(&mut self, byte: u8, out: &mut Vec<Told>) {
+    fn on_byte(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
         if byte == 0x1b && !self.bytes.is_empty() && !is_string(&self.bytes) {
             // It begins something else; Esc twice is not Alt+Esc.
             self.give_up(out);
@@ -119,7 +119,7 @@ impl Decoder {
         }
     }
 
-    fn on_paste(&mut self, byte: u8, out: &mut Vec<Told>) {
+    fn on_paste(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
         self.bytes.push(byte);
         if byte == b'~' && self.bytes.ends_with(PASTE_END) {
             self.is_pasting = false;
@@ -138,10 +138,10 @@ impl Decoder {
         }
     }
 
-    fn deliver_paste(&self, len: usize, out: &mut Vec<Told>) {
+    fn deliver_paste(&self, len: usize, out: &mut Vec<TtyEvent>) {
         let text = self.bytes.get(..len).unwrap_or_default();
         if !text.is_empty() {
-            out.push(Told::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
+            out.push(TtyEvent::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
         }
     }
 }
@@ -173,7 +173,7 @@ fn find(bytes: &[u8]) -> Found {
         },
         // The size of a cell begins as the key Page Down with a modifier does, and ends in another letter.
         [0x1b, b'[', b'6', b';', size @ .., b't'] => {
-            cell_size(size).map_or(Found::Nothing, |(cols, rows)| Found::This(Told::CellSize(cols, rows)))
+            cell_size(size).map_or(Found::Nothing, |(cols, rows)| Found::This(TtyEvent::CellSize(cols, rows)))
         }
         [0x1b, b'[', b'6', b';', size @ ..]
             if size.len() < 16 && size.iter().all(|byte| byte.is_ascii_digit() || *byte == b';') =>
@@ -184,7 +184,7 @@ fn find(bytes: &[u8]) -> Found {
             Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,
             Ok(Some(event)) => terminput_crossterm::to_crossterm(event)
-                .map_or(Found::Nothing, |event| Found::This(Told::Input(event))),
+                .map_or(Found::Nothing, |event| Found::This(TtyEvent::Input(event))),
             Err(_) => Found::Nothing,
         },
     }
@@ -197,9 +197,11 @@ fn find_string(kind: u8, rest: &[u8]) -> Found {
         _ => return Found::Open,
     };
     let told = match kind {
-        b']' => body.strip_prefix(b"11;").and_then(colour_of).map(Told::Background),
-        b'_' => body.strip_prefix(b"Gi=").and_then(kitty_question).map(Told::Kitty),
-        b'P' => body.strip_prefix(b">|").map(|name| Told::Name(String::from_utf8_lossy(name).into_owned())),
+        b']' => body.strip_prefix(b"11;").and_then(colour_of).map(TtyEvent::Background),
+        b'_' => body.strip_prefix(b"Gi=").and_then(kitty_question).map(TtyEvent::Kitty),
+        b'P' => {
+            body.strip_prefix(b">|").map(|name| TtyEvent::Name(String::from_utf8_lossy(name).into_owned()))
+        }
         _ => None,
     };
     told.map_or(Found::Nothing, Found::This)
@@ -222,12 +224,12 @@ fn cell_size(answer: &[u8]) -> Option<(u16, u16)> {
 fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     match (mark, parameters, end) {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
-            Found::This(Told::Synchronizes(matches!(value, b'1'..=b'3')))
+            Found::This(TtyEvent::Synchronizes(matches!(value, b'1'..=b'3')))
         }
         // DA1; 4 stands for sixel.
         (b'?', attributes, b'c') => {
             let has_sixel = attributes.split(|byte| *byte == b';').skip(1).any(|attribute| attribute == b"4");
-            Found::This(Told::Sixel(has_sixel))
+            Found::This(TtyEvent::Sixel(has_sixel))
         }
         _ => Found::Nothing,
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossterm::event::{self, EventStream};
 use tokio::sync::mpsc::Sender;
 
-use super::Told;
+use super::TtyEvent;
 
 /// How long the thread waits at a time: once a day it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(86_400);
@@ -28,7 +28,7 @@ impl Drop for Waker {
 }
 
 /// Begins to read.
-pub fn listen(sender: Sender<io::Result<Told>>) -> io::Result<Waker> {
+pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let is_over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_over);
     let stream = Some(EventStream::new());
@@ -36,7 +36,7 @@ pub fn listen(sender: Sender<io::Result<Told>>) -> io::Result<Waker> {
     Ok(Waker { is_over, stream })
 }
 
-fn read(sender: &Sender<io::Result<Told>>, is_over: &AtomicBool) {
+fn read(sender: &Sender<io::Result<TtyEvent>>, is_over: &AtomicBool) {
     loop {
         let found = event::poll(PATIENCE);
         // What is there now is for whoever listens next.
@@ -49,7 +49,7 @@ fn read(sender: &Sender<io::Result<Told>>, is_over: &AtomicBool) {
             Err(error) => Err(error),
         };
         let is_broken = read.is_err();
-        if sender.blocking_send(read.map(Told::Input)).is_err() || is_broken {
+        if sender.blocking_send(read.map(TtyEvent::Input)).is_err() || is_broken {
             return;
         }
     }

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc::Sender;
 
-use super::Told;
+use super::TtyEvent;
 use super::decode::Decoder;
 
 /// Ends the thread when dropped.
@@ -36,7 +36,7 @@ impl AsFd for Terminal {
 }
 
 /// Begins to read.
-pub fn listen(sender: Sender<io::Result<Told>>) -> io::Result<Waker> {
+pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let stdin = io::stdin();
     let terminal = if rustix::termios::isatty(&stdin) {
         Terminal::Stdin(stdin)
@@ -63,7 +63,7 @@ fn open_terminal() -> io::Result<File> {
 }
 
 /// Reads until nobody listens any more, which is no error, or the terminal is gone.
-fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<Told>>) -> io::Result<()> {
+fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyEvent>>) -> io::Result<()> {
     let mut decoder = Decoder::default();
     let (mut buffer, mut told) = ([0_u8; 4096], Vec::new());
     loop {

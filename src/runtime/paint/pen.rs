@@ -39,7 +39,7 @@ const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 
 /// Style and place of what is written next.
 #[derive(Default)]
-pub(super) struct Pen {
+pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// Whether the terminal said that it knows no synchronized updates.
     pub is_torn: bool,
@@ -54,7 +54,7 @@ pub(super) struct Pen {
     modifier: Modifier,
 }
 
-impl Pen {
+impl AnsiWriter {
     /// Starts a new frame.
     pub fn begin(&mut self) {
         self.bytes.clear();

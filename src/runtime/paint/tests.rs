@@ -13,7 +13,7 @@ proptest::proptest! {
             painter.resize(cols, rows);
             let (buf, _) = painter.begin();
             buf.set_stringn(0, 0, if cols > 0 && rows > 0 { "text" } else { "" }, cols.into(), Style::new());
-            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }), &Rows::default());
+            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }), &RowCache::default());
         }
     }
 }
@@ -43,7 +43,7 @@ impl Screen {
     /// Draws a frame; returns how many bytes it took.
     fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
         draw(self.blank());
-        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 }), &Rows::default()).to_vec();
+        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).to_vec();
         self.parser.process(&bytes);
         self.check();
         bytes.len()
@@ -187,7 +187,7 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     for x in 2..9 {
         screen.painter.next[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
     }
-    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 }), &Rows::default()).is_empty());
+    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
 }
 
@@ -207,7 +207,7 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
         screen.blank();
         render(&mut screen.painter.next);
         strip::mend(&mut screen.painter.next);
-        let bytes = screen.painter.finish(None, &Rows::default()).to_vec();
+        let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (text.matches("\x1bP1\x1b").count(), text.matches("\x1bP2\x1b").count(), text)
     };
@@ -264,11 +264,11 @@ fn links_are_told_where_they_are_shown_and_closed_in_time() {
     link::show(false);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    assert_eq!(links(screen.painter.finish(None, &Rows::default())), []);
+    assert_eq!(links(screen.painter.finish(None, &RowCache::default())), []);
     link::show(true);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    let bytes = screen.painter.finish(None, &Rows::default()).to_vec();
+    let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
     screen.parser.process(&bytes);
     screen.check();
     let wanted = [("a b", "https://a.org/x"), ("c", "mailto:c@d.org")];

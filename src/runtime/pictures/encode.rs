@@ -18,7 +18,7 @@ use ratatui_image::protocol::sixel::Sixel;
 
 use crate::services::picture::Picture;
 use crate::ui::picture::strip::PLACEHOLDER;
-use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, Rows, row_of_cells};
+use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, PictureRows, row_of_cells};
 use crate::ui::text::mark::Mark;
 use crate::ui::theme::{ColorSupport, reduce};
 
@@ -58,18 +58,18 @@ impl Encoder {
         let mut kept_as = None;
         let rows = match self.way {
             Way::Off => return Err("not shown".to_owned()),
-            Way::Blocks => Rows::Text(self.blocks(image, size)?),
+            Way::Blocks => PictureRows::Text(self.blocks(image, size)?),
             Way::Kitty { is_in_tmux, compressed } => {
                 let image = self.scaled(image, size, MOST_KEPT_POINTS);
                 let kitty = Kitty::new(image, size, self.number, is_in_tmux, compressed).map_err(words)?;
                 to_send = Some(transmission(kitty, size)?);
                 kept_as = Some(self.number);
-                Rows::Text((0..rows).map(|row| placeholders(self.number, row, cols)).collect())
+                PictureRows::Text((0..rows).map(|row| placeholders(self.number, row, cols)).collect())
             }
             Way::Iterm2 | Way::Sixel => {
                 let image = flat(self.scaled(image, size, u64::MAX), self.ground);
                 let strips = (0..rows).map(|row| self.strip(&image, row, cols)).collect::<Result<_, _>>()?;
-                Rows::Strips(cols, strips)
+                PictureRows::Strips(cols, strips)
             }
         };
         let weight = weigh(&rows);
@@ -226,12 +226,12 @@ fn counting_marks() -> &'static [char] {
     })
 }
 
-fn weigh(rows: &Rows) -> usize {
+fn weigh(rows: &PictureRows) -> usize {
     match rows {
-        Rows::Text(rows) => {
+        PictureRows::Text(rows) => {
             let spans = rows.iter().flat_map(|row| &row.spans);
             spans.map(|span| size_of::<Span<'_>>() + span.content.len()).sum()
         }
-        Rows::Strips(_, strips) => strips.iter().map(|strip| strip.len()).sum(),
+        PictureRows::Strips(_, strips) => strips.iter().map(|strip| strip.len()).sum(),
     }
 }

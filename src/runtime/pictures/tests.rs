@@ -4,7 +4,7 @@ use base64::Engine as _;
 use image::{DynamicImage, Rgba, RgbaImage};
 
 use super::*;
-use crate::ui::picture::{Grid, MOST_ROWS, Rows, strip};
+use crate::ui::picture::{Grid, MOST_ROWS, PictureRows, strip};
 use crate::ui::theme::ColorSupport;
 
 const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
@@ -31,15 +31,15 @@ fn encode(way: Way, grid: Grid, colors: ColorSupport, width: u32, height: u32) -
 
 fn rows(encoded: &Encoded) -> &[ratatui::text::Line<'static>] {
     match &encoded.drawn.rows {
-        Rows::Text(rows) => rows,
-        Rows::Strips(..) => panic!("strips"),
+        PictureRows::Text(rows) => rows,
+        PictureRows::Strips(..) => panic!("strips"),
     }
 }
 
 fn strips(encoded: &Encoded) -> (u16, &[Arc<str>]) {
     match &encoded.drawn.rows {
-        Rows::Strips(cols, strips) => (*cols, strips),
-        Rows::Text(_) => panic!("text"),
+        PictureRows::Strips(cols, strips) => (*cols, strips),
+        PictureRows::Text(_) => panic!("text"),
     }
 }
 
@@ -129,11 +129,12 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
     picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
     let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
     let theme = crate::ui::theme::Theme::plain();
-    let look = crate::ui::look::Look::new(&theme, std::path::Path::new("/"), std::time::Instant::now());
+    let look =
+        crate::ui::look::RenderContext::new(&theme, std::path::Path::new("/"), std::time::Instant::now());
     let told = || picture::lines(&data, "image/png", "", &look, 60);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut pictures = Pictures::new(Around { wish: Wish::Auto, ..Around::default() });
+    let mut pictures = Pictures::new(Around { wish: GraphicsSetting::Auto, ..Around::default() });
     pictures.choose(Some((8, 16)), None);
     assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks, until it answers");
     pictures.note(|known| known.kitty = true);

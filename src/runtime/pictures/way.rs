@@ -11,7 +11,7 @@ const USUAL_CELL: (u16, u16) = (10, 20);
 
 /// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wish {
+pub enum GraphicsSetting {
     /// Whatever the terminal can.
     #[default]
     Auto,
@@ -26,7 +26,7 @@ pub enum Wish {
     Off,
 }
 
-impl Wish {
+impl GraphicsSetting {
     /// By the word of the configuration; what is no such word is `auto`.
     pub fn of(word: &str) -> Self {
         match word {
@@ -43,7 +43,7 @@ impl Wish {
 /// What is known before the terminal answers.
 #[derive(Debug, Clone)]
 pub struct Around {
-    pub wish: Wish,
+    pub wish: GraphicsSetting,
     /// Inside of tmux, which answers for itself.
     pub is_in_tmux: bool,
     /// Inside of screen, which shows none.
@@ -60,7 +60,7 @@ impl Default for Around {
     fn default() -> Self {
         let (is_in_tmux, is_in_screen, colors) = (false, false, ColorSupport::TrueColor);
         Self {
-            wish: Wish::Off,
+            wish: GraphicsSetting::Off,
             is_in_tmux,
             is_in_screen,
             program: String::new(),
@@ -107,7 +107,7 @@ pub(super) enum Way {
 impl Around {
     /// What is asked: kitty's graphics (plain, compressed), the size of a cell, the terminal's name, its attributes.
     pub(super) fn questions(&self) -> String {
-        if self.is_off() || self.wish == Wish::Blocks {
+        if self.is_off() || self.wish == GraphicsSetting::Blocks {
             return String::new();
         }
         // One black point; the second time as zlib has it.
@@ -124,7 +124,7 @@ impl Around {
 
     /// Whether pictures are only told in words: where colours are not wanted, they are not wanted either.
     fn is_off(&self) -> bool {
-        self.wish == Wish::Off || self.colors == ColorSupport::None
+        self.wish == GraphicsSetting::Off || self.colors == ColorSupport::None
     }
 
     /// The way of pictures. Where points are sent row by row, the size of a cell must be known.
@@ -138,13 +138,13 @@ impl Around {
         let of_points = |way: Way| if cell.is_some() { way } else { blocks };
         match self.wish {
             _ if self.is_off() => Way::Off,
-            Wish::Off => Way::Off,
-            Wish::Kitty => kitty,
-            Wish::Iterm2 => of_points(Way::Iterm2),
-            Wish::Sixel => of_points(Way::Sixel),
-            Wish::Auto if self.is_in_screen => blocks,
+            GraphicsSetting::Off => Way::Off,
+            GraphicsSetting::Kitty => kitty,
+            GraphicsSetting::Iterm2 => of_points(Way::Iterm2),
+            GraphicsSetting::Sixel => of_points(Way::Sixel),
+            GraphicsSetting::Auto if self.is_in_screen => blocks,
             // tmux says of itself what it knows; only what came through it is the terminal's own answer.
-            Wish::Auto if self.is_in_tmux => {
+            GraphicsSetting::Auto if self.is_in_tmux => {
                 if answers.kitty && knows_symbols {
                     kitty
                 } else {
@@ -152,12 +152,14 @@ impl Around {
                 }
             }
             // Neither places pictures by symbols, and Konsole's sixel leaves rests behind.
-            Wish::Auto if is(&["Konsole"]) => blocks,
-            Wish::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
-            Wish::Auto if answers.kitty && knows_symbols => kitty,
-            Wish::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => of_points(Way::Iterm2),
-            Wish::Auto if answers.sixel => of_points(Way::Sixel),
-            Wish::Auto | Wish::Blocks => blocks,
+            GraphicsSetting::Auto if is(&["Konsole"]) => blocks,
+            GraphicsSetting::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
+            GraphicsSetting::Auto if answers.kitty && knows_symbols => kitty,
+            GraphicsSetting::Auto if is(&["iTerm", "mintty", "rio", "WarpTerminal"]) => {
+                of_points(Way::Iterm2)
+            }
+            GraphicsSetting::Auto if answers.sixel => of_points(Way::Sixel),
+            GraphicsSetting::Auto | GraphicsSetting::Blocks => blocks,
         }
     }
 }
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_terminal_decides_by_its_answers() {
-        let around = Around { wish: Wish::Auto, ..Around::default() };
+        let around = Around { wish: GraphicsSetting::Auto, ..Around::default() };
         let blocks = Way::Blocks;
         let kitty = Way::Kitty { is_in_tmux: false, compressed: false };
         for (known, way) in [
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn inside_of_tmux_only_what_came_through_counts() {
-        let around = Around { wish: Wish::Auto, is_in_tmux: true, ..Around::default() };
+        let around = Around { wish: GraphicsSetting::Auto, is_in_tmux: true, ..Around::default() };
         let blocks = Way::Blocks;
         assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), blocks);
         let through = Way::Kitty { is_in_tmux: true, compressed: false };
@@ -261,7 +263,7 @@ mod tests {
 
     #[test]
     fn without_colours_there_are_no_pictures() {
-        let bare = Around { wish: Wish::Kitty, colors: ColorSupport::None, ..Around::default() };
+        let bare = Around { wish: GraphicsSetting::Kitty, colors: ColorSupport::None, ..Around::default() };
         assert_eq!(
             (chosen(&bare, &answers(true, true, "kitty")), bare.questions()),
             (Way::Off, String::new())
@@ -270,7 +272,7 @@ mod tests {
 
     #[test]
     fn where_only_ascii_is_shown_there_are_no_half_blocks() {
-        let ascii = Around { wish: Wish::Auto, has_rich_glyphs: false, ..Around::default() };
+        let ascii = Around { wish: GraphicsSetting::Auto, has_rich_glyphs: false, ..Around::default() };
         assert_eq!(chosen(&ascii, &answers(false, false, "")), Way::Off);
         assert_eq!(chosen(&ascii, &answers(false, true, "")), Way::Sixel);
     }
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn the_user_decides_first() {
         let way = |word: &str, known: &Answers| {
-            chosen(&Around { wish: Wish::of(word), ..Around::default() }, known)
+            chosen(&Around { wish: GraphicsSetting::of(word), ..Around::default() }, known)
         };
         let none = Answers::default();
         assert_eq!(way("off", &answers(true, true, "kitty")), Way::Off);
@@ -286,7 +288,7 @@ mod tests {
         assert!(matches!(way("kitty", &none), Way::Kitty { .. }));
         assert_eq!(way("sixel", &answers(true, false, "kitty")), Way::Sixel);
         assert!(matches!(way("iterm2", &none), Way::Blocks), "without the size of a cell");
-        let off = Around { wish: Wish::Off, ..Around::default() };
+        let off = Around { wish: GraphicsSetting::Off, ..Around::default() };
         assert_eq!(off.questions(), "");
     }
 }

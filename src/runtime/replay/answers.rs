@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Job, Replay};
 use crate::acp::replay::LoggedAnswer;
 use crate::app::flow::{self, ElicitationOutcome};
-use crate::app::{AccessChoice, Event, OpenAsk, OpenAskKind};
+use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
 use crate::model::{
     Access, AllowedBy, AskId, ExitInfo, FileOp, ServedFile, ServiceEvent, SessionKey, TerminalId,
     TerminalJob, WriteChange, shell_line,
@@ -78,22 +78,22 @@ impl Replay {
     }
 
     /// Answers in the user's place.
-    fn decide(&mut self, key: SessionKey, open: &OpenAsk, answer: &LoggedAnswer, now: Instant) {
+    fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
         let ask = open.ask;
         match (&open.kind, answer) {
-            (OpenAskKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
+            (OpenRequestKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
                 let is_it = |id: &String| request.options.iter().position(|option| option.id == *id);
                 let place = option.as_ref().and_then(is_it);
                 self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
             }
             // A dialog of parlor's own, about a command: its answer is whether the command was started.
-            (OpenAskKind::Access(access), answer) => {
+            (OpenRequestKind::Access(access), answer) => {
                 let is_refused = matches!(answer, LoggedAnswer::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
                 let place = access.choices().iter().position(|known| *known == choice);
                 self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
             }
-            (OpenAskKind::Elicitation(_), answer) => {
+            (OpenRequestKind::Elicitation(_), answer) => {
                 let outcome = match answer {
                     LoggedAnswer::Accepted(values) => ElicitationOutcome::Accept(Some(values.clone())),
                     LoggedAnswer::Declined => ElicitationOutcome::Decline,
@@ -104,7 +104,7 @@ impl Replay {
                     self.act(now, |state, fx| flow::answer_elicitation(state, key, outcome, now, fx));
                 }
             }
-            (OpenAskKind::Permission { .. }, _) => {}
+            (OpenRequestKind::Permission { .. }, _) => {}
         }
     }
 

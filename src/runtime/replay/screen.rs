@@ -7,7 +7,7 @@ use crate::acp::log::Log;
 use crate::config::keymap::Keymap;
 use crate::runtime::clock;
 use crate::runtime::keys::replay::{ReplayKey, read};
-use crate::runtime::keys::{Keys, Told};
+use crate::runtime::keys::{Keys, TtyEvent};
 use crate::runtime::signals::{Signal, Signals};
 use crate::runtime::tty::Tty;
 use crate::runtime::{BUDGET, in_runtime};
@@ -91,12 +91,12 @@ impl Player {
             tokio::select! {
                 biased;
                 told = self.keys.next() => match told {
-                    Some(Ok(Told::Input(event))) => {
+                    Some(Ok(TtyEvent::Input(event))) => {
                         if read(&event).is_some_and(|key| self.on_key(key)) {
                             break;
                         }
                     }
-                    Some(Ok(Told::Synchronizes(does))) => self.tty.synchronize(does),
+                    Some(Ok(TtyEvent::Synchronizes(does))) => self.tty.synchronize(does),
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => break,
                 },

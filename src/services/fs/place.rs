@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::trouble::FileTrouble;
+use super::trouble::FsError;
 use crate::services::unix;
 
 /// As many links in one path as Linux follows.
@@ -29,7 +29,7 @@ pub(super) struct Place {
 }
 
 /// Finds where a path leads, and the root that holds it. What is missing needs not exist.
-pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FileTrouble> {
+pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
     let real = resolve(path)?;
     let innermost = roots
         .iter()
@@ -65,17 +65,17 @@ impl Place {
     }
 
     /// The folder of the file, and the file's name in it.
-    pub(super) fn parent(&self) -> Result<(Dir, &OsStr), FileTrouble> {
+    pub(super) fn parent(&self) -> Result<(Dir, &OsStr), FsError> {
         self.walk(false)
     }
 
     /// The same, with folders made that are missing.
-    pub(super) fn make_parent(&self) -> Result<(Dir, &OsStr), FileTrouble> {
+    pub(super) fn make_parent(&self) -> Result<(Dir, &OsStr), FsError> {
         self.walk(true)
     }
 
-    fn walk(&self, makes: bool) -> Result<(Dir, &OsStr), FileTrouble> {
-        let name = self.relative.file_name().ok_or(FileTrouble::Folder)?;
+    fn walk(&self, makes: bool) -> Result<(Dir, &OsStr), FsError> {
+        let name = self.relative.file_name().ok_or(FsError::Folder)?;
         let mut folder = self.top.try_clone()?;
         for part in self.relative.parent().unwrap_or(Path::new("")).components() {
             let part = part.as_os_str();
@@ -90,7 +90,7 @@ impl Place {
                 Ok(next) => next,
                 // For a link, some systems report that it is not a folder.
                 Err(_) if folder.symlink_metadata(part).is_ok_and(|meta| meta.is_symlink()) => {
-                    return Err(FileTrouble::Escaped);
+                    return Err(FsError::Escaped);
                 }
                 Err(error) => return Err(error.into()),
             };

@@ -8,19 +8,15 @@ use super::MAX_READ_BYTES;
 use super::lines::{Window, read_window};
 use super::place::Place;
 use super::seen::Seen;
-use super::trouble::FileTrouble;
+use super::trouble::FsError;
 use crate::services::unix;
 
 /// Reads the lines that were asked for, and tells what is now known of the file.
-pub(super) fn read(
-    place: &Place,
-    line: Option<u32>,
-    limit: Option<u32>,
-) -> Result<(String, Seen), FileTrouble> {
+pub(super) fn read(place: &Place, line: Option<u32>, limit: Option<u32>) -> Result<(String, Seen), FsError> {
     let (file, meta) = open(place)?;
     let window = Window::new(line, limit);
     let max_bytes = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
-    let too_large = || FileTrouble::TooLarge { size_bytes: meta.len() };
+    let too_large = || FsError::TooLarge { size_bytes: meta.len() };
     let (bytes, seen) = if meta.len() <= MAX_READ_BYTES {
         let whole = content(file)?.ok_or_else(too_large)?;
         let seen = Seen::content(&whole);
@@ -33,12 +29,12 @@ pub(super) fn read(
         (part.ok_or_else(too_large)?, Seen::outside(&meta))
     };
     let text = String::from_utf8(bytes)
-        .map_err(|error| FileTrouble::NotText { at_bytes: error.utf8_error().valid_up_to() })?;
+        .map_err(|error| FsError::NotText { at_bytes: error.utf8_error().valid_up_to() })?;
     Ok((text, seen))
 }
 
 /// The file's bytes; `None` when it turns out to be over the limit (`/proc` files say that they are empty).
-pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FileTrouble> {
+pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FsError> {
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= MAX_READ_BYTES).then_some(bytes))
@@ -46,11 +42,11 @@ pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FileTrouble> {
 
 /// Opens an ordinary file. The kind is looked at before, because opening a device can do something, and
 /// after, because the name may stand for something else by then.
-pub(super) fn open(place: &Place) -> Result<(File, Metadata), FileTrouble> {
+pub(super) fn open(place: &Place) -> Result<(File, Metadata), FsError> {
     let (folder, name) = place.parent()?;
     let meta = folder.symlink_metadata(name)?;
     if meta.is_symlink() {
-        return Err(FileTrouble::Escaped);
+        return Err(FsError::Escaped);
     }
     check_kind(&meta)?;
     let file = unix::open_file(&folder, name, false)?;
@@ -60,12 +56,12 @@ pub(super) fn open(place: &Place) -> Result<(File, Metadata), FileTrouble> {
 }
 
 /// Refuses what is no ordinary file.
-pub(super) fn check_kind(meta: &Metadata) -> Result<(), FileTrouble> {
+pub(super) fn check_kind(meta: &Metadata) -> Result<(), FsError> {
     if meta.is_dir() {
-        Err(FileTrouble::Folder)
+        Err(FsError::Folder)
     } else if meta.is_file() {
         Ok(())
     } else {
-        Err(FileTrouble::Special)
+        Err(FsError::Special)
     }
 }

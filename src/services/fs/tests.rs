@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::model::policy::{AskWhy, Grant, GrantScope, Policy, PolicyRules};
+use crate::model::policy::{AskReason, Grant, GrantScope, Policy, PolicyRules};
 use crate::model::{DiffChange, FileDiff, RpcError};
 
 struct Rig {
@@ -60,7 +60,7 @@ impl Rig {
         let write = self.job(&path, FileOp::Write { content: "x".to_owned() });
         match (self.files.serve(read), self.files.serve(write)) {
             (ServiceEvent::FileAsks { asked, .. }, ServiceEvent::FileAsks { asked: again, .. }) => {
-                assert_eq!((asked.why, again.why), (AskWhy::Outside, AskWhy::Outside));
+                assert_eq!((asked.why, again.why), (AskReason::Outside, AskReason::Outside));
                 let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access)
                 else {
                     panic!("a read and a write")
@@ -259,9 +259,9 @@ fn a_folder_swapped_for_a_link_after_the_check_leads_nowhere() {
     let place = place::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap();
     fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
     symlink(&rig.outside, rig.root.join("sub")).unwrap();
-    assert!(matches!(read::read(&place, None, None), Err(FileTrouble::Escaped)));
-    assert!(matches!(write::write(&place, "x", None), Err(FileTrouble::Escaped)));
-    assert!(matches!(place.make_parent(), Err(FileTrouble::Escaped)));
+    assert!(matches!(read::read(&place, None, None), Err(FsError::Escaped)));
+    assert!(matches!(write::write(&place, "x", None), Err(FsError::Escaped)));
+    assert!(matches!(place.make_parent(), Err(FsError::Escaped)));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }
 
@@ -335,7 +335,7 @@ fn a_disk_that_is_full_leaves_the_old_file() {
         fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
     });
     assert!(
-        matches!(&failed, Err(FileTrouble::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull),
+        matches!(&failed, Err(FsError::Io(error)) if error.kind() == std::io::ErrorKind::StorageFull),
         "{failed:?}"
     );
     assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "old");
@@ -427,7 +427,7 @@ fn a_protected_file_is_asked_for_by_whatever_name_it_is_reached() {
     {
         let AskedFile { access, why, change, .. } = asked(rig.files.serve(write_of(&rig, path)));
         assert_eq!(access, Access::Write { path: hook.clone() }, "{path}");
-        assert_eq!(why, AskWhy::Protected(Protection::Git), "{path}");
+        assert_eq!(why, AskReason::Protected(Protection::Git), "{path}");
         assert_eq!(change.unwrap().diff.unwrap().path, hook, "the user sees where it leads");
     }
     assert!(!hook.exists());
@@ -473,14 +473,14 @@ fn grants_and_settings_reach_the_service() {
         |policy: Policy, path: &str| FileJob { policy: std::sync::Arc::new(policy), ..write_of(&rig, path) };
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
     let event = rig.files.serve(with(Policy { rules, ..Policy::default() }, "f"));
-    assert_eq!(asked(event).why, AskWhy::Write);
+    assert_eq!(asked(event).why, AskReason::Write);
     let home = Some(rig.root.clone());
     let event = rig.files.serve(with(Policy { home, ..Policy::default() }, "f"));
-    assert_eq!(asked(event).why, AskWhy::Protected(Protection::WideRoot));
+    assert_eq!(asked(event).why, AskReason::Protected(Protection::WideRoot));
     let grants = vec![(Grant::WriteFile(rig.root.join(".envrc")), GrantScope::Folder)];
     let policy = Policy { grants, ..Policy::default() };
     rig.done(with(policy.clone(), ".envrc")).unwrap();
-    assert_eq!(asked(rig.files.serve(with(policy, ".npmrc"))).why, AskWhy::Protected(Protection::Tool));
+    assert_eq!(asked(rig.files.serve(with(policy, ".npmrc"))).why, AskReason::Protected(Protection::Tool));
 }
 
 /// An agent that swaps a folder for a link within the root must never reach a protected file by a job that was judged as

@@ -11,7 +11,7 @@ use crate::services::unix;
 
 /// Why a file request was refused or failed.
 #[derive(Debug)]
-pub(super) enum FileTrouble {
+pub(super) enum FsError {
     /// The path is not absolute.
     Relative,
     /// There is no such file.
@@ -43,7 +43,7 @@ pub(super) enum FileTrouble {
     Io(io::Error),
 }
 
-impl From<io::Error> for FileTrouble {
+impl From<io::Error> for FsError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
@@ -56,7 +56,7 @@ impl From<io::Error> for FileTrouble {
     }
 }
 
-impl FileTrouble {
+impl FsError {
     /// The answer to the agent.
     pub(super) fn answer(&self, path: &Path) -> RpcError {
         let name = path.display();

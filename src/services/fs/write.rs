@@ -9,18 +9,18 @@ use cap_tempfile::TempFile;
 use super::place::Place;
 use super::read::{check_kind, content, open};
 use super::seen::Seen;
-use super::trouble::FileTrouble;
+use super::trouble::FsError;
 use crate::services::unix;
 
 /// Writes the file unless it changed since `seen`; tells what is now known of it.
-pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<Seen, FileTrouble> {
+pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<Seen, FsError> {
     let old = match open(place) {
         Ok((file, meta)) => {
             refuse_changed(seen, file, &meta)?;
             Some(meta)
         }
         // Nothing is lost by writing a file that someone deleted.
-        Err(FileTrouble::Missing) => None,
+        Err(FsError::Missing) => None,
         Err(trouble) => return Err(trouble),
     };
     let (folder, name) = place.make_parent()?;
@@ -31,21 +31,21 @@ pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<See
     Ok(Seen::content(text.as_bytes()))
 }
 
-fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(), FileTrouble> {
+fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(), FsError> {
     match seen {
         None => Ok(()),
-        Some(Seen::Missing) => Err(FileTrouble::Appeared),
+        Some(Seen::Missing) => Err(FsError::Appeared),
         Some(seen @ Seen::Outside(_)) if seen == Seen::outside(meta) => Ok(()),
         Some(seen @ Seen::Content(_)) => match content(file)? {
             Some(bytes) if Seen::content(&bytes) == seen => Ok(()),
-            _ => Err(FileTrouble::Changed),
+            _ => Err(FsError::Changed),
         },
-        Some(Seen::Outside(_)) => Err(FileTrouble::Changed),
+        Some(Seen::Outside(_)) => Err(FsError::Changed),
     }
 }
 
 /// Replacing needs only the right to change the folder; a file that its owner protected must stay as it is.
-fn refuse_protected(folder: &Dir, name: &OsStr) -> Result<(), FileTrouble> {
+fn refuse_protected(folder: &Dir, name: &OsStr) -> Result<(), FsError> {
     check_kind(&unix::open_file(folder, name, true)?.metadata()?)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn replace(
     name: &OsStr,
     old: Option<&Metadata>,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), FileTrouble> {
+) -> Result<(), FsError> {
     let mut new = TempFile::new(folder)?;
     if let Some(old) = old {
         // Before the content, so that nobody reads it who may not.

@@ -10,11 +10,11 @@ fn texts(path: &Path, old: &str, new: &str) -> FileDiff {
     FileDiff { path: path.into(), change: DiffChange::Texts { old: Some(old.into()), new: new.into() } }
 }
 
-fn ask(diff: FileDiff, near: Option<u32>) -> LocateAsk {
-    LocateAsk { path: diff.path.clone(), pieces: diff.pieces(), diff, near }
+fn ask(diff: FileDiff, near: Option<u32>) -> LocateRequest {
+    LocateRequest { path: diff.path.clone(), pieces: diff.pieces(), diff, near }
 }
 
-fn job(root: &Path, is_done: bool, asks: Vec<LocateAsk>) -> LocateJob {
+fn job(root: &Path, is_done: bool, asks: Vec<LocateRequest>) -> LocateJob {
     LocateJob { session: SessionKey(1), item: ItemId(2), roots: vec![root.into()], is_done, asks }
 }
 

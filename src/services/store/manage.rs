@@ -10,7 +10,7 @@ use super::rows::{self, SessionRow, SessionState};
 use super::track::{Track, new_uid};
 use super::write::{self, Batch};
 use super::{Fault, Store, StoreError, db, owner};
-use crate::model::{KeptEvent, Note, SessionId};
+use crate::model::{Note, RecordedEvent, SessionId};
 
 /// What came of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// Adds a session from elsewhere, with its id if that is free. Its program, arguments and roots count for nothing.
-    pub fn import(&self, row: &SessionRow, events: &[KeptEvent]) -> Result<Imported, StoreError> {
+    pub fn import(&self, row: &SessionRow, events: &[RecordedEvent]) -> Result<Imported, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let mut row = SessionRow {

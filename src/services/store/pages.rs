@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::rows::{self, SessionRow};
 use super::{Fault, Store, StoreError, db, format, owner};
-use crate::model::{EarlierPage, KeptEvent, KeptSession, Record, Window};
+use crate::model::{EarlierPage, Record, RecordedEvent, RecordedSession, Window};
 
 /// How many events are given at once.
 pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
@@ -19,7 +19,7 @@ pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
 
 /// Events of a session, read from their end.
 #[derive(Debug, Default)]
-struct Piece {
+struct EventPage {
     page: EarlierPage,
     mark: Option<usize>,
     unreadable_count: u64,
@@ -27,7 +27,7 @@ struct Piece {
 
 impl Store {
     /// The end of a session, without taking it; what is around an event if that stands further back.
-    pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, KeptSession), StoreError> {
+    pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, RecordedSession), StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let found = rows::by_uid(conn, uid).map_err(sql)?;
@@ -36,7 +36,7 @@ impl Store {
             if let Some(at) = at.filter(|at| kept.mark.is_none() && *at < kept.first_seq) {
                 let Window { events, mark, first_seq, left_out_count, next_seq, later_count } =
                     around(conn, id, at).map_err(sql)?;
-                kept = KeptSession {
+                kept = RecordedSession {
                     events,
                     mark,
                     first_seq,
@@ -112,13 +112,13 @@ impl Store {
     }
 
     /// A few of a session's last events, for a look at it.
-    pub fn glance(&self, uid: &str) -> Result<KeptSession, StoreError> {
+    pub fn glance(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
             let found = rows::by_uid(conn, uid).map_err(sql)?;
             let Some((id, row)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
             let last = piece(conn, id, None, None, 120, 128 << 10).map_err(sql)?;
-            Ok(KeptSession { events: last.page.events, ..row.to_kept() })
+            Ok(RecordedSession { events: last.page.events, ..row.to_kept() })
         })
     }
 
@@ -154,13 +154,14 @@ pub(super) fn tail(
     id: i64,
     row: &SessionRow,
     at: Option<i64>,
-) -> rusqlite::Result<KeptSession> {
-    let Piece { page, mark, unreadable_count } = piece(conn, id, None, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
+) -> rusqlite::Result<RecordedSession> {
+    let EventPage { page, mark, unreadable_count } =
+        piece(conn, id, None, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
     let came_from = row.came_from.as_deref().map(|uid| -> rusqlite::Result<_> {
         let name = rows::by_uid(conn, uid)?.map(|(_, row)| row.name().to_owned());
         Ok((uid.to_owned(), name.unwrap_or_default()))
     });
-    Ok(KeptSession {
+    Ok(RecordedSession {
         events: page.events,
         left_out_count: page.left_out_count,
         unreadable_count,
@@ -180,7 +181,7 @@ fn piece(
     at: Option<i64>,
     max_events: u32,
     max_bytes: usize,
-) -> rusqlite::Result<Piece> {
+) -> rusqlite::Result<EventPage> {
     let before = before.unwrap_or(i64::MAX);
     let begin = begin_before(conn, id, before)?;
     let mut query = conn.prepare_cached(
@@ -233,7 +234,7 @@ fn piece(
     let events = with_late(conn, id, events, (first_seq.unwrap_or(before), before))?;
     let (mark, events) = marked(events, at);
     let page = EarlierPage { events, first_seq: first_seq.unwrap_or(0), left_out_count };
-    Ok(Piece { page, mark, unreadable_count })
+    Ok(EventPage { page, mark, unreadable_count })
 }
 
 /// The events around one: from the beginning of its turn, if that is not too far, to the end of a turn.
@@ -296,18 +297,18 @@ fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Re
 }
 
 /// An event with its number; `None` if it cannot be read.
-fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, KeptEvent)>> {
+fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RecordedEvent)>> {
     let Some(record) = format::decode(row.get_ref(3)?.as_str().unwrap_or_default()) else { return Ok(None) };
-    Ok(Some((row.get(0)?, KeptEvent { at_ms: row.get(1)?, turn: row.get(2)?, record })))
+    Ok(Some((row.get(0)?, RecordedEvent { at_ms: row.get(1)?, turn: row.get(2)?, record })))
 }
 
 /// Events with what came late of them, each where it is played. Their numbers lie in a range.
 fn with_late(
     conn: &Connection,
     id: i64,
-    mut events: Vec<(i64, KeptEvent)>,
+    mut events: Vec<(i64, RecordedEvent)>,
     (from, before): (i64, i64),
-) -> rusqlite::Result<Vec<(i64, KeptEvent)>> {
+) -> rusqlite::Result<Vec<(i64, RecordedEvent)>> {
     let mut query = conn.prepare_cached(
         "SELECT seq, at, turn, body FROM late WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq, nth",
     )?;
@@ -324,7 +325,7 @@ fn with_late(
 }
 
 /// The place of the event of this number, and the events without their numbers.
-fn marked(events: Vec<(i64, KeptEvent)>, at: Option<i64>) -> (Option<usize>, Vec<KeptEvent>) {
+fn marked(events: Vec<(i64, RecordedEvent)>, at: Option<i64>) -> (Option<usize>, Vec<RecordedEvent>) {
     let mark = at.and_then(|at| events.iter().position(|(seq, _)| *seq == at));
     (mark, events.into_iter().map(|(_, event)| event).collect())
 }

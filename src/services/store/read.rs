@@ -8,7 +8,7 @@ use super::rows::{self, SessionRow, SessionState};
 use super::search::{self, Hit, Search};
 use super::write::{self, EventRow};
 use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, unix_ms};
-use crate::model::{KeptEvent, KeptSession, Record, TurnOutcome};
+use crate::model::{Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 
 /// Which sessions are listed.
@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// All events of a session, oldest first, and how many could not be read.
-    pub fn events(&self, uid: &str) -> Result<(Vec<KeptEvent>, u64), StoreError> {
+    pub fn events(&self, uid: &str) -> Result<(Vec<RecordedEvent>, u64), StoreError> {
         self.with(|conn| {
             let mut query = conn.prepare_cached(
                 "SELECT at, turn, body, seq, 0 AS nth FROM events
@@ -65,7 +65,9 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let body = row.get_ref(2)?.as_str().unwrap_or_default();
                 match format::decode(body) {
-                    Some(record) => events.push(KeptEvent { at_ms: row.get(0)?, turn: row.get(1)?, record }),
+                    Some(record) => {
+                        events.push(RecordedEvent { at_ms: row.get(0)?, turn: row.get(1)?, record })
+                    }
                     None => unreadable_count += 1,
                 }
             }
@@ -82,7 +84,7 @@ impl Store {
     /// end of it. Fails if another living parlor has it. A turn that was cut by the end of its parlor is marked
     /// so, and an agent that is left of that is ended. Where nothing can be written it is gone on with all the same,
     /// and written when that works again.
-    pub fn reopen(&self, uid: &str) -> Result<KeptSession, StoreError> {
+    pub fn reopen(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         let (row, kept) = match self.take_written(uid) {
             Err(StoreError { fault: Fault::ReadOnly | Fault::Full | Fault::Refused(_), .. }) => {
                 self.take_unwritten(uid)
@@ -95,7 +97,7 @@ impl Store {
         Ok(kept)
     }
 
-    fn take_written(&self, uid: &str) -> Result<(SessionRow, KeptSession), StoreError> {
+    fn take_written(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
         let token = self.owner()?.token.clone();
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -113,7 +115,7 @@ impl Store {
     }
 
     /// The same without a trace in the file.
-    fn take_unwritten(&self, uid: &str) -> Result<(SessionRow, KeptSession), StoreError> {
+    fn take_unwritten(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
         let token = locked(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
         self.with_faults(|conn| {
             let (id, mut row) = self.free_row(conn, uid, token.as_ref())?;
@@ -125,7 +127,7 @@ impl Store {
             let mut kept = pages::tail(conn, id, &row, None).map_err(|error| db::fault(&error))?;
             if is_cut {
                 let record = Record::TurnEnded(TurnOutcome::Cut);
-                kept.events.push(KeptEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
+                kept.events.push(RecordedEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
             }
             Ok((row, kept))
         })

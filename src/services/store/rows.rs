@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
-use crate::model::{KeptSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
+use crate::model::{RecordedSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
 use crate::services::whereabouts::FolderMark;
 
 /// How a session stands.
@@ -106,8 +106,8 @@ impl SessionRow {
     }
 
     /// What the app needs of it; the events are added by the reader.
-    pub(super) fn to_kept(&self) -> KeptSession {
-        KeptSession {
+    pub(super) fn to_kept(&self) -> RecordedSession {
+        RecordedSession {
             head: SessionHead {
                 kept_as: Some(self.uid.clone()),
                 agent: self.agent.clone(),
@@ -133,7 +133,7 @@ impl SessionRow {
             draft: self.draft.clone(),
             queue: self.queue.clone(),
             end_seq: self.next_seq,
-            ..KeptSession::default()
+            ..RecordedSession::default()
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use super::rows::{self, SessionRow, SessionState};
 use super::{ListFilter, Search, Store, StoreError, unix_ms};
 use crate::model::{
-    ExportForm, FolderOffer, FolderReason, KeptHit, KeptOpening, KeptRow, KeptSearch, StoreJob, StoreNews,
+    ArchiveHit, ArchiveOpening, ArchiveRow, ArchiveSearch, ExportForm, FolderOffer, FolderReason, StoreJob,
+    StoreNews,
 };
 use crate::services::whereabouts::{self, Kin};
 use crate::services::{unix, when};
@@ -155,11 +156,11 @@ impl Store {
         }
     }
 
-    fn kept_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> KeptRow {
+    fn kept_row(&self, row: SessionRow, kin: &mut Kin, now_ms: i64) -> ArchiveRow {
         let (nearness, is_folder_gone) = kin.of(&row.folder, row.folder_mark.as_ref());
         let open_in = self.open_in(&row);
         let command = std::iter::once(row.command).chain(row.args).collect::<Vec<_>>().join(" ");
-        KeptRow {
+        ArchiveRow {
             uid: row.uid,
             agent: row.agent,
             command,
@@ -180,13 +181,13 @@ impl Store {
         }
     }
 
-    fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> KeptOpening {
+    fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> ArchiveOpening {
         let offers = self.row(&uid).ok().map(|row| self.folder_offers(&row, folder));
         let offers = offers.filter(|offers| !offers.is_empty());
         // A session without a folder is only read until the user has said where it goes on.
         let takes = takes && offers.is_none();
         let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
-        KeptOpening { uid, takes, at, kept: kept.map_err(words), offers }
+        ArchiveOpening { uid, takes, at, kept: kept.map_err(words), offers }
     }
 
     /// Where a session may continue whose folder is gone, or is only named by an imported file: best first; empty if it
@@ -210,7 +211,7 @@ impl Store {
         folders.take(MAX_KNOWN_FOLDERS).collect()
     }
 
-    fn serve_search(&self, search: KeptSearch) -> Result<Vec<KeptHit>, StoreError> {
+    fn serve_search(&self, search: ArchiveSearch) -> Result<Vec<ArchiveHit>, StoreError> {
         let now_ms = unix_ms();
         let hits = self.search(&Search {
             words: search.words,
@@ -224,7 +225,7 @@ impl Store {
         })?;
         Ok(hits
             .into_iter()
-            .map(|hit| KeptHit {
+            .map(|hit| ArchiveHit {
                 uid: hit.uid,
                 name: hit.name,
                 agent: hit.agent,

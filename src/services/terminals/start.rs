@@ -36,7 +36,7 @@ pub(super) struct Running {
 
 /// Why a command could not be started; its `Display` is a sentence for the agent and its user.
 #[derive(Debug)]
-pub(super) enum StartTrouble {
+pub(super) enum StartError {
     /// There is no such program.
     NoProgram(String),
     /// The folder does not exist, or is none.
@@ -45,7 +45,7 @@ pub(super) enum StartTrouble {
     System(String),
 }
 
-impl fmt::Display for StartTrouble {
+impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProgram(name) if name.is_empty() => f.write_str("The command is empty."),
@@ -69,14 +69,14 @@ pub(super) fn line_for_people(command: &TerminalCommand) -> String {
 }
 
 /// Starts it.
-pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartTrouble> {
-    let system = |error: &dyn fmt::Display| StartTrouble::System(error.to_string());
+pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
+    let system = |error: &dyn fmt::Display| StartError::System(error.to_string());
     let folder = match &command.cwd {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().map_err(|error| system(&error))?,
     };
     if !folder.is_dir() {
-        return Err(StartTrouble::NoFolder(folder));
+        return Err(StartError::NoFolder(folder));
     }
     let start = find(command, &folder)?.tied_to_this_run();
 
@@ -88,13 +88,13 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartTrouble> 
     let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
-    let leader = leader.ok_or_else(|| StartTrouble::System("it has no process id".to_owned()))?;
+    let leader = leader.ok_or_else(|| StartError::System("it has no process id".to_owned()))?;
     // The slave closes here: from now on only the command holds it, so that reading ends with it.
     Ok(Running { leader, output })
 }
 
 /// What to execute: the program with its arguments, or a shell with the line.
-fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartTrouble> {
+fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartError> {
     let find = |name: &str| Start::find(StartedBy::Agent, name, Some(folder), &command.env).ok();
     if let Some(start) = find(&command.command) {
         return Ok(start.args(&command.args));
@@ -105,7 +105,7 @@ fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartTrouble>
     {
         return Ok(shell.args(["-c", command.command.as_str()]));
     }
-    Err(StartTrouble::NoProgram(command.command.trim().to_owned()))
+    Err(StartError::NoProgram(command.command.trim().to_owned()))
 }
 
 /// Whether a command can only be meant for a shell.

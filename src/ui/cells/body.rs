@@ -12,8 +12,8 @@ use crate::app::repeats::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::desk::{self, Diffs, Shown};
-use crate::ui::diff::{Diff, Fate, Layout as DiffColumns, Pages};
-use crate::ui::look::Look;
+use crate::ui::diff::{Diff, FileStatus, Layout as DiffColumns, Pages};
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
@@ -27,7 +27,7 @@ pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
 }
 
 /// The variables of a command that goes through parlor, and the size of a write that is too large to be shown.
-fn variable_lines(access: &AccessRecord, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let variables = access.command().into_iter().flat_map(|command| &command.env);
     let mut texts: Vec<String> =
         variables.map(|(name, value)| reveal_line(&format!("with {name}={value}"))).collect();
@@ -53,7 +53,7 @@ pub(crate) struct ToolBody {
 const LISTED_ABOVE: usize = 6;
 
 /// A whole command, with hidden characters marked.
-fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     const LEAD: u16 = 2;
     let dim = look.theme.style(Role::TextDim);
     let mut lines = text_lines(command, Role::Strong, TEXT_BYTES, look, cols.saturating_sub(LEAD).max(4));
@@ -64,7 +64,7 @@ fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>
 }
 
 /// A content block that a user judges: text is plain, the address of a link stands beside its name.
-fn judged_lines(block: &ContentBlock, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn judged_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let text = |text: &str, role| text_lines(text, role, TEXT_BYTES, look, cols);
     match block {
         ContentBlock::Text(source) => text(source, Role::Text),
@@ -110,7 +110,7 @@ impl ToolBody {
     /// All that a permission dialog should show of a tool call: what was understood of its input, its changes and other
     /// content, and by name whatever of the input that leaves out. Text of the agent is plain, and nothing in it is
     /// hidden. Every line fits `cols`.
-    pub fn of(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Self {
+    pub fn of(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
         let mut this = Self::default();
         let mut lines = Vec::new();
         if let Some(command) = &tool.input.command {
@@ -169,7 +169,7 @@ impl ToolBody {
     }
 
     /// The same where nobody waits for a frame: changes are compared now.
-    pub fn whole(tool: &ToolCall, session: &Session, look: &Look<'_>, cols: u16) -> Self {
+    pub fn whole(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
         desk::settle(&placed(tool, &changes_of(tool)), &Shown::default());
         Self::of(tool, session, look, cols)
     }
@@ -180,10 +180,10 @@ impl ToolBody {
         }
     }
 
-    fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &Look<'_>, cols: u16) {
+    fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &RenderContext<'_>, cols: u16) {
         // The dialog of an edit says above it what happens to the only file.
         let is_told_above = |diff: &Diff| {
-            let is_plain = diff.is_text && diff.fate != Fate::Binary && diff.moved_from.is_none();
+            let is_plain = diff.is_text && diff.fate != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
         let columns = DiffColumns::choose(look.diff_layout, cols);
@@ -208,7 +208,7 @@ impl ToolBody {
     }
 
     /// Some of the lines.
-    pub fn lines(&mut self, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+    pub fn lines(&mut self, range: Range<usize>, look: &RenderContext<'_>) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let mut begin = 0;
         for part in &mut self.parts {
@@ -232,7 +232,7 @@ impl Part {
         }
     }
 
-    fn lines(&mut self, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+    fn lines(&mut self, range: Range<usize>, look: &RenderContext<'_>) -> Vec<Line<'static>> {
         match self {
             Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
             Self::Diff { diffs, index, pages } => {

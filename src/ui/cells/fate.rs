@@ -4,18 +4,18 @@
 
 use ratatui::text::Line;
 
-use crate::ui::diff::{Diff, Fate};
-use crate::ui::look::{Look, size};
+use crate::ui::diff::{Diff, FileStatus};
+use crate::ui::look::{RenderContext, size};
 use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 /// Whether a change needs a line that names the file although it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {
-    !diff.is_text || diff.fate != Fate::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+    !diff.is_text || diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 /// A line that names the file of a change.
-pub(crate) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
+pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let mut tail = fate(diff, look).join("  ");
     if !tail.is_empty() {
         tail.insert_str(0, "  ");
@@ -26,18 +26,18 @@ pub(crate) fn diff_head(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static
 }
 
 /// What happens to a file as a whole, in a line.
-pub(super) fn fate_line(diff: &Diff, look: &Look<'_>, cols: u16) -> Line<'static> {
+pub(super) fn fate_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let text = fate(diff, look).join("  ");
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
 /// What happens to a file as a whole.
-fn fate(diff: &Diff, look: &Look<'_>) -> Vec<String> {
+fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
     let fate = match diff.fate {
-        Fate::New => Some("new file"),
-        Fate::Deleted => Some("deleted"),
-        Fate::Binary => Some("binary file"),
-        Fate::Changed => None,
+        FileStatus::New => Some("new file"),
+        FileStatus::Deleted => Some("deleted"),
+        FileStatus::Binary => Some("binary file"),
+        FileStatus::Changed => None,
     };
     let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", show_path(from, look.folder)));
     let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {

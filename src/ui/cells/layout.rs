@@ -13,7 +13,7 @@ use crate::app::{Item, ItemBody, MessagePart, Session};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{Diffs, Key};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::picture;
 use crate::ui::terminal::Screen;
@@ -32,7 +32,7 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
     /// How it is to look.
-    pub look: &'a Look<'a>,
+    pub look: &'a RenderContext<'a>,
     /// Columns of the body.
     pub cols: u16,
     /// Terminals.
@@ -43,7 +43,7 @@ pub(crate) struct Context<'a> {
 #[derive(Default)]
 pub(crate) struct Layout {
     /// From top to bottom. The first one is the head.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<LineRun>,
     /// Whether the head shows a clock or a spinner.
     pub is_live: bool,
     /// Columns that the whole item is moved to the right (a subagent's call).
@@ -58,7 +58,7 @@ pub(crate) struct Layout {
 }
 
 /// A run of lines of an item.
-pub(crate) struct Piece {
+pub(crate) struct LineRun {
     /// Whether a blank line goes before it.
     pub has_gap: bool,
     /// Columns that it is moved to the right.
@@ -116,7 +116,7 @@ pub(crate) struct TextPart {
     pub style: Option<Style>,
 }
 
-impl Piece {
+impl LineRun {
     /// Lines that are there already.
     pub fn ready(lines: Vec<Line<'static>>, indent: u16) -> Self {
         Self { has_gap: false, indent, height: Some(lines.len()), source: Source::Ready, lines: Some(lines) }
@@ -335,20 +335,20 @@ pub(super) fn text_pieces(
     place: Option<usize>,
     role: Role,
     indent: u16,
-) -> Vec<Piece> {
+) -> Vec<LineRun> {
     let mut pieces = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let to = message::behind_lines(text, at, TEXT_PIECE_LINES);
         let source = Source::Text { place, bytes: from + at..from + to, role };
-        pieces.push(Piece::lazy(source, indent, false));
+        pieces.push(LineRun::lazy(source, indent, false));
         at = to;
     }
     pieces
 }
 
 /// Pieces for the text of a resource, below the line that says what it is.
-pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -> Vec<Piece> {
+pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -> Vec<LineRun> {
     let ContentBlock::Resource { body: ResourceBody::Text(text), .. } = block else { return Vec::new() };
     text_pieces(text.trim_end_matches(['\n', '\r']), 0, Some(place), Role::TextDim, indent)
 }

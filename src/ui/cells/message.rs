@@ -5,13 +5,13 @@ use ratatui::text::{Line, Span};
 use crate::app::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
-use crate::ui::look::{Look, duration, size, with_commas};
+use crate::ui::look::{RenderContext, duration, size, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::text::mark::Mark;
 use crate::ui::text::one_line;
 use crate::ui::theme::Role;
 
-use super::layout::{Context, Layout, Piece, Source, TextPart, resource_pieces};
+use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces};
 use super::{head_of, plain_lines};
 
 /// Lines of a thought that are shown while it streams.
@@ -45,20 +45,20 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 let mut from = 0;
                 while from < text.len() {
                     let to = behind_lines(text, from, PROMPT_PIECE_LINES);
-                    layout.pieces.push(Piece::lazy(Source::Plain { place, bytes: from..to }, 0, false));
+                    layout.pieces.push(LineRun::lazy(Source::Plain { place, bytes: from..to }, 0, false));
                     from = to;
                 }
             }
             MessagePart::Text(text) if is_long => {
                 for lines in ends_of(text, context.look, cols) {
-                    layout.pieces.push(Piece::ready(lines, 0));
+                    layout.pieces.push(LineRun::ready(lines, 0));
                 }
             }
             MessagePart::Text(text) | MessagePart::Block(ContentBlock::Text(text)) => {
-                layout.pieces.push(Piece::ready(plain_lines(text, Role::User, context.look, cols), 0));
+                layout.pieces.push(LineRun::ready(plain_lines(text, Role::User, context.look, cols), 0));
             }
             MessagePart::Block(block) => {
-                layout.pieces.push(Piece::lazy(Source::Block { place }, 0, false));
+                layout.pieces.push(LineRun::lazy(Source::Block { place }, 0, false));
                 layout.pieces.extend(resource_pieces(block, place, 0));
             }
         }
@@ -66,7 +66,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
 }
 
 /// The first and the last lines of a long text, and how many lie between them.
-fn ends_of(text: &str, look: &Look<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
+fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
     let text = text.trim_end_matches('\n');
     let head = behind_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
     let head = (head..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
@@ -132,20 +132,20 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 for (block, facts) in blocks.iter().enumerate().skip(layout.pieces.len().saturating_sub(at)) {
                     let has_gap = facts.has_gap || (block == 0 && at > first);
                     let source = Source::Markdown { text: texts, block };
-                    layout.pieces.push(Piece::lazy(source, indent, has_gap));
+                    layout.pieces.push(LineRun::lazy(source, indent, has_gap));
                 }
                 at += blocks.len();
                 texts += 1;
             }
             MessagePart::Block(block) => {
                 let is_there =
-                    |piece: &Piece| matches!(piece.source, Source::Block { place: at } if at == place);
+                    |piece: &LineRun| matches!(piece.source, Source::Block { place: at } if at == place);
                 if !layout.pieces.get(at).is_some_and(is_there) {
                     layout.pieces.truncate(at);
-                    layout.pieces.push(Piece::lazy(Source::Block { place }, indent, at > first));
+                    layout.pieces.push(LineRun::lazy(Source::Block { place }, indent, at > first));
                     layout.pieces.extend(resource_pieces(block, place, indent));
                 }
-                let is_of_it = |piece: &&Piece| matches!(piece.source, Source::Text { place: Some(of), .. } if of == place);
+                let is_of_it = |piece: &&LineRun| matches!(piece.source, Source::Text { place: Some(of), .. } if of == place);
                 at += 1;
                 at += layout.pieces.iter().skip(at).take_while(is_of_it).count();
             }
@@ -161,7 +161,7 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
         layout.pieces.clear();
         layout.texts.clear();
     }
-    let head = Piece::ready(vec![thought_head(message, context.look)], 0);
+    let head = LineRun::ready(vec![thought_head(message, context.look)], 0);
     layout.is_live = message.is_open && message.role == Speaker::Thought;
     if is_whole && layout.texts.is_empty() {
         layout.pieces.clear();
@@ -183,13 +183,13 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
         layout.texts.clear();
         if message.is_open && message.role == Speaker::Thought {
             let lines = thought_tail(message, context.look, context.cols.min(PROSE_COLS).saturating_sub(2));
-            layout.pieces.push(Piece::ready(lines, 2));
+            layout.pieces.push(LineRun::ready(lines, 2));
         }
     }
 }
 
 /// The last lines of a thought, read from its end only.
-fn thought_tail(message: &Message, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(MessagePart::Text(text)) = message.parts.last() else { return Vec::new() };
     let room = usize::from(cols) * (THOUGHT_TAIL_LINES + 1) * 4;
     let from = text.len().saturating_sub(room);
@@ -206,7 +206,7 @@ fn thought_tail(message: &Message, look: &Look<'_>, cols: u16) -> Vec<Line<'stat
 }
 
 /// `thought for 4 s`, or `thinking` while it goes on.
-pub(super) fn thought_head(message: &Message, look: &Look<'_>) -> Line<'static> {
+pub(super) fn thought_head(message: &Message, look: &RenderContext<'_>) -> Line<'static> {
     let dim = look.theme.style(Role::TextDim);
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();

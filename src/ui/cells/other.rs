@@ -5,13 +5,13 @@ use ratatui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
-use crate::ui::look::{Look, duration};
+use crate::ui::look::{RenderContext, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 
-use super::layout::{Context, Layout, Piece, Source, TextPart};
+use super::layout::{Context, Layout, LineRun, Source, TextPart};
 use super::{head_of, plain_lines, raw_lines, short_lines};
 
 /// Lays such an item out.
@@ -25,7 +25,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     let heads = if layout.is_live { vec![head(body, context)] } else { whole_head(body, look, cols) };
     let mut push = |lines: Vec<Line<'static>>, indent: u16| {
         if !lines.is_empty() {
-            layout.pieces.push(Piece::ready(lines, indent));
+            layout.pieces.push(LineRun::ready(lines, indent));
         }
     };
     let below = cols.saturating_sub(2);
@@ -65,7 +65,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
                 let markdown = Markdown::of(summary);
                 for (block, facts) in markdown.blocks().iter().enumerate() {
                     let source = Source::Markdown { text: 0, block };
-                    layout.pieces.push(Piece::lazy(source, 2, facts.has_gap));
+                    layout.pieces.push(LineRun::lazy(source, 2, facts.has_gap));
                 }
                 layout.texts = vec![TextPart { markdown, place: 0, style: None }];
             }
@@ -106,7 +106,7 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
 }
 
 /// The head in whole.
-fn whole_head(body: &ItemBody, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn whole_head(body: &ItemBody, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = words(body, look);
     let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
     let line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
@@ -121,7 +121,7 @@ struct Head {
     role: Role,
 }
 
-fn words(body: &ItemBody, look: &Look<'_>) -> Head {
+fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
     let glyphs = look.glyphs;
     let of = |mark: &'static str, role: Role, text: &str| Head {
         mark,
@@ -168,7 +168,7 @@ fn stop_words(reason: &StopReason) -> (String, Role) {
     (one_line(&reason.words()), role)
 }
 
-fn marked(mark: &str, text: &str, role: Role, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn marked(mark: &str, text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let line = Line::from(Span::styled(one_line(head_of(text)), style));
     wrap_prefixed(&line, cols, &[Mark::APART.span(format!("{mark} "), style)], &[Span::raw("  ")])

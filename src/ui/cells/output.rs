@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{
     TERMINAL_TAB_COLS, expand_tabs, hard_wrap, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
@@ -80,7 +80,7 @@ pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
 }
 
 /// A command line in whole.
-pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(super) fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(Role::Strong);
     let text = sanitize(command);
     let mut out = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn command_lines(command: &str, look: &Look<'_>, cols: u16) -> Vec<Li
 }
 
 /// Lines of output on their background, from edge to edge.
-pub(super) fn rows(lines: Vec<Line<'static>>, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(super) fn rows(lines: Vec<Line<'static>>, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let base = look.theme.style(Role::Terminal);
     let mut out = Vec::with_capacity(lines.len());
     for mut line in lines {

@@ -8,8 +8,8 @@ use crate::app::{ItemBody, Session};
 use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionPlace, ToolContent, ToolStatus};
 use crate::ui::theme::Theme;
 
-fn look(theme: &Theme) -> Look<'_> {
-    Look::new(theme, Path::new("/home/ada"), Instant::now())
+fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
 fn session() -> Session {

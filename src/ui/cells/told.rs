@@ -15,7 +15,7 @@ use crate::app::repeats::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{DiffChange, FileDiff, ToolKind};
 use crate::ui::json::{self, Leaf, Step};
-use crate::ui::look::{Look, size};
+use crate::ui::look::{RenderContext, size};
 use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
 use crate::ui::theme::Role;
 
@@ -109,7 +109,7 @@ impl Untold {
     }
 
     /// `name: value`, a line or more for each.
-    pub fn lines(&self, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    pub fn lines(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
         let style = |role: Role| look.theme.style(role);
         let mut out = Vec::new();
         for (name, value) in &self.values {
@@ -147,7 +147,7 @@ pub(super) fn text_lines(
     text: &str,
     role: Role,
     most_bytes: usize,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     cols: u16,
 ) -> Vec<Line<'static>> {
     let dim = look.theme.style(Role::TextDim);

@@ -10,13 +10,13 @@ use ratatui::text::{Line, Span};
 
 use crate::app::fold::{fold_of, has_output_alone};
 use crate::app::repeats::repeats;
-use crate::app::{Decision, Item, OpenAskKind, Session, ToolCall};
+use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::desk::{self, Key, Shown};
-use crate::ui::look::{Look, duration};
+use crate::ui::look::{RenderContext, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::terminal;
 use crate::ui::text::link;
@@ -25,7 +25,7 @@ use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::fate::{diff_head, fate_line, needs_head};
-use super::layout::{Context, Layout, Piece, Source, TextPart, resource_pieces, text_pieces};
+use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
     access_lines, changes_of, kind_word, output, placed, raw_lines, reason, short_lines, untold_commands,
 };
@@ -65,7 +65,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
     follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
-    layout.pieces.push(Piece::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
+    layout.pieces.push(LineRun::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
     let fold = fold_of(context.session, item, tool);
     let body_cols = cols.saturating_sub(BODY_INDENT).max(8);
     let mut body = Body { layout, item, tool, fold, cols: body_cols, context };
@@ -141,7 +141,7 @@ pub(super) fn head(
         .session
         .asks
         .iter()
-        .any(|ask| matches!(&ask.kind, OpenAskKind::Permission { tool, .. } if *tool == id));
+        .any(|ask| matches!(&ask.kind, OpenRequestKind::Permission { tool, .. } if *tool == id));
     let word = match (&tool.decision, tool.status) {
         _ if is_asked => Some(("waits for your answer", Role::Warning)),
         _ if tool.is_own && tool.accesses.iter().any(AccessRecord::is_refused) => {
@@ -180,7 +180,7 @@ pub(super) fn head(
 }
 
 /// The title, which leads to the file that it names.
-fn title_spans(tool: &ToolCall, look: &Look<'_>, room: usize) -> Vec<Span<'static>> {
+fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Span<'static>> {
     let span = Span::styled(title(tool, look, room), look.theme.style(Role::ToolTitle));
     let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
     let first = tool.locations.first().cloned();
@@ -198,7 +198,7 @@ fn title_spans(tool: &ToolCall, look: &Look<'_>, room: usize) -> Vec<Span<'stati
 }
 
 /// What a call works on, in its own words where they say more than a path does.
-pub(crate) fn title(tool: &ToolCall, look: &Look<'_>, cols: usize) -> String {
+pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
     let place = |location: &Location| {
         let path = show_path(&location.path, look.folder);
         location.line.map_or(path.clone(), |line| format!("{path}:{line}"))
@@ -259,7 +259,7 @@ struct Body<'a, 'b> {
 impl<'a> Body<'a, '_> {
     fn push(&mut self, lines: Vec<Line<'static>>) {
         if !lines.is_empty() {
-            self.layout.pieces.push(Piece::ready(lines, BODY_INDENT));
+            self.layout.pieces.push(LineRun::ready(lines, BODY_INDENT));
         }
     }
 
@@ -270,7 +270,7 @@ impl<'a> Body<'a, '_> {
 
     fn push_rows(&mut self, rows: Vec<Line<'static>>) {
         if !rows.is_empty() {
-            self.layout.pieces.push(Piece::ready(rows, OUTPUT_INDENT));
+            self.layout.pieces.push(LineRun::ready(rows, OUTPUT_INDENT));
         }
     }
 
@@ -377,7 +377,7 @@ impl<'a> Body<'a, '_> {
                 }
                 ToolContent::Block(ContentBlock::Text(_)) | ToolContent::Diff(_) => {}
                 ToolContent::Block(block) => {
-                    self.layout.pieces.push(Piece::lazy(Source::Block { place }, BODY_INDENT, false));
+                    self.layout.pieces.push(LineRun::lazy(Source::Block { place }, BODY_INDENT, false));
                     self.layout.pieces.extend(resource_pieces(block, place, BODY_INDENT));
                 }
                 ToolContent::Unknown(raw) => {
@@ -425,7 +425,7 @@ impl<'a> Body<'a, '_> {
             while from < shown {
                 let to = (from + DIFF_PIECE_ROWS).min(shown);
                 let source = Source::Diff { diff: index, rows: from..to, columns };
-                self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, false));
+                self.layout.pieces.push(LineRun::lazy(source, BODY_INDENT, false));
                 from = to;
             }
             if shown < rows {
@@ -462,7 +462,7 @@ impl<'a> Body<'a, '_> {
         while from < history {
             let to = (from + OUTPUT_PIECE_LINES).min(history);
             let source = Source::Terminal { id: id.clone(), lines: from..to };
-            self.layout.pieces.push(Piece::lazy(source, OUTPUT_INDENT, false));
+            self.layout.pieces.push(LineRun::lazy(source, OUTPUT_INDENT, false));
             from = to;
         }
         self.push_output(live);
@@ -512,7 +512,7 @@ impl<'a> Body<'a, '_> {
                 text.markdown = Markdown::of(source);
                 for (block, facts) in text.markdown.blocks().iter().enumerate() {
                     let source = Source::Markdown { text: texts, block };
-                    self.layout.pieces.push(Piece::lazy(source, BODY_INDENT, facts.has_gap));
+                    self.layout.pieces.push(LineRun::lazy(source, BODY_INDENT, facts.has_gap));
                 }
             }
             texts += 1;
@@ -556,12 +556,12 @@ impl<'a> Body<'a, '_> {
 }
 
 /// Stands where a change will be seen once its texts were compared.
-pub(crate) fn comparing(look: &Look<'_>) -> Line<'static> {
+pub(crate) fn comparing(look: &RenderContext<'_>) -> Line<'static> {
     let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
 }
 
-fn more_line(text: &str, look: &Look<'_>) -> Line<'static> {
+fn more_line(text: &str, look: &RenderContext<'_>) -> Line<'static> {
     let text = format!("{}{text}", look.glyphs.fold);
     Mark::NO_LINE.row(Line::from(Mark::GAP.span(text, look.theme.style(Role::TextDim))))
 }

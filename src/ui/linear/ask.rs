@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 
 use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
-    Event, FieldState, ItemBody, Modal, OpenAskKind, Picker, SessionsDialog, State, URL_OPTIONS,
+    Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
     protected_files,
 };
 use crate::config::keymap::actions;
 use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
 use crate::ui::cells::{ToolBody, kind_word, title};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::modals::{option_label, question_of};
 use crate::ui::text::{one_line, reveal_line, sanitize};
 
@@ -57,7 +57,7 @@ fn unnumbered(line: &str) -> &str {
 }
 
 /// What is asked now; `None`: nothing, and a line is a prompt.
-pub fn question(state: &State, look: &Look<'_>) -> Option<Question> {
+pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
     let mut out = String::new();
     let mut asked = None;
     match state.modals.last() {
@@ -141,11 +141,11 @@ fn ask_picker(picker: &Picker, out: &mut String) {
     out.push_str("Type a number and Enter, letters to filter, or :cancel.");
 }
 
-fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
+fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Option<()> {
     let session = state.active_session()?;
     let agent = agent_name(state);
     match &session.asks.front()?.kind {
-        OpenAskKind::Permission { request, tool } => {
+        OpenRequestKind::Permission { request, tool } => {
             let tool = session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
                 _ => None,
@@ -173,7 +173,7 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
                 number(out, labels.iter().map(String::as_str));
             }
         }
-        OpenAskKind::Access(ask) => {
+        OpenRequestKind::Access(ask) => {
             let _ = writeln!(out, "{agent} asks: {}", ask.why.heading(&ask.access));
             if let Access::Read { path } | Access::Write { path } = &ask.access {
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
@@ -186,7 +186,7 @@ fn ask_request(state: &State, look: &Look<'_>, out: &mut String) -> Option<()> {
             let labels = ask.labels();
             number(out, labels.iter().map(String::as_str));
         }
-        OpenAskKind::Elicitation(ask) => {
+        OpenRequestKind::Elicitation(ask) => {
             if let ElicitationMode::Url { url, .. } = &ask.mode {
                 let facts = inspect_url(url);
                 let _ = writeln!(out, "{agent} wants you to visit a page: {}", one_line(url));
@@ -299,8 +299,8 @@ pub fn reply(state: &State, line: &str) -> Reply {
         Focus::Permission | Focus::Access => {
             let ask = state.active_session().and_then(|session| session.asks.front());
             match ask.map(|ask| &ask.kind) {
-                Some(OpenAskKind::Permission { request, .. }) => choose(line, request.options.len()),
-                Some(OpenAskKind::Access(ask)) => choose(line, ask.choices().len()),
+                Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
+                Some(OpenRequestKind::Access(ask)) => choose(line, ask.choices().len()),
                 _ => no_number(0),
             }
         }

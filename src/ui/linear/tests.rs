@@ -11,7 +11,7 @@ use crate::ui::tests::fixture::{self, Stage};
 
 /// What is said of a stage that was said nothing of before.
 fn said(stage: &Stage) -> String {
-    Linear::new(Glyphs::plain()).advance(&stage.state, stage.now)
+    PlainOutput::new(Glyphs::plain()).advance(&stage.state, stage.now)
 }
 
 fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> ItemId {
@@ -47,7 +47,7 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 #[test]
 fn text_is_said_by_whole_lines_and_once() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     let id = push_message(&mut stage, Role::Agent, "One line", true);
     assert_eq!(linear.advance(&stage.state, stage.now), "");
@@ -64,7 +64,7 @@ fn text_is_said_by_whole_lines_and_once() {
 #[test]
 fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
@@ -80,7 +80,7 @@ fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
 #[test]
 fn news_do_not_go_behind_an_open_prompt() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     linear.prompt(&stage.state.active_session().unwrap().clone());
     push_message(&mut stage, Role::Agent, "By the way.", false);
@@ -94,7 +94,7 @@ fn news_do_not_go_behind_an_open_prompt() {
 #[test]
 fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
@@ -168,7 +168,7 @@ fn a_permission_is_a_numbered_question() {
 #[test]
 fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
     let mut stage = fixture::permission();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     let first = linear.advance(&stage.state, stage.now);
     assert!(first.contains("asks: Allow this edit?"), "{first}");
     let before = first.matches("SKEW").count();
@@ -195,7 +195,7 @@ fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
 #[test]
 fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     let (now, since) = (stage.now, fixture::ago(stage.now, 5));
     stage.session(|session| {
@@ -257,7 +257,7 @@ fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
 #[test]
 fn a_look_costs_what_is_open() {
     let mut stage = fixture::ready();
-    let mut linear = Linear::new(Glyphs::plain());
+    let mut linear = PlainOutput::new(Glyphs::plain());
     for number in 0..5000 {
         push_message(&mut stage, Role::Agent, &format!("answer {number}"), false);
     }

@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::ui::highlight::{self, Highlighter};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{TAB_COLS, hard_wrap, one_line, sanitize, tabbed, width};
 use crate::ui::theme::Role;
@@ -72,7 +72,7 @@ impl CodeState {
         text: &str,
         language: &str,
         before: impl Fn(u32) -> Option<&'t str>,
-        look: &Look<'_>,
+        look: &RenderContext<'_>,
         cols: u16,
         counter: &mut u64,
     ) -> Vec<Line<'static>> {
@@ -160,7 +160,12 @@ impl CodeState {
 }
 
 /// A block of code as a whole, as it stands in a list or a quote.
-pub(super) fn draw_whole(code: &str, language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(super) fn draw_whole(
+    code: &str,
+    language: &str,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> Vec<Line<'static>> {
     let mut lines = label(language, look, cols);
     let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
     for (number, line) in (1..).zip(code.lines()) {
@@ -170,7 +175,7 @@ pub(super) fn draw_whole(code: &str, language: &str, look: &Look<'_>, cols: u16)
 }
 
 /// The language above the code, if it is told.
-fn label(language: &str, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+fn label(language: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let language = one_line(language);
     if language.is_empty() {
         return Vec::new();
@@ -196,7 +201,7 @@ fn clean(line: &str) -> String {
 fn draw_line(
     (number, line): (Option<usize>, &str),
     state: Option<&mut Highlighter>,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     cols: u16,
     out: &mut Vec<Line<'static>>,
 ) {
@@ -230,7 +235,7 @@ fn draw_line(
 
 /// Columns for the numbers of lines and the blanks behind them; none where the code would not have the most of the
 /// room. The same for all lines of a block, whose end may not have come yet.
-fn number_cols(look: &Look<'_>, cols: u16) -> u16 {
+fn number_cols(look: &RenderContext<'_>, cols: u16) -> u16 {
     if look.numbers_code && cols >= LEAST_NUMBERED_COLS { NUMBER_COLS } else { 0 }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::app::DiffLayout;
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark;
 use crate::ui::theme::Theme;
 
@@ -17,7 +17,8 @@ const COLS: u16 = 400;
 /// clock. Costs as much as drawing all of it.
 pub fn plain_text(source: &str, now: Instant) -> String {
     let theme = Theme::plain();
-    let look = Look { diff_layout: DiffLayout::Unified, ..Look::new(&theme, Path::new(""), now) };
+    let look =
+        RenderContext { diff_layout: DiffLayout::Unified, ..RenderContext::new(&theme, Path::new(""), now) };
     let mut markdown = Markdown::of(source);
     let mut rows = Vec::new();
     for index in 0..markdown.blocks().len() {

@@ -8,7 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::model::Target;
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::link;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
@@ -26,7 +26,12 @@ const LEAST_TEXT_COLS: usize = 4;
 const DEPTH_MAX: usize = PROSE_COLS as usize / 2;
 
 /// Draws the source of one top-level block. Says too how far it can be moved sideways.
-pub(super) fn draw(text: &str, links: &Definitions, look: &Look<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
+pub(super) fn draw(
+    text: &str,
+    links: &Definitions,
+    look: &RenderContext<'_>,
+    cols: u16,
+) -> (Vec<Line<'static>>, u16) {
     let resolve = |link: BrokenLink<'_>| {
         let target = links.get(&label_key(&link.reference))?;
         Some((CowStr::from(target.clone()), CowStr::from("")))
@@ -55,7 +60,7 @@ enum Container {
 }
 
 struct Writer<'a> {
-    look: &'a Look<'a>,
+    look: &'a RenderContext<'a>,
     cols: u16,
     out: Vec<Line<'static>>,
     /// Lines of the text that is being read; the last one is open.
@@ -78,7 +83,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(look: &'a Look<'a>, cols: u16, formulas: &'a Formulas<'a>) -> Self {
+    fn new(look: &'a RenderContext<'a>, cols: u16, formulas: &'a Formulas<'a>) -> Self {
         Self {
             look,
             formulas,
@@ -502,7 +507,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The number of a note: a link's colour, but nothing that says it could be opened.
-fn note_style(look: &Look<'_>) -> Style {
+fn note_style(look: &RenderContext<'_>) -> Style {
     look.theme.style(Role::Link).remove_modifier(Modifier::UNDERLINED)
 }
 

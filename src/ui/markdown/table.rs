@@ -4,7 +4,7 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::Mark;
 use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// Draws the table within so many columns. Says too how many of its own stand beyond the edge.
-    pub fn draw(&self, look: &Look<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
+    pub fn draw(&self, look: &RenderContext<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
         let count = self.head.len().max(self.rows.iter().map(Vec::len).max().unwrap_or(0));
         if count == 0 {
             return (Vec::new(), 0);
@@ -93,7 +93,7 @@ impl Table {
     }
 
     /// Draws some columns, each in a width. Rules part rows only where one of both is more than a line.
-    fn draw_columns(&self, shown: &[(usize, usize)], look: &Look<'_>) -> Vec<Line<'static>> {
+    fn draw_columns(&self, shown: &[(usize, usize)], look: &RenderContext<'_>) -> Vec<Line<'static>> {
         let widths: Vec<usize> = shown.iter().map(|(_, cols)| *cols).collect();
         let is_tall = |row: &[Cell]| {
             shown.iter().any(|(column, cols)| row.get(*column).is_some_and(|cell| cell_cols(cell) > *cols))
@@ -117,7 +117,7 @@ impl Table {
         &self,
         row: &[Cell],
         shown: &[(usize, usize)],
-        look: &Look<'_>,
+        look: &RenderContext<'_>,
         out: &mut Vec<Line<'static>>,
     ) {
         let border = look.theme.style(Role::TableBorder);
@@ -153,7 +153,7 @@ impl Table {
     }
 
     /// Each row as a list of `head: cell`, for tables that no wrapping can fit.
-    fn draw_fields(&self, look: &Look<'_>, cols: u16) -> Vec<Line<'static>> {
+    fn draw_fields(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let indent = [Span::raw("  ")];
         for (index, row) in self.rows.iter().enumerate() {
@@ -210,7 +210,7 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
 }
 
 /// Says how many columns stand beyond either edge.
-fn more(before: usize, behind: usize, look: &Look<'_>, cols: u16) -> Line<'static> {
+fn more(before: usize, behind: usize, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let columns =
         |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
     let left = if before > 0 { format!("< {}", columns(before)) } else { String::new() };
@@ -264,7 +264,7 @@ fn narrow(widths: &mut [usize], floors: &[usize], room: usize) {
     }
 }
 
-fn rule(widths: &[usize], look: &Look<'_>) -> Line<'static> {
+fn rule(widths: &[usize], look: &RenderContext<'_>) -> Line<'static> {
     let (rule, join) = (look.glyphs.rule, look.glyphs.join);
     let text = widths.iter().map(|cols| rule.repeat(*cols)).collect::<Vec<_>>();
     Mark::NO_LINE

@@ -18,8 +18,8 @@ use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 mod bounds;
 
-fn look(theme: &Theme) -> Look<'_> {
-    Look { sideways: Some(0), ..Look::new(theme, Path::new("/home/ada"), Instant::now()) }
+fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/home/ada"), Instant::now()) }
 }
 
 /// All blocks, drawn with their gaps.
@@ -141,7 +141,7 @@ fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
     let theme = Theme::plain();
     let draw = |left_out: Option<u16>, cols: u16| {
         let mut markdown = Markdown::of(wide);
-        let look = Look { sideways: left_out, ..look(&theme) };
+        let look = RenderContext { sideways: left_out, ..look(&theme) };
         let lines = markdown.draw(0, wide, &look, cols);
         let lines: Vec<String> = lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
         (lines, markdown.sideways())
@@ -173,7 +173,7 @@ fn a_table_of_one_column_is_never_moved() {
     let theme = Theme::plain();
     for (cols, left_out) in (4_u16..20).flat_map(|cols| [(cols, 0), (cols, 3)]) {
         let mut markdown = Markdown::of(table);
-        let look = Look { sideways: Some(left_out), ..look(&theme) };
+        let look = RenderContext { sideways: Some(left_out), ..look(&theme) };
         let lines = markdown.draw(0, table, &look, cols);
         assert_eq!(markdown.sideways(), 0, "{cols}");
         assert!(lines.iter().all(|line| !line.to_string().contains("more column")), "{cols}: {lines:?}");
@@ -187,7 +187,7 @@ fn columns_that_are_moved_keep_their_words_whole() {
     let table =
         format!("{}|\n{}|\n{}|\n", cells("head"), "|---".repeat(9), cells("an_identifier_of_some_length_"));
     let theme = Theme::plain();
-    let look = Look { sideways: Some(0), ..look(&theme) };
+    let look = RenderContext { sideways: Some(0), ..look(&theme) };
     let lines = Markdown::of(&table).draw(0, &table, &look, 80);
     let row = lines[2].to_string();
     assert_eq!(row.matches("an_identifier_of_some_length_").count(), 2, "{row}");
@@ -207,7 +207,7 @@ fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
     let code = format!("{}let long = \"{}\";\n", "let x = 1;\n".repeat(69), "y".repeat(60));
     let source = format!("```rust\n{code}```\n\n- in a list\n\n  ```\n  one\n  two\n  ```\n");
     let theme = Theme::plain();
-    let look = Look { numbers_code: true, ..look(&theme) };
+    let look = RenderContext { numbers_code: true, ..look(&theme) };
     let draw = |markdown: &mut Markdown, source: &str, cols: u16| {
         let blocks = 0..markdown.blocks().len();
         blocks.flat_map(|index| markdown.draw(index, source, &look, cols)).collect::<Vec<_>>()

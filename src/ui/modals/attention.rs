@@ -7,15 +7,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, choice, spread, words};
+use super::sheet::{DialogFrame, Place, Row, choice, spread, words};
 use super::{options, permission};
 use crate::app::attention::{Waiting, WaitingFor};
 use crate::app::tabs::{self, TabMark};
-use crate::app::{ItemBody, MessagePart, OpenAsk, OpenAskKind, Session, user};
+use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, user};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
-use crate::ui::scene::Scene;
+use crate::ui::scene::FrameContext;
 use crate::ui::tabs as bar;
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -31,13 +31,18 @@ const COLS: u16 = 84;
 const SAID_ROWS: usize = 3;
 
 /// `tab 2`.
-pub(super) fn tab_of(scene: &Scene, key: SessionKey) -> String {
+pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
     let place = tabs::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
     format!("tab {}", place + 1)
 }
 
 /// Draws the list, or the marked request whole.
-pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(
+    scene: &FrameContext,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
     if user::is_attention_whole(scene.state)
         && let Some((key, open)) = user::marked_ask(scene.state)
         && let Some(session) = scene.state.sessions.get(&key)
@@ -48,7 +53,8 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
     let (rows, marked) = user::attention_rows(scene.state);
-    let mut sheet = Sheet { title: TITLE.to_owned(), tag: rows.len().to_string(), ..Sheet::default() };
+    let mut sheet =
+        DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
     for (index, row) in rows.iter().enumerate() {
         let is_selected = index == marked;
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
@@ -63,7 +69,7 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     }
     let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
     if let Some((_, open)) = user::marked_ask(scene.state) {
-        let count = if let OpenAskKind::Permission { request, .. } = &open.kind {
+        let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
             request.options.len()
         } else {
@@ -95,30 +101,32 @@ pub(super) fn draw(scene: &Scene, view: &mut ViewState, area: Rect, buf: &mut Bu
     sheet.draw(scene, place, view, buf)
 }
 
-fn draw_whole(scene: &Scene, open: &OpenAsk, view: &mut ViewState, area: Rect, buf: &mut Buffer) {
+fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Buffer) {
     view.show_dialog(DialogId::Ask(open.ask));
     match &open.kind {
-        OpenAskKind::Permission { request, tool } => permission::draw(scene, request, *tool, view, area, buf),
-        OpenAskKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
-        OpenAskKind::Elicitation(_) => {}
+        OpenRequestKind::Permission { request, tool } => {
+            permission::draw(scene, request, *tool, view, area, buf)
+        }
+        OpenRequestKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
+        OpenRequestKind::Elicitation(_) => {}
     }
 }
 
-fn answers(open: &OpenAsk) -> Vec<String> {
+fn answers(open: &OpenRequest) -> Vec<String> {
     match &open.kind {
-        OpenAskKind::Access(ask) => ask.labels(),
-        OpenAskKind::Permission { .. } | OpenAskKind::Elicitation(_) => Vec::new(),
+        OpenRequestKind::Access(ask) => ask.labels(),
+        OpenRequestKind::Permission { .. } | OpenRequestKind::Elicitation(_) => Vec::new(),
     }
 }
 
-fn ask_of<'a>(scene: &Scene<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenAsk)> {
+fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenRequest)> {
     let session = scene.state.sessions.get(&row.key)?;
     let WaitingFor::Ask(conn, ask) = &row.what else { return None };
     Some((session, session.asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?))
 }
 
 /// `! 2 Clock skew   Allow this edit?`.
-fn line(scene: &Scene, row: &Waiting, cols: u16) -> Line<'static> {
+fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
     let place = tabs::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
     let mark = match row.what {
@@ -129,9 +137,9 @@ fn line(scene: &Scene, row: &Waiting, cols: u16) -> Line<'static> {
     let (mark, role) = bar::mark(scene, mark);
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
-            Some(OpenAskKind::Permission { tool, .. }) => kind_of(session, *tool),
-            Some(OpenAskKind::Access(ask)) => ask.why.heading(&ask.access),
-            Some(OpenAskKind::Elicitation(_)) | None => "A question",
+            Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
+            Some(OpenRequestKind::Access(ask)) => ask.why.heading(&ask.access),
+            Some(OpenRequestKind::Elicitation(_)) | None => "A question",
         }
         .to_owned(),
         WaitingFor::SignIn => "A sign-in".to_owned(),
@@ -161,7 +169,7 @@ fn kind_of(session: &Session, tool: ItemId) -> &'static str {
 }
 
 /// What there is to know about the marked row, in so many rows at the most.
-fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
+fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
     const INDENT: u16 = 5;
     let mut all = 0;
     let cols = cols.saturating_sub(INDENT).max(8);
@@ -201,10 +209,10 @@ fn detail(scene: &Scene, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
 
 /// What a request is about: who wants what, then the first lines of the change, the command or the question; and how
 /// many are left out.
-fn about(scene: &Scene, open: &OpenAsk, most: usize, cols: u16) -> (Vec<Row>, usize) {
+fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
     let mut left_out = 0;
     let rows = match &open.kind {
-        OpenAskKind::Permission { tool, .. } => {
+        OpenRequestKind::Permission { tool, .. } => {
             let tool = scene.session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
                 _ => None,
@@ -220,7 +228,7 @@ fn about(scene: &Scene, open: &OpenAsk, most: usize, cols: u16) -> (Vec<Row>, us
             }
             rows
         }
-        OpenAskKind::Access(ask) => {
+        OpenRequestKind::Access(ask) => {
             let mut rows = permission::access_head(scene, ask, cols);
             let mut body = ToolBody::of(&ask.call, scene.session, &scene.look, cols);
             let lines = body.lines(0..most, &scene.look);
@@ -228,7 +236,7 @@ fn about(scene: &Scene, open: &OpenAsk, most: usize, cols: u16) -> (Vec<Row>, us
             rows.extend(lines.into_iter().map(Row::from));
             rows
         }
-        OpenAskKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
+        OpenRequestKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
     };
     (rows, left_out)
 }

@@ -3,13 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::sheet::{Place, Row, Sheet, words};
+use super::sheet::{DialogFrame, Place, Row, words};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
-use crate::ui::scene::Scene;
+use crate::ui::scene::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
@@ -19,7 +19,7 @@ const NAMES: usize = 14;
 
 /// Draws it.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     id: ConnId,
     view: &mut ViewState,
     area: Rect,
@@ -27,7 +27,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, 80, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: "Connection".to_owned(), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: "Connection".to_owned(), ..DialogFrame::default() };
     match scene.state.conns.get(&id) {
         Some(conn) => {
             for (name, value) in facts(scene, conn) {
@@ -45,7 +45,7 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-fn fact(scene: &Scene, name: &str, value: &str, cols: u16) -> Vec<Row> {
+fn fact(scene: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = words(scene, Role::Modal, value, room);
     for (index, row) in rows.iter_mut().enumerate() {
@@ -55,7 +55,7 @@ fn fact(scene: &Scene, name: &str, value: &str, cols: u16) -> Vec<Row> {
     rows
 }
 
-fn facts(scene: &Scene, conn: &Conn) -> Vec<(&'static str, String)> {
+fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     let mut facts: Vec<(&'static str, String)> = Vec::new();
     if let Some(info) = &conn.info {
         let name = info.title.as_deref().or(info.name.as_deref()).unwrap_or(&conn.spec.name);
@@ -196,7 +196,7 @@ fn capabilities(can: &AgentCapabilities) -> String {
     ])
 }
 
-fn phase(scene: &Scene, phase: &ConnPhase) -> String {
+fn phase(scene: &FrameContext, phase: &ConnPhase) -> String {
     match phase {
         ConnPhase::Starting { since } => format!("starting for {}", scene.since(*since)),
         ConnPhase::Ready => "ready".to_owned(),

@@ -5,12 +5,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::place_in_queue;
-use super::sheet::{Place, Row, Sheet, input, words};
+use super::sheet::{DialogFrame, Place, Row, input, words};
 use crate::app::user::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
-use crate::ui::scene::Scene;
+use crate::ui::scene::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
@@ -21,7 +21,7 @@ const INDENT: u16 = 2;
 /// Draws it. `about` is what the agent says around the form.
 #[allow(clippy::too_many_arguments, reason = "a form is asked in two places of the protocol at once")]
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     title: Option<&str>,
     about: &[Option<&str>],
     fields: &[FormField],
@@ -33,10 +33,10 @@ pub(super) fn draw(
     let place = Place::new(area, 76, is_full);
     let cols = place.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
-    let mut sheet = Sheet {
+    let mut sheet = DialogFrame {
         title: heading.unwrap_or_else(|| format!("A question of {}", scene.agent())),
         tag: place_in_queue(scene),
-        ..Sheet::default()
+        ..DialogFrame::default()
     };
     // A long message scrolls with the fields, so that these are never pushed out.
     for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
@@ -92,7 +92,13 @@ pub(super) fn draw(
 }
 
 /// A field: its name, what is in it, help or a problem.
-fn rows(scene: &Scene, state: &FieldState, is_focused: bool, has_numbers: bool, cols: u16) -> Vec<Row> {
+fn rows(
+    scene: &FrameContext,
+    state: &FieldState,
+    is_focused: bool,
+    has_numbers: bool,
+    cols: u16,
+) -> Vec<Row> {
     let field = &state.field;
     let mut name = vec![
         scene.span(Role::Accent, if is_focused { scene.look.glyphs.arrow } else { " " }),
@@ -164,7 +170,7 @@ fn rows(scene: &Scene, state: &FieldState, is_focused: bool, has_numbers: bool, 
 }
 
 /// A field as it will be sent.
-fn reviewed(scene: &Scene, state: &FieldState, cols: u16) -> Vec<Row> {
+fn reviewed(scene: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
     let mut rows = words(scene, Role::TextDim, &text::one_line(&state.field.title), cols);
     if value.is_empty() {
@@ -178,7 +184,7 @@ fn reviewed(scene: &Scene, state: &FieldState, cols: u16) -> Vec<Row> {
     rows
 }
 
-fn check(scene: &Scene, is_on: bool, is_single: bool) -> &'static str {
+fn check(scene: &FrameContext, is_on: bool, is_single: bool) -> &'static str {
     let glyphs = scene.look.glyphs;
     match (is_on, is_single) {
         (true, true) => scene.marks.current,

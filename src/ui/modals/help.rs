@@ -4,12 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, input, words};
+use super::sheet::{DialogFrame, Place, Row, input, words};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
 use crate::ui::composer::TEXT_KEYS;
-use crate::ui::scene::{Scene, line_width};
+use crate::ui::scene::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
@@ -28,7 +28,7 @@ struct Group {
 
 /// Draws it.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
@@ -36,7 +36,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, 120, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: "Keys".to_owned(), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: "Keys".to_owned(), ..DialogFrame::default() };
     sheet.head.push(input(scene, filter, "type to filter", false, cols));
     let lay = |filter: &str| {
         let groups = groups(scene, filter);
@@ -56,7 +56,7 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-fn groups(scene: &Scene, filter: &str) -> Vec<Group> {
+fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
     let wanted = filter.trim().to_lowercase();
     let fits = |keys: &str, does: &str| {
         wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
@@ -85,7 +85,7 @@ fn groups(scene: &Scene, filter: &str) -> Vec<Group> {
     groups
 }
 
-fn one(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
+fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for group in groups {
         if !rows.is_empty() {
@@ -97,7 +97,7 @@ fn one(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
 }
 
 /// Two columns; a group is never parted, and the first column gets the first half.
-fn two(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
+fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     let gap = 4;
     let half = (cols - gap) / 2;
     let height: usize = groups.iter().map(|group| group.rows.len() + 2).sum();
@@ -125,7 +125,7 @@ fn two(scene: &Scene, groups: &[Group], cols: u16) -> Vec<Row> {
 }
 
 /// A heading and its keys, what they do in a column of its own.
-fn lines(scene: &Scene, group: &Group, cols: u16) -> Vec<Line<'static>> {
+fn lines(scene: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(scene.span(Role::Heading, group.title))];
     let most = MOST_KEYS.min(usize::from(cols) * 2 / 5);
     let room = u16::try_from(usize::from(cols).saturating_sub(most + 1)).unwrap_or(u16::MAX).max(4);

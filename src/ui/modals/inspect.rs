@@ -14,13 +14,13 @@ use ratatui::text::{Line, Span};
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::sheet::{Place, Row, Sheet, Window, words};
+use super::sheet::{DialogFrame, Place, Row, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
 use crate::ui::cells::kind_word;
 use crate::ui::look::{duration, size};
-use crate::ui::scene::Scene;
+use crate::ui::scene::FrameContext;
 use crate::ui::text::{
     TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
 };
@@ -45,7 +45,7 @@ const KEPT: usize = 4;
 
 /// Draws it.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     item: ItemId,
     view: &mut ViewState,
     area: Rect,
@@ -53,7 +53,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: "As it came".to_owned(), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: "As it came".to_owned(), ..DialogFrame::default() };
     let mut parts = Vec::new();
     match scene.session.transcript.get(item).map(|item| &item.body) {
         Some(ItemBody::Tool(call)) => {
@@ -105,7 +105,7 @@ impl Part {
         }
     }
 
-    fn rows(&self, scene: &Scene, range: Range<usize>) -> Vec<Row> {
+    fn rows(&self, scene: &FrameContext, range: Range<usize>) -> Vec<Row> {
         match self {
             Self::Rows(rows) => rows.get(range).unwrap_or_default().to_vec(),
             Self::Lines(laid) => laid.lines(scene, range).into_iter().map(Row::from).collect(),
@@ -113,7 +113,7 @@ impl Part {
     }
 }
 
-fn facts(scene: &Scene, call: &ToolCall, cols: u16) -> Vec<Row> {
+fn facts(scene: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     let mut facts: Vec<(&str, String)> = vec![("title", call.title.clone())];
     facts.push(("id", call.id.to_string()));
     facts.extend(call.name.iter().map(|name| ("tool", name.clone())));
@@ -160,7 +160,7 @@ fn fact(value: &str) -> String {
     )
 }
 
-fn part(scene: &Scene, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
+fn part(scene: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
     let head = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
         Some(raw) => Part::Lines(laid(scene, raw, cols)),
@@ -188,7 +188,7 @@ impl Laid {
         }
     }
 
-    fn lines(&self, scene: &Scene, range: Range<usize>) -> Vec<Line<'static>> {
+    fn lines(&self, scene: &FrameContext, range: Range<usize>) -> Vec<Line<'static>> {
         match self {
             Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
             Self::Long { text, rows, note } => {
@@ -210,7 +210,7 @@ thread_local! {
 }
 
 /// The text laid out. A cache entry holds the text that its key points to, so the address stays valid.
-fn laid(scene: &Scene, raw: &Raw, cols: u16) -> Rc<Laid> {
+fn laid(scene: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
     let place = raw.0.as_ptr() as usize;
     let key = (place, raw.0.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
     DRAWN.with_borrow_mut(|drawn| {
@@ -226,7 +226,7 @@ fn laid(scene: &Scene, raw: &Raw, cols: u16) -> Rc<Laid> {
     })
 }
 
-fn lay_out(scene: &Scene, raw: &str, cols: u16) -> Laid {
+fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
     let end = (0..=PART_BYTES.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
     let text = json::lay_out(raw.get(..end).unwrap_or_default());
     let text = reveal(&text);

@@ -9,8 +9,8 @@ use ratatui::text::Line;
 
 use super::sheet::{Row, choice};
 use crate::config::keymap::Context;
-use crate::model::{Action, PermissionAsk, PermissionKind};
-use crate::ui::scene::Scene;
+use crate::model::{Action, PermissionKind, PermissionRequest};
+use crate::ui::scene::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 
@@ -43,7 +43,7 @@ const ALWAYS: [&str; 12] = [
 ];
 
 /// The name of the option at a place, with its kind where the name does not say it.
-pub(in crate::ui) fn label(request: &PermissionAsk, place: usize) -> String {
+pub(in crate::ui) fn label(request: &PermissionRequest, place: usize) -> String {
     let Some(option) = request.options.get(place) else { return String::new() };
     let name = name_of(&option.name);
     let is_alone = request.options.iter().filter(|other| name_of(&other.name) == name).take(2).count() == 1;
@@ -92,8 +92,8 @@ fn says(name: &str, kind: PermissionKind) -> bool {
 
 /// The options as rows of a foot, and which of these must stay on the screen.
 pub(super) fn rows(
-    scene: &Scene,
-    request: &PermissionAsk,
+    scene: &FrameContext,
+    request: &PermissionRequest,
     selected: Option<usize>,
     cols: u16,
 ) -> (Vec<Row>, Range<usize>) {
@@ -153,7 +153,7 @@ mod tests {
             kind: *kind,
         };
         let options: Vec<PermissionOption> = options.iter().map(option).collect();
-        let ask = PermissionAsk { session: None, tool: ToolCallPatch::new("t".into()), options };
+        let ask = PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
         (0..ask.options.len()).map(|place| label(&ask, place)).collect()
     }
 

@@ -11,16 +11,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, Window, choice, spread, words};
+use super::sheet::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::user::{self, inspect_url};
-use crate::app::{AccessAsk, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
+use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
 use crate::config::keymap::Context;
-use crate::model::{Access, Action, ItemId, PermissionAsk, ToolContent, ToolKind};
+use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolKind};
 use crate::ui::cells::told::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, diffs_of};
-use crate::ui::diff::{Diff, Fate};
-use crate::ui::scene::Scene;
+use crate::ui::diff::{Diff, FileStatus};
+use crate::ui::scene::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
@@ -44,8 +44,8 @@ const LOW_ROWS: u16 = 16;
 
 /// Draws a request for permission.
 pub(super) fn draw(
-    scene: &Scene,
-    request: &PermissionAsk,
+    scene: &FrameContext,
+    request: &PermissionRequest,
     item: ItemId,
     view: &mut ViewState,
     area: Rect,
@@ -67,7 +67,8 @@ pub(super) fn draw(
     let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
     // The heading is on the screen however low it is.
     let title = if protected.is_empty() { question(kind) } else { question_of_protected(kind) };
-    let mut sheet = Sheet { title: title.to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let mut sheet =
+        DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
 
     let agent = scene.agent();
     let (wants, what) = wish(scene, tool);
@@ -146,8 +147,8 @@ pub(super) fn draw(
 
 /// Draws a dialog about what is kept.
 fn draw_with_body<'s>(
-    scene: &'s Scene,
-    mut sheet: Sheet<'s>,
+    scene: &'s FrameContext,
+    mut sheet: DialogFrame<'s>,
     place: Place,
     view: &mut ViewState,
     buf: &mut Buffer,
@@ -163,7 +164,7 @@ fn draw_with_body<'s>(
 }
 
 /// As long as keys are not counted yet, the hints say so.
-pub(super) fn note_quiet(scene: &Scene, sheet: &mut Sheet<'_>) {
+pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
     if !user::takes_answers(scene.state, scene.look.now) {
         let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
@@ -196,12 +197,12 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 }
 
 /// In the list of all that waits, Escape leads back to it.
-fn escape_means(scene: &Scene) -> &'static str {
+fn escape_means(scene: &FrameContext) -> &'static str {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "goes back" } else { "rejects" }
 }
 
 /// All that the lines of the shown request depend on.
-fn body_key(scene: &Scene, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
+fn body_key(scene: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
     let ask = scene.session.asks.front()?;
     let rev = call.and_then(|(_, item)| scene.session.transcript.get(item)).map_or(0, |item| item.rev);
     let output = call.iter().flat_map(|(call, _)| &call.content).map(|content| match content {
@@ -223,7 +224,7 @@ fn body_key(scene: &Scene, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Opti
 }
 
 /// How long the agent still waits, if it does not wait for ever.
-fn time_left(scene: &Scene) -> Option<String> {
+fn time_left(scene: &FrameContext) -> Option<String> {
     let shown = scene.state.ask_view.ask;
     let ask = scene.session.asks.iter().find(|open| Some(open.ask) == shown)?;
     let limit = scene.state.conns.get(&ask.conn)?.capabilities().permission_limit_secs?;
@@ -240,7 +241,7 @@ fn time_left(scene: &Scene) -> Option<String> {
 }
 
 /// What a file or command that the policy asks about is, and why it is asked.
-pub(super) fn access_head(scene: &Scene, ask: &AccessAsk, cols: u16) -> Vec<Row> {
+pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) -> Vec<Row> {
     let agent = scene.agent();
     let mut rows = Vec::new();
     let mut file = |asks: &str, path: &Path| {
@@ -269,8 +270,8 @@ pub(super) fn access_head(scene: &Scene, ask: &AccessAsk, cols: u16) -> Vec<Row>
 
 /// Draws the question about a file or command: all of it, and why it is asked.
 pub(super) fn draw_access(
-    scene: &Scene,
-    ask: &AccessAsk,
+    scene: &FrameContext,
+    ask: &AccessRequest,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Buffer,
@@ -280,7 +281,8 @@ pub(super) fn draw_access(
     let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
     let cols = place.cols();
     let title = ask.why.heading(&ask.access);
-    let mut sheet = Sheet { title: title.to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let mut sheet =
+        DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
     sheet.head = access_head(scene, ask, cols);
     if let Some(key) = body_key(scene, None, cols) {
         view.asked.follow(key, || ToolBody::of(&ask.call, scene.session, &scene.look, cols));
@@ -304,7 +306,7 @@ pub(super) fn draw_access(
 
 /// Draws the question whether a page is to be opened; the address in whole, its host first.
 pub(super) fn draw_url(
-    scene: &Scene,
+    scene: &FrameContext,
     message: &str,
     url: &str,
     view: &mut ViewState,
@@ -313,8 +315,11 @@ pub(super) fn draw_url(
 ) {
     let place = Place::new(area, COLS, scene.state.ask_view.is_full_screen);
     let cols = place.cols();
-    let mut sheet =
-        Sheet { title: "Open a page?".to_owned(), tag: place_in_queue(scene), ..Sheet::default() };
+    let mut sheet = DialogFrame {
+        title: "Open a page?".to_owned(),
+        tag: place_in_queue(scene),
+        ..DialogFrame::default()
+    };
     let line = format!("{} wants you to visit a page on ", scene.agent());
     let facts = inspect_url(url);
     let left = vec![scene.span(Role::Modal, line), scene.span(Role::TextStrong, text::one_line(&facts.host))];
@@ -400,7 +405,7 @@ fn short_path(path: &str) -> String {
 }
 
 /// What the agent wants to do, and to what.
-pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, String) {
+pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
     let title = short(&tool.title);
     let name = || names(tool, scene.look.folder).unwrap_or_else(|| title.clone());
@@ -409,8 +414,8 @@ pub(super) fn wish(scene: &Scene, tool: Option<&ToolCall>) -> (&'static str, Str
     match tool.kind {
         // Whether there was a file before is not said once more above the change.
         ToolKind::Edit => match diffs_of(tool).as_deref().map(Vec::as_slice) {
-            Some([Diff { fate: Fate::New, .. }]) => ("create", name()),
-            Some([Diff { fate: Fate::Deleted, .. }]) => ("delete", name()),
+            Some([Diff { fate: FileStatus::New, .. }]) => ("create", name()),
+            Some([Diff { fate: FileStatus::Deleted, .. }]) => ("delete", name()),
             _ => ("change", name()),
         },
         ToolKind::Delete => ("delete", name()),

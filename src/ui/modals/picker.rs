@@ -9,11 +9,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, Window, input, words};
+use super::sheet::{DialogFrame, Place, Row, Window, input, words};
 use crate::app::{Picker, PickerKind, PickerRow};
 use crate::config::keymap::Context;
 use crate::model::Action;
-use crate::ui::scene::Scene;
+use crate::ui::scene::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
@@ -24,7 +24,7 @@ const MOST_COLS: u16 = 120;
 
 /// Draws it.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     picker: &Picker,
     view: &mut ViewState,
     area: Rect,
@@ -34,7 +34,7 @@ pub(super) fn draw(
     let shape = &view.dialog.shape;
     let place = Place::new(area, shape.cols.clamp(LEAST_COLS, MOST_COLS), false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: text::one_line(&picker.title), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: text::one_line(&picker.title), ..DialogFrame::default() };
     sheet.tag = if picker.matches.len() < picker.rows.len() {
         format!("{} of {}", picker.matches.len(), picker.rows.len())
     } else {
@@ -124,7 +124,7 @@ fn what_is_at(groups: &[usize], at: usize) -> At {
     }
 }
 
-fn row(scene: &Scene, picker: &Picker, place: At, labels: usize, cols: u16) -> Row {
+fn row(scene: &FrameContext, picker: &Picker, place: At, labels: usize, cols: u16) -> Row {
     let of = |index: usize| picker.matches.get(index).and_then(|at| picker.rows.get(*at));
     match place {
         At::Blank => Row::default(),
@@ -169,7 +169,7 @@ fn measure(rows: &[PickerRow], shape: &mut ListShape) {
 }
 
 /// `• label   detail            right`.
-fn line(scene: &Scene, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
+fn line(scene: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
     let cols = usize::from(cols);
     let mut right = text::one_line(&row.right);
     if text::width(&right) > cols / 4 {
@@ -210,7 +210,7 @@ fn shorten(text: &str, cols: usize) -> String {
 }
 
 /// The label with the letters that the filter found.
-fn marked(scene: &Scene, label: &str, filter: &str) -> Vec<Span<'static>> {
+fn marked(scene: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
     let found = matched(label, filter);
     let mut spans: Vec<Span<'static>> = Vec::new();
     let (plain, hit) = (scene.style(Role::Modal), scene.style(Role::Match));

@@ -11,12 +11,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::sheet::{Place, Row, Sheet, input, spread, words};
+use super::sheet::{DialogFrame, Place, Row, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
-use crate::model::{Action, KeptHit};
-use crate::ui::rows::Rows;
-use crate::ui::scene::{Scene, counted};
+use crate::model::{Action, ArchiveHit};
+use crate::ui::rows::RowCache;
+use crate::ui::scene::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::transcript;
@@ -33,7 +33,7 @@ const FOLDER_COLS: u16 = 60;
 
 /// Draws it.
 pub(super) fn draw(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &SessionsDialog,
     view: &mut ViewState,
     area: Rect,
@@ -41,7 +41,8 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, MOST_COLS, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: title(dialog).to_owned(), tag: tag(dialog), ..Sheet::default() };
+    let mut sheet =
+        DialogFrame { title: title(dialog).to_owned(), tag: tag(dialog), ..DialogFrame::default() };
     let hint = if dialog.text.is_some() {
         "words, agent:NAME kind:edit is:error days:7 in:here"
     } else {
@@ -100,7 +101,7 @@ fn tag(dialog: &SessionsDialog) -> String {
 }
 
 /// What is shown, in which order, and how many are hidden.
-fn note(scene: &Scene, dialog: &SessionsDialog) -> String {
+fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
     if let Some(problem) = &dialog.problem {
         return problem.clone();
     }
@@ -150,7 +151,7 @@ fn nothing(dialog: &SessionsDialog) -> String {
     }
 }
 
-fn hints(scene: &Scene, dialog: &SessionsDialog) -> Vec<(String, String)> {
+fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)> {
     let hint = |action, does| scene.hint(Context::Sessions, action, does);
     let hints = match (&dialog.text, dialog.marked()) {
         (Some(_), _) => vec![
@@ -190,7 +191,7 @@ fn hints(scene: &Scene, dialog: &SessionsDialog) -> Vec<(String, String)> {
 }
 
 /// `• name   agent · folder      2 h ago`.
-fn row_line(scene: &Scene, row: &SessionEntry, cols: u16) -> Line<'static> {
+fn row_line(scene: &FrameContext, row: &SessionEntry, cols: u16) -> Line<'static> {
     let is_shown = row.open.as_ref().is_some_and(|open| open.key == scene.session.key);
     let mark = if is_shown { scene.marks.current } else { " " };
     let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
@@ -226,7 +227,7 @@ fn row_line(scene: &Scene, row: &SessionEntry, cols: u16) -> Line<'static> {
 }
 
 /// `kind  the words in their surroundings      name`.
-fn hit_line(scene: &Scene, hit: &KeptHit, cols: u16) -> Line<'static> {
+fn hit_line(scene: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> {
     let name = text::truncate(&text::one_line(&format!("{}, {}", hit.name, hit.when)), usize::from(cols) / 3);
     let kind_role = if hit.is_error { Role::Error } else { Role::Accent };
     let mut left =
@@ -242,7 +243,7 @@ fn hit_line(scene: &Scene, hit: &KeptHit, cols: u16) -> Line<'static> {
 
 /// The end of the marked session, as it looked.
 fn preview(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &SessionsDialog,
     view: &mut ViewState,
     cols: u16,
@@ -270,7 +271,7 @@ fn preview(
     let place = Rect { x: 0, y: 0, width: cols, height };
     let mut page = Buffer::empty(place);
     page.set_style(place, scene.style(Role::Modal));
-    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page, &mut Rows::default());
+    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page, &mut RowCache::default());
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" its end, {} ", counted(turns, "turn", "turns"));
@@ -312,13 +313,14 @@ mod tests {
 
     use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch, restore};
     use crate::model::{
-        KeptEvent, KeptHit, KeptRow, KeptSession, Nearness, Record, SessionInfo, SessionKey, SessionPlace,
+        ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
+        SessionPlace,
     };
     use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
     fn stage(count: usize) -> Stage {
         let mut stage = ready();
-        let row = |n: usize| KeptRow {
+        let row = |n: usize| ArchiveRow {
             uid: format!("k{n}"),
             agent: "claude".into(),
             folder: "/home/ada/code/shop".into(),
@@ -327,7 +329,7 @@ mod tests {
             turn_count: 4,
             nearness: if n.is_multiple_of(3) { Nearness::Elsewhere } else { Nearness::Here },
             is_folder_gone: n == 1,
-            ..KeptRow::default()
+            ..ArchiveRow::default()
         };
         let mut dialog =
             SessionsDialog { kept: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
@@ -398,12 +400,13 @@ mod tests {
     fn the_end_of_the_marked_session_is_shown_below_the_list() {
         let mut stage = stage(5);
         let now = stage.now;
-        let event = |text: &str| KeptEvent {
+        let event = |text: &str| RecordedEvent {
             at_ms: 0,
             turn: 1,
             record: Record::Prompt { text: text.into(), is_again: false },
         };
-        let kept = KeptSession { events: vec![event("mend the 日本 till")], ..KeptSession::default() };
+        let kept =
+            RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
         let mut session = Session::new(SessionKey(77), SessionPlace::default());
         restore(&mut session, kept, now);
         dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
@@ -457,7 +460,7 @@ mod tests {
     #[test]
     fn hits_stand_with_their_words() {
         let mut stage = stage(1);
-        let hit = KeptHit {
+        let hit = ArchiveHit {
             uid: "k1".into(),
             name: "The till".into(),
             agent: "claude".into(),

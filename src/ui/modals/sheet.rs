@@ -15,7 +15,7 @@ use crate::app::LineInput;
 use crate::model::Action;
 use crate::ui::composer::blank;
 use crate::ui::picture::strip;
-use crate::ui::scene::{Scene, line_width};
+use crate::ui::scene::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
@@ -58,7 +58,7 @@ pub(super) struct Window<'a> {
 
 /// All that a dialog shows.
 #[derive(Default)]
-pub(super) struct Sheet<'a> {
+pub(super) struct DialogFrame<'a> {
     pub title: String,
     /// At the right of the heading: `1 of 3`.
     pub tag: String,
@@ -105,11 +105,11 @@ impl Place {
     }
 }
 
-impl Sheet<'_> {
+impl DialogFrame<'_> {
     /// Draws it and returns the cursor's place.
     pub fn draw(
         mut self,
-        scene: &Scene,
+        scene: &FrameContext,
         place: Place,
         view: &mut ViewState,
         buf: &mut Buffer,
@@ -230,7 +230,7 @@ impl Sheet<'_> {
     }
 
     /// Border and heading; on a small screen the heading alone, on a rule.
-    fn draw_frame(&self, scene: &Scene, place: Place, outer: Rect, buf: &mut Buffer) {
+    fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Buffer) {
         let border = scene.style(Role::ModalBorder);
         let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
         let width = usize::from(outer.width);
@@ -260,7 +260,7 @@ impl Sheet<'_> {
 
 /// Draws rows from `y` on.
 fn draw_rows<'r>(
-    scene: &Scene,
+    scene: &FrameContext,
     rows: impl Iterator<Item = &'r Row>,
     inner: Rect,
     y: &mut u16,
@@ -314,7 +314,7 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
 }
 
 /// What lies behind a dialog steps back to one quiet tone, and can still be read.
-fn recede(scene: &Scene, screen: Rect, buf: &mut Buffer) {
+fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
     let (rule, dim) = (scene.style(Role::Rule), scene.style(Role::TextDim));
     let ground = scene.look.theme.screen_bg();
     for place in screen.positions() {
@@ -334,7 +334,7 @@ fn recede(scene: &Scene, screen: Rect, buf: &mut Buffer) {
 }
 
 /// Cells that were drawn for the screen's ground get the dialog's: one body serves both places.
-fn lift(scene: &Scene, area: Rect, buf: &mut Buffer) {
+fn lift(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     let (screen, modal) = (scene.look.theme.screen_bg(), scene.look.theme.modal_bg());
     if screen == modal {
         return;
@@ -348,7 +348,14 @@ fn lift(scene: &Scene, area: Rect, buf: &mut Buffer) {
     }
 }
 
-pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: usize, buf: &mut Buffer) {
+pub(super) fn draw_bar(
+    scene: &FrameContext,
+    bar: Rect,
+    skip: usize,
+    rows: usize,
+    all: usize,
+    buf: &mut Buffer,
+) {
     if all <= rows || rows == 0 {
         return;
     }
@@ -363,7 +370,7 @@ pub(super) fn draw_bar(scene: &Scene, bar: Rect, skip: usize, rows: usize, all: 
 }
 
 /// Wraps text of any origin into rows of a role.
-pub(super) fn words(scene: &Scene, role: Role, source: &str, cols: u16) -> Vec<Row> {
+pub(super) fn words(scene: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
         .lines()
@@ -390,7 +397,13 @@ pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) 
 }
 
 /// A numbered way to go on.
-pub(super) fn choice(scene: &Scene, index: usize, label: &str, is_selected: bool, cols: u16) -> Vec<Row> {
+pub(super) fn choice(
+    scene: &FrameContext,
+    index: usize,
+    label: &str,
+    is_selected: bool,
+    cols: u16,
+) -> Vec<Row> {
     let number = index + 1;
     let hit = u8::try_from(number).ok().map(Action::Choose).map(Hit::Act);
     let mark = if number < 10 { number.to_string() } else { scene.look.glyphs.dot.to_owned() };
@@ -405,7 +418,7 @@ pub(super) fn choice(scene: &Scene, index: usize, label: &str, is_selected: bool
 }
 
 /// A line that is typed into: `› text`, scrolled so that the cursor is in view.
-pub(super) fn input(scene: &Scene, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
+pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
     let lead = format!("{} ", scene.marks.prompt);
     let room = usize::from(cols).saturating_sub(text::width(&lead) + 1);
     let show = |part: &str| {

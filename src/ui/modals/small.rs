@@ -4,18 +4,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use super::sheet::{Place, Row, Sheet, choice, input, spread, words};
+use super::sheet::{DialogFrame, Place, Row, choice, input, spread, words};
 use crate::app::{ChoiceDialog, LineDialog};
 use crate::config::keymap::Context;
 use crate::model::Action;
-use crate::ui::scene::{Scene, counted};
+use crate::ui::scene::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
 /// Draws a question.
 pub(super) fn draw_choice(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &ChoiceDialog,
     view: &mut ViewState,
     area: Rect,
@@ -23,7 +23,7 @@ pub(super) fn draw_choice(
 ) -> Option<Position> {
     let place = Place::new(area, 64, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: text::one_line(&dialog.title), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
@@ -45,7 +45,7 @@ pub(super) fn draw_choice(
 
 /// Draws the prompts that wait.
 pub(super) fn draw_queue(
-    scene: &Scene,
+    scene: &FrameContext,
     selected: usize,
     view: &mut ViewState,
     area: Rect,
@@ -54,8 +54,11 @@ pub(super) fn draw_queue(
     let place = Place::new(area, 76, false);
     let cols = place.cols();
     let queue = &scene.session.queue;
-    let mut sheet =
-        Sheet { title: "Queued prompts".to_owned(), tag: queue.len().to_string(), ..Sheet::default() };
+    let mut sheet = DialogFrame {
+        title: "Queued prompts".to_owned(),
+        tag: queue.len().to_string(),
+        ..DialogFrame::default()
+    };
     for (index, prompt) in queue.iter().enumerate() {
         let rest = prompt.trim().lines().count().saturating_sub(1);
         let first = text::one_line(prompt.trim().lines().next().unwrap_or_default());
@@ -85,7 +88,7 @@ pub(super) fn draw_queue(
 
 /// Draws a line to be given; a secret one shows only how long it is.
 pub(super) fn draw_line(
-    scene: &Scene,
+    scene: &FrameContext,
     dialog: &LineDialog,
     view: &mut ViewState,
     area: Rect,
@@ -93,7 +96,7 @@ pub(super) fn draw_line(
 ) -> Option<Position> {
     let place = Place::new(area, 64, false);
     let cols = place.cols();
-    let mut sheet = Sheet { title: text::one_line(&dialog.title), ..Sheet::default() };
+    let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     sheet.head = words(scene, Role::Modal, &dialog.help, cols);
     sheet.foot.push(input(scene, &dialog.input, "", dialog.is_secret, cols));
     if let Some(problem) = &dialog.problem {

@@ -8,7 +8,7 @@ const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
 
 fn told(data: &Arc<str>, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
-    let look = Look::new(&theme, Path::new("/"), Instant::now());
+    let look = RenderContext::new(&theme, Path::new("/"), Instant::now());
     lines(data, "image/png", "", &look, cols).iter().map(ToString::to_string).collect()
 }
 
@@ -17,7 +17,7 @@ fn facts() -> Facts {
 }
 
 fn drawn(weight: usize, kept_as: Option<u32>) -> Drawn {
-    let rows = Rows::Text(vec![Line::raw("██"), Line::raw("▀▀")]);
+    let rows = PictureRows::Text(vec![Line::raw("██"), Line::raw("▀▀")]);
     Drawn { facts: facts(), rows, kept_as, weight }
 }
 

@@ -143,7 +143,7 @@ pub fn permission() -> Stage {
         change: DiffChange::Texts { old: Some(Arc::from(old)), new: Arc::from(new) },
     })];
     let option = |id: &str, name: &str, kind| PermissionOption { id: id.into(), name: name.into(), kind };
-    let request = PermissionAsk {
+    let request = PermissionRequest {
         session: None,
         tool: ToolCallPatch::new("t-1".into()),
         options: vec![
@@ -156,8 +156,8 @@ pub fn permission() -> Stage {
     stage.session(|session| {
         let item = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
         for ask in 1..=2 {
-            let kind = OpenAskKind::Permission { request: request.clone(), tool: item };
-            asks.push(OpenAsk { conn: ConnId(1), ask: AskId(ask), kind, since: now });
+            let kind = OpenRequestKind::Permission { request: request.clone(), tool: item };
+            asks.push(OpenRequest { conn: ConnId(1), ask: AskId(ask), kind, since: now });
         }
         session.asks.extend(asks);
     });
@@ -213,16 +213,16 @@ pub fn form() -> Stage {
     ];
     let form = FormState::new(&fields);
     stage.session(|session| {
-        let ask = ElicitationAsk {
+        let ask = ElicitationRequest {
             session: None,
             tool: None,
             message: "I need a few facts before I can order the parts.".into(),
             mode: ElicitationMode::Form { title: Some("Order".into()), description: None, fields },
         };
-        session.asks.push_back(OpenAsk {
+        session.asks.push_back(OpenRequest {
             conn: ConnId(1),
             ask: AskId(7),
-            kind: OpenAskKind::Elicitation(ask),
+            kind: OpenRequestKind::Elicitation(ask),
             since: now,
         });
     });

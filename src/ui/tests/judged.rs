@@ -17,7 +17,7 @@ fn asked(params: &Value) -> Stage {
     let (ask, _) =
         codec.request("session/request_permission", Some(&params.to_string()), &mut events).unwrap();
     let now = ago(stage.now, 5);
-    for event in events.into_iter().chain([AgentEvent::Ask(AskId(1), Box::new(ask))]) {
+    for event in events.into_iter().chain([AgentEvent::Request(AskId(1), Box::new(ask))]) {
         update(&mut stage.state, Event::Agent(ConnId(1), event), now);
     }
     stage

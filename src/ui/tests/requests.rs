@@ -1,7 +1,7 @@
 //! Requests for permission on the whole screen.
 
 use super::*;
-use crate::app::{ItemBody, OpenAskKind};
+use crate::app::{ItemBody, OpenRequestKind};
 use crate::model::{DiffChange, FileDiff, ToolContent};
 
 #[test]
@@ -55,7 +55,7 @@ fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
     let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
     stage.session(|session| {
-        let Some(OpenAskKind::Permission { tool, .. }) = session.asks.front().map(|ask| ask.kind.clone())
+        let Some(OpenRequestKind::Permission { tool, .. }) = session.asks.front().map(|ask| ask.kind.clone())
         else {
             panic!("{:?}", session.asks)
         };
@@ -106,9 +106,9 @@ fn a_long_name_is_not_cut_in_a_request() {
 }
 
 /// A session whose agent asked for this.
-fn asked(request: crate::model::Ask) -> Stage {
+fn asked(request: crate::model::AgentRequest) -> Stage {
     let mut stage = streaming();
-    let ask = crate::model::AgentEvent::Ask(crate::model::AskId(7), Box::new(request));
+    let ask = crate::model::AgentEvent::Request(crate::model::AskId(7), Box::new(request));
     let event = crate::app::Event::Agent(crate::model::ConnId(1), ask);
     crate::app::update(&mut stage.state, event, stage.now);
     stage
@@ -123,7 +123,7 @@ fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hid
         cwd: Some("/opt/other".into()),
         ..crate::model::TerminalCommand::default()
     };
-    let stage = asked(crate::model::Ask::TerminalCreate { session: Some("s-1".into()), command });
+    let stage = asked(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     for part in [
         "Run a command outside the session's folders?",
@@ -142,14 +142,14 @@ fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hid
 fn a_long_command_leaves_the_refusal_on_a_small_screen() {
     let line = format!("true{}\nrm -rf ~", "\n".repeat(300));
     let command = crate::model::TerminalCommand { command: line, ..crate::model::TerminalCommand::default() };
-    let stage = asked(crate::model::Ask::TerminalCreate { session: Some("s-1".into()), command });
+    let stage = asked(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown.contains("Refuse") && shown.contains("Run a command?"), "{shown}");
 }
 
 #[test]
 fn a_write_is_asked_with_its_change_and_where_it_leads() {
-    let mut stage = asked(crate::model::Ask::WriteFile {
+    let mut stage = asked(crate::model::AgentRequest::WriteFile {
         session: Some("s-1".into()),
         path: "notes.txt".into(),
         content: "#!/bin/sh\n".into(),
@@ -175,7 +175,7 @@ fn a_write_is_asked_with_its_change_and_where_it_leads() {
             protection: Some(crate::model::Protection::Git),
             is_covered: false,
         },
-        why: crate::model::AskWhy::Protected(crate::model::Protection::Git),
+        why: crate::model::AskReason::Protected(crate::model::Protection::Git),
         change: Some(crate::model::WriteChange { diff, line: None, size_bytes: 10 }),
     };
     let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };

@@ -17,7 +17,7 @@ use crate::app::ItemBody;
 use crate::app::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
 use crate::ui::cells::layout::Source;
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::{self, Join};
 use crate::ui::theme::Role;
 
@@ -115,7 +115,7 @@ fn is_label(list: &List<'_>, item: usize, col: usize) -> bool {
     }
 }
 
-fn style(look: &Look<'_>, is_current: bool) -> Style {
+fn style(look: &RenderContext<'_>, is_current: bool) -> Style {
     let style = look.theme.style(Role::Match);
     if is_current {
         return style.add_modifier(Modifier::REVERSED);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ratatui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, Session, ToolCall};
-use crate::ui::cells::layout::{Context, Layout, Piece};
+use crate::ui::cells::layout::{Context, Layout, LineRun};
 use crate::ui::cells::{is_groupable, kind_word, title};
 use crate::ui::markdown::PROSE_COLS;
 use crate::ui::text::link;
@@ -90,5 +90,5 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
         Span::styled(format!("{kind:<8}"), style(Role::ToolKind)),
     ]);
     line.spans.extend(link::linkify(vec![titles], look.folder));
-    layout.pieces.push(Piece::ready(vec![line], 0));
+    layout.pieces.push(LineRun::ready(vec![line], 0));
 }

@@ -1,26 +1,31 @@
 //! Walking over pieces: up and down from a place, laying out only what is met.
 
-use crate::app::{Item, ItemBody, OpenAskKind, Session};
+use crate::app::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::layout::{Context, Layout};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::markdown::PROSE_COLS;
 use crate::ui::picture;
 
-use super::{Anchor, Cell, Place, TranscriptView, Wish, find, group, heights};
+use super::{Anchor, Cell, Place, ScrollRequest, TranscriptView, find, group, heights};
 
 /// The items, as the view sees them.
 pub(super) struct List<'a> {
     pub session: &'a Session,
     pub items: &'a [Item],
     pub view: &'a mut TranscriptView,
-    pub look: &'a Look<'a>,
+    pub look: &'a RenderContext<'a>,
     pub cols: u16,
 }
 
 impl<'a> List<'a> {
     /// The list of a session's items.
-    pub fn new(session: &'a Session, view: &'a mut TranscriptView, look: &'a Look<'a>, cols: u16) -> Self {
+    pub fn new(
+        session: &'a Session,
+        view: &'a mut TranscriptView,
+        look: &'a RenderContext<'a>,
+        cols: u16,
+    ) -> Self {
         Self { session, items: session.transcript.items(), view, look, cols }
     }
 
@@ -38,12 +43,12 @@ impl<'a> List<'a> {
             };
             let page = i32::try_from(height.saturating_sub(2).max(1)).unwrap_or(i32::MAX);
             top = match wish {
-                Wish::Lines(lines) => self.moved(from, lines),
-                Wish::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
-                Wish::Sideways(_) => top,
-                Wish::Top => Some(Place::default()),
-                Wish::Show(id) => self.shown(from, self.index_of(id)).or(top),
-                Wish::ShowAtTop(id) => self.head_of(self.index_of(id)).or(top),
+                ScrollRequest::Lines(lines) => self.moved(from, lines),
+                ScrollRequest::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
+                ScrollRequest::Sideways(_) => top,
+                ScrollRequest::Top => Some(Place::default()),
+                ScrollRequest::Show(id) => self.shown(from, self.index_of(id)).or(top),
+                ScrollRequest::ShowAtTop(id) => self.head_of(self.index_of(id)).or(top),
             };
         }
         if let Some(hit) = find::locate(self)
@@ -381,8 +386,7 @@ impl<'a> List<'a> {
                 mix(u64::from(view.exit.is_some()));
             }
         }
-        let is_asked =
-            |ask: &OpenAskKind| matches!(ask, OpenAskKind::Permission { tool, .. } if *tool == item.id);
+        let is_asked = |ask: &OpenRequestKind| matches!(ask, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
         mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
         let members = group::members(self.session, self.items, index);
         if members.len() > 1 {

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
-use crate::ui::rows::Rows;
+use crate::ui::rows::RowCache;
 use crate::ui::text::{put_line, put_text};
 use crate::ui::theme::Role;
 
@@ -76,7 +76,7 @@ enum Mark {
 }
 
 /// Draws the rows from `top` on, as far as they are not on the screen already.
-pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut Rows) {
+pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut RowCache) {
     let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
     let selected = selected.map(|index| group::leader(list.session, list.items, index));
     let mut all = Vec::new();

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::app::Session;
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark;
 
 use super::list::List;
@@ -19,7 +19,7 @@ use super::{Anchor, LEFT_COLS, Place, RIGHT_COLS, TranscriptView};
 pub(super) fn before(
     session: &Session,
     view: &mut TranscriptView,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     area: Rect,
 ) -> Option<(Place, usize)> {
     let Anchor::At(place) = view.anchor else { return None };

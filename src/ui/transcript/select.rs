@@ -15,12 +15,12 @@ use ratatui::text::Line;
 
 use crate::app::Session;
 use crate::model::{Gap, ItemId};
-use crate::ui::look::Look;
+use crate::ui::look::RenderContext;
 use crate::ui::text::mark::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
 
 use super::list::List;
-use super::{Anchor, Place, TranscriptView, Wish};
+use super::{Anchor, Place, ScrollRequest, TranscriptView};
 
 /// Clicks that follow one another this fast, at one place, count together.
 const CLICK_TIME: Duration = Duration::from_millis(400);
@@ -248,7 +248,7 @@ impl TranscriptView {
             } else {
                 i32::from(edge.at.y.saturating_sub(area.bottom())) + 1
             };
-            self.wishes.push(Wish::Lines(lines));
+            self.wishes.push(ScrollRequest::Lines(lines));
         }
     }
 
@@ -410,7 +410,7 @@ impl Selected {
 }
 
 /// Shows the selection in the drawn rows.
-pub(super) fn paint(view: &TranscriptView, look: &Look<'_>, buf: &mut Buffer) {
+pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut Buffer) {
     let Some(selected) = view.select.selected else { return };
     let style = look.theme.style(Role::Selection);
     let area = view.select.area;
@@ -429,10 +429,14 @@ pub(super) fn paint(view: &TranscriptView, look: &Look<'_>, buf: &mut Buffer) {
 }
 
 /// What is selected, with wraps undone; `None` when nothing is. Costs as much as drawing all of it.
-pub fn selected_text(session: &Session, view: &mut TranscriptView, look: &Look<'_>) -> Option<String> {
+pub fn selected_text(
+    session: &Session,
+    view: &mut TranscriptView,
+    look: &RenderContext<'_>,
+) -> Option<String> {
     let selected = view.select.selected?;
     let cols = view.look.as_ref()?.cols;
-    let look = &Look { sideways: Some(view.sideways), ..*look };
+    let look = &RenderContext { sideways: Some(view.sideways), ..*look };
     let mut text = Lines::default();
     let end = selected.to.item.min(session.transcript.items().len().saturating_sub(1));
     for (count, item) in (selected.from.item..=end).enumerate() {

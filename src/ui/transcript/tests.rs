@@ -65,11 +65,11 @@ fn dark() -> Theme {
     ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0
 }
 
-fn look(theme: &Theme) -> Look<'_> {
-    Look {
+fn look(theme: &Theme) -> RenderContext<'_> {
+    RenderContext {
         spinner: 2,
         sideways: Some(0),
-        ..Look::new(theme, Path::new("/home/ada/shop"), start() + Duration::from_secs(8))
+        ..RenderContext::new(theme, Path::new("/home/ada/shop"), start() + Duration::from_secs(8))
     }
 }
 
@@ -81,14 +81,14 @@ fn render(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) ->
 fn render_with(
     session: &Session,
     view: &mut TranscriptView,
-    look: &Look<'_>,
+    look: &RenderContext<'_>,
     cols: u16,
     rows: u16,
 ) -> Buffer {
     let area = Rect::new(0, 0, cols, rows);
     let mut buf = Buffer::empty(area);
     buf.set_style(area, look.theme.style(crate::ui::theme::Role::Text));
-    draw(session, view, look, area, &mut buf, &mut Rows::default());
+    draw(session, view, look, area, &mut buf, &mut RowCache::default());
     buf
 }
 

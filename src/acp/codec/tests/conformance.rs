@@ -207,38 +207,42 @@ fn acp_v1_servers_and_folders_go_only_to_agents_that_take_them() {
 #[test]
 fn acp_v1_every_answer_is_the_official_type() {
     let codec = codec();
-    let answer = |kind: AskKind, answer: Answer| codec.answer(&AskForm::official(kind), &answer).unwrap();
+    let answer =
+        |kind: RequestKind, answer: Response| codec.answer(&RequestForm::official(kind), &answer).unwrap();
 
-    let text = answer(AskKind::Permission, Answer::Selected("y".to_owned()));
+    let text = answer(RequestKind::Permission, Response::Selected("y".to_owned()));
     let expected = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
     assert_eq!(check::<schema::RequestPermissionResponse>(&text), expected);
-    let text = answer(AskKind::Permission, Answer::PermissionCancelled);
+    let text = answer(RequestKind::Permission, Response::PermissionCancelled);
     let expected = json!({"outcome": {"outcome": "cancelled"}});
     assert_eq!(check::<schema::RequestPermissionResponse>(&text), expected);
 
-    let text = answer(AskKind::ReadFile, Answer::FileContent("x\n".to_owned()));
+    let text = answer(RequestKind::ReadFile, Response::FileContent("x\n".to_owned()));
     assert_eq!(check::<schema::ReadTextFileResponse>(&text), json!({"content": "x\n"}));
-    assert_eq!(check::<schema::WriteTextFileResponse>(&answer(AskKind::WriteFile, Answer::Done)), json!({}));
     assert_eq!(
-        check::<schema::KillTerminalResponse>(&answer(AskKind::TerminalKill, Answer::Done)),
+        check::<schema::WriteTextFileResponse>(&answer(RequestKind::WriteFile, Response::Done)),
         json!({})
     );
-    let text = answer(AskKind::TerminalRelease, Answer::Done);
+    assert_eq!(
+        check::<schema::KillTerminalResponse>(&answer(RequestKind::TerminalKill, Response::Done)),
+        json!({})
+    );
+    let text = answer(RequestKind::TerminalRelease, Response::Done);
     assert_eq!(check::<schema::ReleaseTerminalResponse>(&text), json!({}));
 
-    let text = answer(AskKind::TerminalCreate, Answer::TerminalCreated("t".into()));
+    let text = answer(RequestKind::TerminalCreate, Response::TerminalCreated("t".into()));
     assert_eq!(check::<schema::CreateTerminalResponse>(&text), json!({"terminalId": "t"}));
     let exit = ExitInfo { code: Some(3), signal: None };
-    let output = |exit| Answer::TerminalOutput { output: "o".to_owned(), is_truncated: true, exit };
-    let text = answer(AskKind::TerminalOutput, output(Some(exit.clone())));
+    let output = |exit| Response::TerminalOutput { output: "o".to_owned(), is_truncated: true, exit };
+    let text = answer(RequestKind::TerminalOutput, output(Some(exit.clone())));
     let expected = json!({"output": "o", "truncated": true, "exitStatus": {"exitCode": 3}});
     assert_eq!(check::<schema::TerminalOutputResponse>(&text), expected);
-    let text = answer(AskKind::TerminalOutput, output(None));
+    let text = answer(RequestKind::TerminalOutput, output(None));
     assert_eq!(check::<schema::TerminalOutputResponse>(&text), json!({"output": "o", "truncated": true}));
-    let text = answer(AskKind::TerminalWait, Answer::TerminalExit(exit));
+    let text = answer(RequestKind::TerminalWait, Response::TerminalExit(exit));
     assert_eq!(check::<schema::WaitForTerminalExitResponse>(&text), json!({"exitCode": 3}));
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
-    let text = answer(AskKind::TerminalWait, Answer::TerminalExit(killed));
+    let text = answer(RequestKind::TerminalWait, Response::TerminalExit(killed));
     assert_eq!(check::<schema::WaitForTerminalExitResponse>(&text), json!({"signal": "SIGKILL"}));
 
     let values = vec![
@@ -248,41 +252,41 @@ fn acp_v1_every_answer_is_the_official_type() {
         ("n".to_owned(), FieldValue::Number(0.5)),
         ("b".to_owned(), FieldValue::Bool(true)),
     ];
-    let text = answer(AskKind::Elicitation, Answer::ElicitationAccepted(Some(values)));
+    let text = answer(RequestKind::Elicitation, Response::ElicitationAccepted(Some(values)));
     let expected =
         json!({"action": "accept", "content": {"t": "x", "l": ["a"], "i": 3, "n": 0.5, "b": true}});
     assert_eq!(check::<schema::CreateElicitationResponse>(&text), expected);
     for (given, expected) in [
-        (Answer::ElicitationAccepted(None), "accept"),
-        (Answer::ElicitationDeclined, "decline"),
-        (Answer::ElicitationCancelled, "cancel"),
+        (Response::ElicitationAccepted(None), "accept"),
+        (Response::ElicitationDeclined, "decline"),
+        (Response::ElicitationCancelled, "cancel"),
     ] {
-        let sent = check::<schema::CreateElicitationResponse>(&answer(AskKind::Elicitation, given));
+        let sent = check::<schema::CreateElicitationResponse>(&answer(RequestKind::Elicitation, given));
         assert_eq!(sent["action"], expected);
     }
 }
 
 #[test]
 fn a_flat_permission_is_answered_flat() {
-    let form = AskForm { kind: AskKind::Permission, is_flat: true };
+    let form = RequestForm { kind: RequestKind::Permission, is_flat: true };
     let codec = codec();
     assert_eq!(
-        codec.answer(&form, &Answer::Selected("y".to_owned())).unwrap(),
+        codec.answer(&form, &Response::Selected("y".to_owned())).unwrap(),
         r#"{"optionId":"y","outcome":{"outcome":"selected","optionId":"y"}}"#
     );
-    assert_eq!(codec.answer(&form, &Answer::PermissionCancelled).unwrap(), r#"{"outcome":"cancelled"}"#);
+    assert_eq!(codec.answer(&form, &Response::PermissionCancelled).unwrap(), r#"{"outcome":"cancelled"}"#);
 }
 
-const KINDS: [AskKind; 9] = [
-    AskKind::Permission,
-    AskKind::Elicitation,
-    AskKind::ReadFile,
-    AskKind::WriteFile,
-    AskKind::TerminalCreate,
-    AskKind::TerminalOutput,
-    AskKind::TerminalWait,
-    AskKind::TerminalKill,
-    AskKind::TerminalRelease,
+const KINDS: [RequestKind; 9] = [
+    RequestKind::Permission,
+    RequestKind::Elicitation,
+    RequestKind::ReadFile,
+    RequestKind::WriteFile,
+    RequestKind::TerminalCreate,
+    RequestKind::TerminalOutput,
+    RequestKind::TerminalWait,
+    RequestKind::TerminalKill,
+    RequestKind::TerminalRelease,
 ];
 
 #[test]
@@ -294,11 +298,12 @@ fn errors_and_answers_that_do_not_fit_are_official_errors() {
         data: Some(Raw(r#"{"uri":"/w/x"}"#.into())),
     };
     for kind in KINDS {
-        let text = codec.answer(&AskForm::official(kind), &Answer::Error(error.clone())).unwrap_err();
+        let text = codec.answer(&RequestForm::official(kind), &Response::Error(error.clone())).unwrap_err();
         let expected = json!({"code": -32002, "message": "No such file", "data": {"uri": "/w/x"}});
         assert_eq!(check::<schema::Error>(&text), expected);
-        let wrong = if kind == AskKind::ReadFile { Answer::Done } else { Answer::FileContent(String::new()) };
-        let text = codec.answer(&AskForm::official(kind), &wrong).unwrap_err();
+        let wrong =
+            if kind == RequestKind::ReadFile { Response::Done } else { Response::FileContent(String::new()) };
+        let text = codec.answer(&RequestForm::official(kind), &wrong).unwrap_err();
         assert_eq!(check::<schema::Error>(&text)["code"], -32603);
     }
 }
@@ -307,12 +312,12 @@ fn errors_and_answers_that_do_not_fit_are_official_errors() {
 fn acp_v1_what_nobody_answers_is_cancelled_or_an_error() {
     let codec = codec();
     for kind in KINDS {
-        let form = AskForm::official(kind);
+        let form = RequestForm::official(kind);
         let fallback = codec.fallback(&form);
         let sent = codec.answer(&form, &fallback);
         match kind {
-            AskKind::Permission => assert_eq!(sent.unwrap(), r#"{"outcome":{"outcome":"cancelled"}}"#),
-            AskKind::Elicitation => assert_eq!(sent.unwrap(), r#"{"action":"cancel"}"#),
+            RequestKind::Permission => assert_eq!(sent.unwrap(), r#"{"outcome":{"outcome":"cancelled"}}"#),
+            RequestKind::Elicitation => assert_eq!(sent.unwrap(), r#"{"action":"cancel"}"#),
             _ => assert_eq!(check::<schema::Error>(&sent.unwrap_err())["code"], -32603),
         }
     }

@@ -139,9 +139,9 @@ proptest! {
         let params = json!({"sessionId": "s", "update":
             {"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": text}}}).to_string();
         let mut fast_out = Vec::new();
-        assert!(fast::decode(&params, &mut Memory::default(), &mut fast_out));
+        assert!(fast::decode(&params, &mut DecoderState::default(), &mut fast_out));
         let mut long_out = Vec::new();
-        updates::decode(&params, &mut Memory::default(), &mut Quirks::default(), &mut long_out);
+        updates::decode(&params, &mut DecoderState::default(), &mut Quirks::default(), &mut long_out);
         assert_eq!(fast_out, long_out);
     }
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{
-    AgentTerminal, ConfigValue, DiffChange, ExitInfo, McpServer, Patch, PermissionAsk, Role, SessionUpdate,
-    StopReason, ToolCallPatch, ToolContent, ToolKind, ToolStatus,
+    AgentTerminal, ConfigValue, DiffChange, ExitInfo, McpServer, Patch, PermissionRequest, Role,
+    SessionUpdate, StopReason, ToolCallPatch, ToolContent, ToolKind, ToolStatus,
 };
 
 /// An agent that was opted in to version 2 and speaks it.
@@ -335,11 +335,11 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
     }
 }
 
-fn permission(request: &schema::RequestPermissionRequest) -> PermissionAsk {
+fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
     let text = serde_json::to_string(request).unwrap();
     let mut out = Vec::new();
     match able().request("session/request_permission", Some(&text), &mut out).unwrap() {
-        (Ask::Permission(ask), form) => {
+        (AgentRequest::Permission(ask), form) => {
             assert!(!form.is_flat);
             ask
         }

@@ -5,7 +5,7 @@
 use tokio::time::Instant;
 
 use super::{Asked, Peer, Phase};
-use crate::acp::codec::{AskKind, Quirk};
+use crate::acp::codec::{Quirk, RequestKind};
 use crate::model::{AgentEvent, AskId, Call, SessionId};
 
 /// Ids of requests that the log does not have yet lie above all ids of a log.
@@ -48,7 +48,7 @@ impl Peer {
     }
 
     /// The open request of the agent with this id.
-    pub fn open_ask(&self, wire_id: &str) -> Option<(AskId, AskKind)> {
+    pub fn open_ask(&self, wire_id: &str) -> Option<(AskId, RequestKind)> {
         self.asks.find(wire_id)
     }
 

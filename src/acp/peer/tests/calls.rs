@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{permission, read_file, ready, session, start_with};
 use crate::acp::peer::{Deadlines, Limits};
 use crate::model::{
-    AgentCommand, AgentEvent, AnomalyKind, Answer, CallError, CallTag, Purpose, Reply, RpcError, SessionKey,
+    AgentCommand, AgentEvent, AnomalyKind, CallError, CallTag, Purpose, Reply, Response, RpcError, SessionKey,
 };
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn commands_wait_for_the_handshake_and_answers_do_not() {
     agent.say(read_file(&json!(1))).await;
     assert!(matches!(app.next().await, AgentEvent::Started { pid: None }));
     let (id, _) = app.ask().await;
-    app.send(AgentCommand::Answer(id, Answer::FileContent("text".into())));
+    app.send(AgentCommand::Respond(id, Response::FileContent("text".into())));
     let answer = agent.hear().await;
     assert_eq!((&answer["id"], &answer["result"]["content"]), (&json!(1), &json!("text")));
     agent.say(json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})).await;
@@ -49,7 +49,7 @@ async fn each_request_is_answered_once_with_its_own_id_byte_for_byte() {
     }
     for (id, wire_id) in &asks {
         for _ in 0..2 {
-            app.send(AgentCommand::Answer(*id, Answer::Selected("yes".into())));
+            app.send(AgentCommand::Respond(*id, Response::Selected("yes".into())));
         }
         let line = agent.hear_line().await.unwrap();
         assert!(line.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{wire_id},\"result\":")), "{line}");
@@ -83,7 +83,7 @@ async fn a_withdrawn_request_is_told_and_stays_open_for_its_answer() {
     assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[0]));
     agent.say(json!({"method": "$/cancelRequest", "params": {"id": 5}})).await;
     assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[1]));
-    app.send(AgentCommand::Answer(ids[0], Answer::PermissionCancelled));
+    app.send(AgentCommand::Respond(ids[0], Response::PermissionCancelled));
     assert_eq!(agent.hear().await["result"]["outcome"]["outcome"], "cancelled");
 }
 

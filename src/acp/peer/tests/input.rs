@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::{chunk, read_file, ready, session, start_with};
 use crate::acp::peer::Limits;
-use crate::model::{AgentCommand, AgentEvent, AnomalyKind, Answer, CallError, Reply};
+use crate::model::{AgentCommand, AgentEvent, AnomalyKind, CallError, Reply, Response};
 
 #[tokio::test]
 async fn responses_in_irregular_forms_are_understood() {
@@ -138,7 +138,7 @@ async fn a_notification_with_a_null_id_is_taken_as_one() {
     assert_eq!(app.chunks(1).await, "a");
     agent.say(read_file(&Value::Null)).await;
     let (id, _) = app.ask().await;
-    app.send(AgentCommand::Answer(id, Answer::FileContent("x".into())));
+    app.send(AgentCommand::Respond(id, Response::FileContent("x".into())));
     assert_eq!(agent.hear_line().await.unwrap(), r#"{"jsonrpc":"2.0","id":null,"result":{"content":"x"}}"#);
 }
 

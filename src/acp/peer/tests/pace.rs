@@ -56,7 +56,7 @@ async fn updates_call_nobody_and_a_request_does() {
     is_called(&bell).await;
     // The call comes behind its batch, so who looks finds it.
     assert_eq!(app.chunks(5).now_or_never(), Some("hello".to_owned()));
-    assert!(matches!(app.next().now_or_never(), Some(AgentEvent::Ask(..))));
+    assert!(matches!(app.next().now_or_never(), Some(AgentEvent::Request(..))));
 }
 
 #[tokio::test]

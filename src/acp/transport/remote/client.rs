@@ -15,7 +15,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
 use super::token;
-use super::trouble::Trouble;
+use super::trouble::HttpError;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -39,8 +39,8 @@ pub struct Client {
 
 impl Client {
     /// A client for an agent; fetches its token. `is_upgrade`: for connections that become web sockets.
-    pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, Trouble> {
-        let refused = |text: String| Trouble::Refused { text };
+    pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, HttpError> {
+        let refused = |text: String| HttpError::Refused { text };
         let url = http_url(remote).map_err(refused)?;
         let headers = user_headers(remote).map_err(refused)?;
         let authorization = match &remote.token {
@@ -106,8 +106,8 @@ impl Client {
         &self,
         request: RequestBuilder,
         wants: impl Fn(StatusCode) -> bool,
-    ) -> Result<Response, Trouble> {
-        let request = request.build().map_err(|error| Trouble::of_error(&error, self.url.as_str()))?;
+    ) -> Result<Response, HttpError> {
+        let request = request.build().map_err(|error| HttpError::of_error(&error, self.url.as_str()))?;
         let again = self.source.is_some().then(|| request.try_clone()).flatten();
         let url = request.url().to_string();
         let mut response = self.execute(request, &url).await?;
@@ -120,7 +120,7 @@ impl Client {
         if response.status().is_success() || wants(response.status()) {
             return Ok(response);
         }
-        Err(Trouble::of_status(response, &url, self.token_origin()).await)
+        Err(HttpError::of_status(response, &url, self.token_origin()).await)
     }
 
     /// Where the token comes from, for people.
@@ -128,8 +128,8 @@ impl Client {
         self.source.as_ref().map(ToString::to_string)
     }
 
-    async fn execute(&self, request: Request, url: &str) -> Result<Response, Trouble> {
-        self.http.execute(request).await.map_err(|error| Trouble::of_error(&error, url))
+    async fn execute(&self, request: Request, url: &str) -> Result<Response, HttpError> {
+        self.http.execute(request).await.map_err(|error| HttpError::of_error(&error, url))
     }
 
     /// Fetches the token anew; whether it is another one now.

@@ -2,7 +2,7 @@
 //!
 //! The way in for what an agent says, the client, tasks that end with the connection, and how long to be patient.
 //! Which requests there are is up to the carriers and the `outbox`.
-//! Invariant: what is spawned here is gone when [`Desk::close`] returns, so nothing is told after the end.
+//! Invariant: what is spawned here is gone when [`HttpContext::close`] returns, so nothing is told after the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,15 +15,15 @@ use tokio::task::JoinSet;
 
 use super::client::Client;
 use super::events::Hook;
-use super::letter::{self, Letter};
-use super::trouble::{Trouble, host_of};
-use crate::acp::frame::{Piece, sort_whole};
+use super::letter::{self, Envelope};
+use super::trouble::{HttpError, host_of};
+use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 
 /// How patient a connection is.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// From the first message to the head of its answer: the agent behind the server may begin only then.
     pub begin: Duration,
     /// From a request to the head of its answer, where no turn is waited for.
@@ -52,7 +52,7 @@ pub struct Patience {
     pub settle: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             begin: Duration::from_secs(120),
@@ -75,7 +75,7 @@ impl Default for Patience {
 
 /// What a task tells the connection.
 #[derive(Debug)]
-pub enum Told {
+pub enum TaskEvent {
     /// The connection is over.
     End(LinkEnd),
     /// A session began whose stream is to be opened.
@@ -84,7 +84,7 @@ pub enum Told {
 
 /// Nobody listens any more.
 #[derive(Debug)]
-pub struct Unheard;
+pub struct Disconnected;
 
 /// The way in for what an agent says.
 #[derive(Debug, Clone)]
@@ -102,30 +102,30 @@ impl Inlet {
     }
 
     /// Hands pieces on.
-    pub async fn pieces(&self, pieces: Vec<Piece>) -> Result<(), Unheard> {
+    pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
         if pieces.is_empty() {
             return Ok(());
         }
-        self.sender.send(In::Pieces(pieces)).await.map_err(|_| Unheard)
+        self.sender.send(In::Pieces(pieces)).await.map_err(|_| Disconnected)
     }
 
     /// Passes on the pieces that the hook accepts.
-    pub async fn pieces_but(&self, mut pieces: Vec<Piece>, hook: &Hook) -> Result<(), Unheard> {
-        pieces.retain(|piece| !matches!(piece, Piece::Frame(frame) if !hook(frame.text())));
+    pub async fn pieces_but(&self, mut pieces: Vec<InboundFrame>, hook: &Hook) -> Result<(), Disconnected> {
+        pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !hook(frame.text())));
         self.pieces(pieces).await
     }
 
     /// Hands a whole message on.
-    pub async fn message(&self, bytes: &Bytes) -> Result<(), Unheard> {
+    pub async fn message(&self, bytes: &Bytes) -> Result<(), Disconnected> {
         let mut pieces = Vec::new();
         sort_whole(bytes, &mut pieces);
         self.pieces(pieces).await
     }
 
     /// Tells something irregular.
-    pub async fn note(&self, text: String) -> Result<(), Unheard> {
+    pub async fn note(&self, text: String) -> Result<(), Disconnected> {
         self.trace(&text);
-        self.sender.send(In::Note(text)).await.map_err(|_| Unheard)
+        self.sender.send(In::Note(text)).await.map_err(|_| Disconnected)
     }
 
     /// Writes something of interest into the log.
@@ -137,24 +137,24 @@ impl Inlet {
 
 /// What all carriers of a connection share; a clone is the same.
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub struct HttpContext {
     /// The HTTP client.
     pub client: Arc<Client>,
     pub inlet: Inlet,
     /// How patient we are.
-    pub patience: Patience,
+    pub patience: Timeouts,
     /// Where tasks tell what concerns the whole connection.
-    pub told: mpsc::UnboundedSender<Told>,
+    pub told: mpsc::UnboundedSender<TaskEvent>,
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 
-impl Desk {
+impl HttpContext {
     /// A desk without tasks.
     pub fn new(
         client: Arc<Client>,
         inlet: Inlet,
-        patience: Patience,
-        told: mpsc::UnboundedSender<Told>,
+        patience: Timeouts,
+        told: mpsc::UnboundedSender<TaskEvent>,
     ) -> Self {
         Self { client, inlet, patience, told, tasks: Arc::default() }
     }
@@ -180,7 +180,7 @@ impl Desk {
 
     /// Tells the end of the connection.
     pub fn end(&self, end: LinkEnd) {
-        let _ = self.told.send(Told::End(end));
+        let _ = self.told.send(TaskEvent::End(end));
     }
 
     /// Sends a message by POST, once.
@@ -190,7 +190,7 @@ impl Desk {
         headers: &HeaderMap,
         frame: &Bytes,
         wants: impl Fn(StatusCode) -> bool,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, HttpError> {
         let request = self
             .client
             .request(Method::POST, url)
@@ -202,16 +202,16 @@ impl Desk {
     }
 
     /// A message could not be delivered: whoever waits for its answer gets an error instead.
-    pub async fn undelivered(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
+    pub async fn undelivered(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
         self.fail(letter, UNDELIVERED, text).await
     }
 
     /// A message was not even sent, because the server cannot take it.
-    pub async fn unsent(&self, letter: &Letter, text: &str) -> Result<(), Unheard> {
+    pub async fn unsent(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
         self.fail(letter, UNSENT, text).await
     }
 
-    async fn fail(&self, letter: &Letter, mark: &str, text: &str) -> Result<(), Unheard> {
+    async fn fail(&self, letter: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
         if let (Some(id), letter::Kind::Request) = (&letter.id, letter.kind) {
             return self.inlet.message(&letter::failure(id, mark, text)).await;
         }
@@ -220,17 +220,17 @@ impl Desk {
     }
 }
 
-impl From<Unheard> for LinkEnd {
-    fn from(_: Unheard) -> Self {
+impl From<Disconnected> for LinkEnd {
+    fn from(_: Disconnected) -> Self {
         Self::Eof
     }
 }
 
-impl From<Trouble> for LinkEnd {
-    fn from(trouble: Trouble) -> Self {
+impl From<HttpError> for LinkEnd {
+    fn from(trouble: HttpError) -> Self {
         match trouble {
-            Trouble::Network { text, .. } => Self::Unreachable(text),
-            Trouble::Refused { text } => Self::Refused(text),
+            HttpError::Network { text, .. } => Self::Unreachable(text),
+            HttpError::Refused { text } => Self::Refused(text),
         }
     }
 }
@@ -248,7 +248,7 @@ pub fn is_events(response: &Response) -> bool {
 }
 
 /// The whole body of an answer, up to a limit.
-pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Trouble> {
+pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, HttpError> {
     let url = response.url().to_string();
     let mut body = Vec::new();
     loop {
@@ -259,11 +259,11 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Tro
                     host_of(&url),
                     max_bytes >> 20
                 );
-                return Err(Trouble::Refused { text });
+                return Err(HttpError::Refused { text });
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(body.into()),
-            Err(error) => return Err(Trouble::of_error(&error, &url)),
+            Err(error) => return Err(HttpError::of_error(&error, &url)),
         }
     }
 }

@@ -15,10 +15,10 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::desk::{Desk, Inlet, is_events};
+use super::desk::{HttpContext, Inlet, is_events};
 use super::letter;
 use super::sse::{SseItem, SseReader};
-use super::trouble::{Trouble, host_of, innermost};
+use super::trouble::{HttpError, host_of, innermost};
 
 /// Shorter silences do not count as broken, however often a server shows that it lives.
 const LEAST_IDLE: Duration = Duration::from_secs(10);
@@ -161,7 +161,7 @@ impl EventReader {
         }
     }
 
-    async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::desk::Unheard> {
+    async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::desk::Disconnected> {
         let mut pieces = Vec::new();
         let ends_with_comment = items.last() == Some(&SseItem::Comment);
         for item in items.drain(..) {
@@ -211,9 +211,9 @@ pub enum StreamEnd {
     /// The server has no such streams; its status.
     None(u16),
     /// The server refuses it for good.
-    Refused(Trouble),
+    Refused(HttpError),
     /// It could not be opened for too long.
-    Lost(Trouble),
+    Lost(HttpError),
     /// Nobody listens any more.
     Unheard,
 }
@@ -221,7 +221,7 @@ pub enum StreamEnd {
 /// A stream that is kept open.
 pub struct EventStream {
     /// What all share.
-    pub desk: Desk,
+    pub desk: HttpContext,
     /// Where it is.
     pub url: Url,
     pub headers: HeaderMap,
@@ -280,7 +280,7 @@ impl EventStream {
                         BodyEnd::Silent => format!("{host} fell silent on the {}.", self.name),
                         BodyEnd::Broken(error) => format!("The {} from {host} broke: {error}.", self.name),
                     };
-                    Trouble::on_the_way(text)
+                    HttpError::on_the_way(text)
                 }
                 Err(Ok(end)) => return end,
                 Err(Err(trouble)) => trouble,
@@ -289,7 +289,7 @@ impl EventStream {
             if is_first && self.is_first_final {
                 return StreamEnd::Lost(trouble);
             }
-            if self.is_forgetful && matches!(trouble, Trouble::Network { is_down: true, .. }) {
+            if self.is_forgetful && matches!(trouble, HttpError::Network { is_down: true, .. }) {
                 // It would take the stream for a new one, and what was asked for would never be answered.
                 return StreamEnd::Lost(trouble);
             }
@@ -310,7 +310,7 @@ impl EventStream {
     }
 
     /// Opens the stream once: the answer, the end of all attempts, or trouble that may pass.
-    async fn open(&self) -> Result<Response, Result<StreamEnd, Trouble>> {
+    async fn open(&self) -> Result<Response, Result<StreamEnd, HttpError>> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = self.reader.sse.last_id()
@@ -324,11 +324,11 @@ impl EventStream {
         let host = host_of(self.url.as_str());
         let response = match answer {
             Ok(Ok(response)) => response,
-            Ok(Err(trouble @ Trouble::Network { .. })) => return Err(Err(trouble)),
+            Ok(Err(trouble @ HttpError::Network { .. })) => return Err(Err(trouble)),
             Ok(Err(trouble)) => return Err(Ok(StreamEnd::Refused(trouble))),
             Err(_) => {
                 let text = format!("{host} did not open the {} in time.", self.name);
-                return Err(Err(Trouble::on_the_way(text)));
+                return Err(Err(HttpError::on_the_way(text)));
             }
         };
         match response.status().as_u16() {
@@ -336,7 +336,7 @@ impl EventStream {
             // The server has not noticed yet that the last one broke.
             409 => {
                 let text = format!("{host} takes the {} for open.", self.name);
-                Err(Err(Trouble::on_the_way(text)))
+                Err(Err(HttpError::on_the_way(text)))
             }
             status @ (400 | 405 | 406 | 501) => Err(Ok(StreamEnd::None(status))),
             status if !is_events(&response) => Err(Ok(StreamEnd::None(status))),

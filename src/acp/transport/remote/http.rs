@@ -16,9 +16,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
-use super::desk::{Desk, Told};
+use super::desk::{HttpContext, TaskEvent};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
-use super::letter::{self, Kind, Letter};
+use super::letter::{self, Envelope, Kind};
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use super::trouble::host_of;
 use crate::acp::transport::LinkEnd;
@@ -46,7 +46,7 @@ struct Threads {
 /// A connection over the protocol's own HTTP transport.
 #[derive(Debug)]
 pub struct Streamable {
-    desk: Desk,
+    desk: HttpContext,
     /// Sends messages and reads the answers.
     pub outbox: Outbox<StreamableInbox>,
     url: Url,
@@ -57,7 +57,7 @@ pub struct Streamable {
 
 impl Streamable {
     /// A connection that the server has given this id. `version` is the protocol version it answered with.
-    pub fn start(desk: Desk, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
+    pub fn start(desk: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONNECTION_ID, connection);
         if let Some(version) = version {
@@ -154,7 +154,7 @@ impl Streamable {
     }
 
     /// The session that a message belongs to.
-    fn session_of(&self, letter: &Letter) -> Option<String> {
+    fn session_of(&self, letter: &Envelope) -> Option<String> {
         match letter.kind {
             Kind::Response => letter.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
             // Such messages concern the connection, whatever they name.
@@ -191,7 +191,7 @@ impl Streamable {
 }
 
 /// Learns from incoming messages which sessions there are, which session a request belongs to, and what is answered.
-fn hook(desk: &Desk, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
+fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
     let (threads, desk, requests) = (Arc::clone(threads), desk.clone(), Arc::clone(requests));
     Arc::new(move |text| {
         // Most messages are updates.
@@ -202,14 +202,14 @@ fn hook(desk: &Desk, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) ->
         if !requests.is_news(&letter, &desk.inlet) {
             return false;
         }
-        let Letter { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
+        let Envelope { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
         let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
         match kind {
             Kind::Request if threads.asked.len() < MOST_ASKED => {
                 threads.asked.insert(id, session);
             }
             Kind::Response if threads.creating.remove(&id) => {
-                let _ = desk.told.send(Told::Session(session));
+                let _ = desk.told.send(TaskEvent::Session(session));
             }
             _ => {}
         }
@@ -220,7 +220,7 @@ fn hook(desk: &Desk, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) ->
 /// Reads answers to messages.
 #[derive(Clone)]
 pub struct StreamableInbox {
-    desk: Desk,
+    desk: HttpContext,
     requests: Arc<Requests>,
     hook: Hook,
     host: String,
@@ -233,7 +233,7 @@ impl std::fmt::Debug for StreamableInbox {
 }
 
 impl Inbox for StreamableInbox {
-    async fn read(&self, response: Response, letter: Letter) {
+    async fn read(&self, response: Response, letter: Envelope) {
         if response.status() == StatusCode::NOT_FOUND {
             return self.desk.end(forgotten(&self.host));
         }

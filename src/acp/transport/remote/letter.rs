@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::sse::SseItem;
-use crate::acp::frame::{Piece, sort_whole};
+use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
 /// Events that one dialect names by the stream's own names. Source: the client page of `OpenOxide`, event types.
@@ -30,7 +30,7 @@ pub enum Kind {
 
 /// Whom a message concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct Envelope {
     pub kind: Kind,
     /// Its id as JSON, unless there is none.
     pub id: Option<String>,
@@ -42,7 +42,7 @@ pub struct Letter {
     pub is_error: bool,
 }
 
-impl Letter {
+impl Envelope {
     /// The id as a number, as ours are; some servers send it back as a text.
     pub fn number(&self) -> Option<u64> {
         let id = self.id.as_deref()?;
@@ -51,7 +51,7 @@ impl Letter {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RawMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -71,8 +71,8 @@ struct Scope {
 }
 
 /// Reads a message; `None` if it is none.
-pub fn read(text: &str) -> Option<Letter> {
-    let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
+pub fn read(text: &str) -> Option<Envelope> {
+    let envelope: RawMessage<'_> = serde_json::from_str(text).ok()?;
     let id = envelope.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
     let is_error = envelope.error.is_some_and(|error| error.get() != "null");
     let kind = match (&envelope.method, &id) {
@@ -83,7 +83,7 @@ pub fn read(text: &str) -> Option<Letter> {
     };
     let scope = envelope.params.or(envelope.result);
     let session = scope.and_then(|scope| serde_json::from_str::<Scope>(scope.get()).ok()?.session);
-    Some(Letter {
+    Some(Envelope {
         kind,
         id,
         method: envelope.method.map(Cow::into_owned).unwrap_or_default(),
@@ -139,10 +139,10 @@ pub fn with_id(text: &str, id: &str) -> Option<Bytes> {
 ///
 /// One dialect tells the kind of an event by the event's own name, with data that is no JSON-RPC message:
 /// such an event becomes a notification of that name.
-pub fn sort_event(item: SseItem, out: &mut Vec<Piece>) {
+pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
     match item {
         SseItem::Comment => {}
-        SseItem::Oversize { len_bytes, head } => out.push(Piece::Oversize { len_bytes, head }),
+        SseItem::Oversize { len_bytes, head } => out.push(InboundFrame::Oversize { len_bytes, head }),
         SseItem::Event { name: None, data, .. } => sort_whole(&data, out),
         SseItem::Event { name: Some(name), data, .. } => {
             let text = String::from_utf8_lossy(&data);
@@ -218,7 +218,7 @@ mod tests {
         );
         out.into_iter()
             .map(|piece| match piece {
-                Piece::Frame(frame) => frame.text().to_owned(),
+                InboundFrame::Frame(frame) => frame.text().to_owned(),
                 other => format!("{other:?}"),
             })
             .collect()

@@ -17,10 +17,10 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::desk::{Desk, Inlet, Unheard, body, is_events};
+use super::desk::{Disconnected, HttpContext, Inlet, body, is_events};
 use super::events::{BodyEnd, EventReader, Hook, Opening};
-use super::letter::{self, Kind, Letter};
-use super::trouble::{Trouble, host_of};
+use super::letter::{self, Envelope, Kind};
+use super::trouble::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
@@ -49,7 +49,7 @@ struct Inner {
 
 impl Requests {
     /// Enters a request that is about to be sent.
-    pub fn add(&self, letter: &Letter) {
+    pub fn add(&self, letter: &Envelope) {
         if let (Kind::Request, Some(id)) = (letter.kind, letter.number()) {
             let mut inner = self.inner();
             inner.open.insert(id);
@@ -58,7 +58,7 @@ impl Requests {
     }
 
     /// Notes a message that came in; false if it is a second answer to the same request.
-    pub fn is_news(&self, letter: &Letter, inlet: &Inlet) -> bool {
+    pub fn is_news(&self, letter: &Envelope, inlet: &Inlet) -> bool {
         let is_news = letter.kind != Kind::Response || self.on_response(letter);
         if !is_news {
             inlet.trace("A second answer to the same request was skipped.");
@@ -66,7 +66,7 @@ impl Requests {
         is_news
     }
 
-    fn on_response(&self, letter: &Letter) -> bool {
+    fn on_response(&self, letter: &Envelope) -> bool {
         let Some(id) = letter.number() else { return true };
         let mut inner = self.inner();
         // What was never asked is the peer's to judge.
@@ -77,17 +77,17 @@ impl Requests {
     }
 
     /// Notes that a message could not be delivered; false if its outcome came elsewhere.
-    fn on_failure(&self, letter: &Letter) -> bool {
+    fn on_failure(&self, letter: &Envelope) -> bool {
         letter.kind != Kind::Request || letter.number().is_none_or(|id| self.inner().open.remove(&id))
     }
 
     /// Whether a request has no outcome yet.
-    pub fn is_open(&self, letter: &Letter) -> bool {
+    pub fn is_open(&self, letter: &Envelope) -> bool {
         letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
     }
 
     /// Waits until a request has its outcome; forever for any other message.
-    async fn closed(&self, letter: &Letter) {
+    async fn closed(&self, letter: &Envelope) {
         if letter.kind != Kind::Request || letter.number().is_none() {
             pending::<()>().await;
         }
@@ -113,7 +113,7 @@ pub struct Message {
     /// Its bytes.
     pub frame: Bytes,
     /// Whom it concerns.
-    pub letter: Letter,
+    pub letter: Envelope,
     /// The session whose messages keep their order; `None`: those of the connection.
     pub lane: Option<String>,
     /// The stream that is to be open before.
@@ -134,7 +134,7 @@ pub enum Taken {
 /// Reads the server's answer to a message.
 pub trait Inbox: Clone + Send + Sync + 'static {
     /// Reads an answer: a success or a 404.
-    fn read(&self, response: Response, letter: Letter) -> impl Future<Output = ()> + Send;
+    fn read(&self, response: Response, letter: Envelope) -> impl Future<Output = ()> + Send;
 }
 
 /// The last message of a lane.
@@ -150,7 +150,7 @@ struct Tail {
 pub struct Outbox<I> {
     /// Reads answers.
     pub inbox: I,
-    desk: Desk,
+    desk: HttpContext,
     requests: Arc<Requests>,
     lanes: HashMap<Option<String>, Tail>,
     open_requests: Arc<Semaphore>,
@@ -160,7 +160,7 @@ pub struct Outbox<I> {
 
 impl<I: Inbox> Outbox<I> {
     /// An outbox in which nothing waits. `requests` are those that wait for their outcome.
-    pub fn new(desk: Desk, requests: Arc<Requests>, inbox: I) -> Self {
+    pub fn new(desk: HttpContext, requests: Arc<Requests>, inbox: I) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
             inbox,
@@ -174,12 +174,12 @@ impl<I: Inbox> Outbox<I> {
     }
 
     /// Notes a request that was sent already, so that its answer is expected.
-    pub fn expect(&self, letter: &Letter) {
+    pub fn expect(&self, letter: &Envelope) {
         self.requests.add(letter);
     }
 
     /// Reads an answer to a request that was sent already.
-    pub fn take(&self, response: Response, letter: Letter) {
+    pub fn take(&self, response: Response, letter: Envelope) {
         let inbox = self.inbox.clone();
         self.desk.spawn(async move { inbox.read(response, letter).await });
     }
@@ -255,7 +255,7 @@ impl<I: Inbox> Outbox<I> {
 
 /// A message that is being sent.
 struct Sending {
-    desk: Desk,
+    desk: HttpContext,
     requests: Arc<Requests>,
     message: Message,
     begun: watch::Sender<bool>,
@@ -277,9 +277,10 @@ impl Sending {
                 Ok(response) => return Some(response),
                 Err(trouble) => trouble,
             };
-            if !matches!(trouble, Trouble::Network { is_unsent: true, .. }) {
+            if !matches!(trouble, HttpError::Network { is_unsent: true, .. }) {
                 // A refusal is the outcome; a break may be the end of the connection, which says more.
-                let has_stream = self.message.opening.is_some() && matches!(trouble, Trouble::Network { .. });
+                let has_stream =
+                    self.message.opening.is_some() && matches!(trouble, HttpError::Network { .. });
                 fail(&self.desk, &self.requests, &self.message.letter, trouble.text(), has_stream).await;
                 return None;
             }
@@ -311,7 +312,7 @@ impl Sending {
     }
 
     /// Sends it once. `None` if its outcome came elsewhere and the server leaves the POST open.
-    async fn post(&self) -> Option<Result<Response, Trouble>> {
+    async fn post(&self) -> Option<Result<Response, HttpError>> {
         let Message { url, headers, frame, letter, .. } = &self.message;
         let patience = self.desk.patience;
         let sending = self.desk.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
@@ -328,7 +329,7 @@ impl Sending {
             tokio::select! {
                 biased;
                 answer = &mut sending => {
-                    if !matches!(answer, Err(Trouble::Network { is_unsent: true, .. })) {
+                    if !matches!(answer, Err(HttpError::Network { is_unsent: true, .. })) {
                         self.begun.send_replace(true);
                     }
                     return Some(answer);
@@ -348,13 +349,13 @@ impl Sending {
 /// Passes the messages in the body of an answer to the peer. `is_only_way`: there is no event stream, so a body that is
 /// not a message is passed on too, to be reported.
 pub async fn take(
-    desk: &Desk,
+    desk: &HttpContext,
     requests: &Requests,
     mut response: Response,
-    letter: &Letter,
+    letter: &Envelope,
     hook: &Hook,
     is_only_way: bool,
-) -> Result<Taken, Unheard> {
+) -> Result<Taken, Disconnected> {
     let host = host_of(response.url().as_str());
     let broken = |why: String| {
         if letter.kind == Kind::Request && requests.is_open(letter) {
@@ -366,7 +367,7 @@ pub async fn take(
     if is_events(&response) {
         let mut reader = EventReader::new(desk.inlet.clone(), Arc::clone(hook), None);
         match reader.read(&mut response).await {
-            BodyEnd::Unheard => return Err(Unheard),
+            BodyEnd::Unheard => return Err(Disconnected),
             BodyEnd::Ended => {}
             BodyEnd::Silent | BodyEnd::Broken(_) => {
                 let why = "The answer of {host} broke off in the middle. Check the network, or try again.";
@@ -406,8 +407,8 @@ pub async fn take(
 }
 
 /// The error for a message that the server never answered.
-fn unanswered(url: &Url, after: Duration) -> Trouble {
-    Trouble::on_the_way(format!(
+fn unanswered(url: &Url, after: Duration) -> HttpError {
+    HttpError::on_the_way(format!(
         "{} did not answer within {} s. Check the network, or try again.",
         host_of(url.as_str()),
         after.as_secs()
@@ -415,7 +416,7 @@ fn unanswered(url: &Url, after: Duration) -> Trouble {
 }
 
 /// Reports that a request got no answer, unless one came elsewhere. `has_stream`: it may still do so.
-pub async fn fail(desk: &Desk, requests: &Requests, letter: &Letter, why: &str, has_stream: bool) {
+pub async fn fail(desk: &HttpContext, requests: &Requests, letter: &Envelope, why: &str, has_stream: bool) {
     if has_stream && letter.kind == Kind::Request {
         let _ = timeout(desk.patience.grace, requests.closed(letter)).await;
     }

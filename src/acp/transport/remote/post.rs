@@ -17,12 +17,12 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 
-use super::desk::{Desk, is_events};
+use super::desk::{HttpContext, is_events};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
-use super::letter::{self, Letter};
+use super::letter::{self, Envelope};
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use super::places::Places;
-use super::trouble::{Trouble, host_of};
+use super::trouble::{HttpError, host_of};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
@@ -41,7 +41,7 @@ type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 /// A connection of this kind.
 #[derive(Debug)]
 pub struct Post {
-    desk: Desk,
+    desk: HttpContext,
     /// Sends messages and reads the answers.
     pub outbox: Outbox<PostInbox>,
     max_body_bytes: usize,
@@ -49,7 +49,7 @@ pub struct Post {
 
 impl Post {
     /// A connection without an event stream; nothing is sent yet.
-    pub fn new(desk: Desk, places: Places, profile: Option<Profile>) -> Self {
+    pub fn new(desk: HttpContext, places: Places, profile: Option<Profile>) -> Self {
         let requests: Arc<Requests> = Arc::default();
         let inbox = PostInbox {
             desk: desk.clone(),
@@ -64,7 +64,7 @@ impl Post {
 
     /// A connection with an event stream; that it cannot be opened ends the connection. `first`: the answer to a GET
     /// that opened it already.
-    pub fn with_stream(desk: Desk, places: Places, carrier: Carrier, first: Option<Response>) -> Self {
+    pub fn with_stream(desk: HttpContext, places: Places, carrier: Carrier, first: Option<Response>) -> Self {
         let mut this = Self::new(desk, places, None);
         let has_client_id = carrier == Carrier::RpcSse;
         if has_client_id {
@@ -101,7 +101,7 @@ impl Post {
     }
 
     /// Why a message cannot be sent, if it is too large.
-    fn too_large(&self, frame: &Bytes, letter: &Letter, text: &str) -> Option<String> {
+    fn too_large(&self, frame: &Bytes, letter: &Envelope, text: &str) -> Option<String> {
         let host = host_of(self.outbox.inbox.places.post.as_str());
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
         if is_small && letter.method == "session/prompt" {
@@ -129,7 +129,7 @@ impl Post {
 /// Reads answers to messages.
 #[derive(Debug, Clone)]
 pub struct PostInbox {
-    desk: Desk,
+    desk: HttpContext,
     requests: Arc<Requests>,
     places: Places,
     stream: Stream,
@@ -138,11 +138,11 @@ pub struct PostInbox {
 }
 
 impl Inbox for PostInbox {
-    async fn read(&self, response: Response, letter: Letter) {
+    async fn read(&self, response: Response, letter: Envelope) {
         let url = &self.places.post;
         if response.status() == StatusCode::NOT_FOUND {
             let token = self.desk.client.token_origin();
-            let trouble = Trouble::of_status(response, url.as_str(), token).await;
+            let trouble = HttpError::of_status(response, url.as_str(), token).await;
             return fail(&self.desk, &self.requests, &letter, trouble.text(), false).await;
         }
         let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
@@ -189,7 +189,7 @@ impl PostInbox {
 }
 
 /// Opens an event stream; `None` if there is none at this URL.
-pub async fn events_at(desk: &Desk, url: &Url) -> Option<Response> {
+pub async fn events_at(desk: &HttpContext, url: &Url) -> Option<Response> {
     let request = desk.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
     // The first event may be long in coming, but the head of the answer is not.
     let answer = timeout(desk.patience.answer / 6, desk.client.send(request, |_| true)).await;
@@ -198,7 +198,7 @@ pub async fn events_at(desk: &Desk, url: &Url) -> Option<Response> {
 
 /// Keeps the event stream open; its end is the end of the connection.
 fn start_stream(
-    desk: &Desk,
+    desk: &HttpContext,
     url: &Url,
     hook: Hook,
     has_keep_alive: bool,
@@ -238,7 +238,7 @@ fn start_stream(
 }
 
 /// Passes every message on, except a second answer to the same request.
-fn hook(desk: &Desk, requests: &Arc<Requests>) -> Hook {
+fn hook(desk: &HttpContext, requests: &Arc<Requests>) -> Hook {
     let (inlet, requests) = (desk.inlet.clone(), Arc::clone(requests));
     Arc::new(move |text| {
         // Most messages are updates.

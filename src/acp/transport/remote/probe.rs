@@ -12,14 +12,14 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::time::timeout;
 
 use super::client::Client;
-use super::desk::{Desk, body, is_events, is_of_type};
+use super::desk::{HttpContext, body, is_events, is_of_type};
 use super::http::{CONNECTION_ID, Streamable};
-use super::letter::{self, Kind, Letter};
+use super::letter::{self, Envelope, Kind};
 use super::places::Places;
 use super::post::{Post, events_at};
 use super::route::Route;
 use super::socket::Socket;
-use super::trouble::{Trouble, host_of};
+use super::trouble::{HttpError, host_of};
 use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
@@ -33,7 +33,7 @@ const GUESS_SHARE: u32 = 20;
 /// A server that is not known yet.
 #[derive(Debug)]
 pub struct Probe {
-    desk: Desk,
+    desk: HttpContext,
     remote: Remote,
     url: Url,
     profile: Option<Profile>,
@@ -53,7 +53,7 @@ pub fn with_path(url: &Url) -> (Url, bool) {
 
 impl Probe {
     /// A probe of an agent's URL.
-    pub fn new(desk: Desk, remote: Remote, profile: Option<Profile>) -> Self {
+    pub fn new(desk: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
         let (url, is_bare) = with_path(desk.client.url());
         Self { desk, remote, url, profile, is_bare }
     }
@@ -79,7 +79,7 @@ impl Probe {
             }
             if first.is_none() {
                 let token = self.desk.client.token_origin();
-                first = Some(Trouble::of_status(response, url.as_str(), token).await);
+                first = Some(HttpError::of_status(response, url.as_str(), token).await);
             }
         }
         if self.remote.carrier.is_none() {
@@ -128,7 +128,7 @@ impl Probe {
         &self,
         url: Url,
         response: Response,
-        letter: &Letter,
+        letter: &Envelope,
     ) -> Result<Option<Route>, LinkEnd> {
         let desk = self.desk.clone();
         let connection = response.headers().get(CONNECTION_ID).cloned();

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 
 use super::client::Client;
-use super::desk::Desk;
+use super::desk::HttpContext;
 use super::http::Streamable;
 use super::places::Places;
 use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
-use super::trouble::Trouble;
+use super::trouble::HttpError;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
@@ -28,13 +28,17 @@ pub enum Route {
 
 impl Route {
     /// The carrier that a URL or the configuration names; else one that finds out.
-    pub async fn open(desk: Desk, remote: &Remote, profile: Option<Profile>) -> Result<Self, Trouble> {
+    pub async fn open(
+        desk: HttpContext,
+        remote: &Remote,
+        profile: Option<Profile>,
+    ) -> Result<Self, HttpError> {
         let url = desk.client.url().clone();
         Ok(match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
                 let (url, is_bare) = with_path(&url);
                 match Socket::open(desk.clone(), &url).await {
-                    Err(Trouble::Refused { .. }) if is_bare => {
+                    Err(HttpError::Refused { .. }) if is_bare => {
                         let socket = Socket::open(desk.clone(), desk.client.url()).await?;
                         Self::Socket(Box::new(socket))
                     }
@@ -128,6 +132,6 @@ pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
 }
 
 /// A client that fits the carrier.
-pub async fn client_for(remote: &Remote) -> Result<std::sync::Arc<Client>, Trouble> {
+pub async fn client_for(remote: &Remote) -> Result<std::sync::Arc<Client>, HttpError> {
     Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
 }

@@ -2,7 +2,7 @@
 //!
 //! Duty: the handshake over a connection that the HTTP client has opened (so TLS, proxies, cookies and the
 //! token are one thing for all carriers), frames both ways, pings that keep the way open and show whether the other
-//! end lives ([`Pulse`]).
+//! end lives ([`Keepalive`]).
 //! Invariants: writing never waits for reading; a message is one frame.
 //! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no
 //! subprotocol, binary frames are ignored.
@@ -25,12 +25,12 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::desk::Desk;
+use super::desk::HttpContext;
 use super::letter::{self, Kind};
-use super::trouble::{Trouble, host_of};
+use super::trouble::{HttpError, host_of};
 use crate::acp::transport::LinkEnd;
 
-use pulse::Pulse;
+use pulse::Keepalive;
 
 /// Servers close the socket on longer messages.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -39,12 +39,12 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
 type Stream = WebSocketStream<Upgraded>;
-type SharedPulse = Arc<Mutex<Pulse>>;
+type SharedPulse = Arc<Mutex<Keepalive>>;
 
 /// An open web socket.
 #[derive(Debug)]
 pub struct Socket {
-    desk: Desk,
+    desk: HttpContext,
     host: String,
     sink: SplitSink<Stream, Message>,
     pulse: SharedPulse,
@@ -52,7 +52,7 @@ pub struct Socket {
 
 impl Socket {
     /// Opens a web socket. The desk's client must be one for upgrades.
-    pub async fn open(desk: Desk, url: &Url) -> Result<Self, Trouble> {
+    pub async fn open(desk: HttpContext, url: &Url) -> Result<Self, HttpError> {
         let host = host_of(url.as_str());
         let key = generate_key();
         let request = desk
@@ -62,12 +62,12 @@ impl Socket {
             .header(UPGRADE, HeaderValue::from_static("websocket"))
             .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
             .header(SEC_WEBSOCKET_KEY, key.as_str());
-        let refused = |text: String| Trouble::Refused { text };
+        let refused = |text: String| HttpError::Refused { text };
         let answer = desk.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
         let Ok(answer) = timeout(desk.patience.answer, answer).await else {
             let text =
                 format!("{host} did not open the web socket in time. Check the network, or try again.");
-            return Err(Trouble::on_the_way(text));
+            return Err(HttpError::on_the_way(text));
         };
         let response = answer?;
         let is_kept = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
@@ -78,7 +78,7 @@ impl Socket {
                 crate::model::shown_url(url.as_str())
             )));
         }
-        let stream = response.upgrade().await.map_err(|error| Trouble::of_error(&error, url.as_str()))?;
+        let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
         let max = Some(desk.inlet.max_bytes);
         let config = WebSocketConfig::default()
             .max_message_size(max)
@@ -86,7 +86,7 @@ impl Socket {
             .max_write_buffer_size(MAX_UNWRITTEN_BYTES);
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
-        let pulse = Arc::new(Mutex::new(Pulse::new(Instant::now())));
+        let pulse = Arc::new(Mutex::new(Keepalive::new(Instant::now())));
         desk.spawn(read(desk.clone(), stream, host.clone(), Arc::clone(&pulse)));
         desk.spawn(watch(desk.clone(), host.clone(), Arc::clone(&pulse)));
         Ok(Self { desk, host, sink, pulse })
@@ -105,7 +105,7 @@ impl Socket {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
-        if let Some(letter::Letter { kind: Kind::Request, id: Some(id), .. }) = letter::read(&text) {
+        if let Some(letter::Envelope { kind: Kind::Request, id: Some(id), .. }) = letter::read(&text) {
             held(&self.pulse).asked(&id);
         }
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
@@ -125,13 +125,13 @@ impl Socket {
     }
 }
 
-fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Pulse> {
+fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Keepalive> {
     pulse.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the connection once the other end has been silent for too long. That is looked at twice: after a sleep of this
 /// machine, what has arrived meanwhile is read first.
-async fn watch(desk: Desk, host: String, pulse: SharedPulse) {
+async fn watch(desk: HttpContext, host: String, pulse: SharedPulse) {
     let mut was_lost = false;
     loop {
         sleep(desk.patience.pong / 2).await;
@@ -147,7 +147,7 @@ async fn watch(desk: Desk, host: String, pulse: SharedPulse) {
     }
 }
 
-async fn read(desk: Desk, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
+async fn read(desk: HttpContext, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
     let end = loop {
         match stream.next().await {
             Some(Ok(Message::Text(text))) => {

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use self::server::Server;
-use super::{Patience, RemoteAgent};
-use crate::acp::frame::{DEFAULT_FRAME_BYTES, Piece};
+use super::{RemoteAgent, Timeouts};
+use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::transport::{In, Link, LinkEnd, Setup, Transport};
 use crate::model::{Carrier, Remote};
@@ -30,11 +30,11 @@ const INITIALIZED: &str =
     r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"test","version":"1"}}}"#;
 
 /// As patient as with real servers, but for the pauses between attempts.
-fn patience() -> Patience {
-    Patience {
+fn patience() -> Timeouts {
+    Timeouts {
         least_pause: Duration::from_millis(5),
         most_pause: Duration::from_millis(20),
-        ..Patience::default()
+        ..Timeouts::default()
     }
 }
 
@@ -50,11 +50,11 @@ impl Peer {
         Self::patiently(remote, patience())
     }
 
-    fn patiently(remote: Remote, patience: Patience) -> Self {
+    fn patiently(remote: Remote, patience: Timeouts) -> Self {
         Self::limited(remote, patience, DEFAULT_FRAME_BYTES)
     }
 
-    fn limited(remote: Remote, patience: Patience, max_frame_bytes: usize) -> Self {
+    fn limited(remote: Remote, patience: Timeouts, max_frame_bytes: usize) -> Self {
         Self::begin(RemoteAgent::new(remote).with_patience(patience), max_frame_bytes)
     }
 
@@ -88,7 +88,7 @@ impl Peer {
                 In::Pieces(pieces) => {
                     let [piece] = pieces.as_slice() else { panic!("one message at a time: {pieces:?}") };
                     match piece {
-                        Piece::Frame(frame) => return frame.text().to_owned(),
+                        InboundFrame::Frame(frame) => return frame.text().to_owned(),
                         other => panic!("no message: {other:?}"),
                     }
                 }
@@ -104,7 +104,7 @@ impl Peer {
         while heard.len() < count {
             let In::Pieces(pieces) = self.next().await else { continue };
             heard.extend(pieces.into_iter().map(|piece| match piece {
-                Piece::Frame(frame) => frame.text().to_owned(),
+                InboundFrame::Frame(frame) => frame.text().to_owned(),
                 other => panic!("no message: {other:?}"),
             }));
         }
@@ -115,7 +115,7 @@ impl Peer {
     async fn oversize(&mut self) -> u64 {
         match self.next().await {
             In::Pieces(pieces) => match pieces.as_slice() {
-                [Piece::Oversize { len_bytes, .. }] => *len_bytes,
+                [InboundFrame::Oversize { len_bytes, .. }] => *len_bytes,
                 other => panic!("not left out: {other:?}"),
             },
             other => panic!("no message: {other:?}"),
@@ -159,8 +159,7 @@ impl Peer {
         loop {
             match self.next().await {
                 In::Pieces(pieces) => {
-                    let holds =
-                        |piece: &Piece| matches!(piece, Piece::Frame(frame) if frame.text().contains(word));
+                    let holds = |piece: &InboundFrame| matches!(piece, InboundFrame::Frame(frame) if frame.text().contains(word));
                     if pieces.iter().any(holds) {
                         return;
                     }

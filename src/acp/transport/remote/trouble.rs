@@ -20,7 +20,7 @@ const MAX_EXPLANATION_CHARS: usize = 200;
 
 /// Trouble with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum HttpError {
     /// The network failed; trying again may help.
     Network {
         /// Whole sentences.
@@ -37,7 +37,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl HttpError {
     /// Trouble on the way, of which nothing more is known.
     pub fn on_the_way(text: String) -> Self {
         Self::Network { text, is_unsent: false, is_down: false }

@@ -29,7 +29,7 @@ fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
     let sub = || TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") };
     // Approved once, approved always, allowed for the session, in the folder, and all commands.
     for way in 0..5 {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         if way < 2 {
             approve(&mut desk, 1, way, runs("make"));
         } else {
@@ -52,9 +52,11 @@ fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
         assert!(is_started(&mut desk, ask + 1, command("make")), "way {way}: what was allowed runs");
     }
     // With its variables it is remembered as well, for these values only.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, with("PATH", "/opt/bin")));
-    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+        panic!()
+    };
     assert!(!asked.offers_all_commands, "only this very command is offered");
     desk.choose(Some(1));
     desk.fx.clear();
@@ -65,12 +67,14 @@ fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
 
 #[test]
 fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     for (ask, line) in [(1, "make"), (2, "make test")] {
         assert!(!is_started(&mut desk, ask, command(line)));
     }
     assert!(!is_started(&mut desk, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
-    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+        panic!()
+    };
     assert_eq!(asked.labels()[3], "Allow all commands of fake for this session");
     desk.choose(Some(3));
     desk.expect_sent(
@@ -91,18 +95,20 @@ fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
     desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
     assert!(!is_started(&mut desk, 5, command("ls")));
     // An agent on another machine is not offered it.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let conn = desk.conn();
     let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
     desk.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
     assert!(!is_started(&mut desk, 1, command("ls")));
-    let Some(OpenAskKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else { panic!() };
+    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+        panic!()
+    };
     assert!(!asked.choices().contains(&AccessChoice::AllCommands));
 }
 
 /// Writes a file that the service found protected; whether the user is asked about it.
 fn is_asked_again(
-    desk: &mut Desk,
+    desk: &mut TestApp,
     ask: u64,
     (named, real): (&str, &str),
     old: Option<&str>,
@@ -110,7 +116,10 @@ fn is_asked_again(
     protection: Protection,
 ) -> bool {
     desk.fx.clear();
-    desk.ask(ask, Ask::WriteFile { session: Some(ID.into()), path: named.into(), content: new.into() });
+    desk.ask(
+        ask,
+        AgentRequest::WriteFile { session: Some(ID.into()), path: named.into(), content: new.into() },
+    );
     let Some(job) = desk.fx.iter().find_map(|effect| match effect {
         Effect::File(job) => Some(job.clone()),
         _ => None,
@@ -122,7 +131,7 @@ fn is_asked_again(
     let asked = Box::new(AskedFile {
         access: Access::Write { path: real.into() },
         facts: Facts { is_inside: true, protection: Some(protection), is_covered: false },
-        why: AskWhy::Protected(protection),
+        why: AskReason::Protected(protection),
         change: Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 }),
     });
     desk.fx.clear();
@@ -145,16 +154,17 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     const HOOK: &str = "/code/shop/.git/hooks/pre-commit";
     let same = (HOOK, HOOK);
     let approved = |old: Option<&str>, new: &str| {
-        let mut desk = Desk::running();
+        let mut desk = TestApp::running();
         let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
         approve(&mut desk, 1, 0, edits(vec![FileDiff { path: ".git/hooks/pre-commit".into(), change }]));
         desk
     };
-    let asked = |desk: &mut Desk, paths, old, new| is_asked_again(desk, 2, paths, old, new, Protection::Git);
+    let asked =
+        |desk: &mut TestApp, paths, old, new| is_asked_again(desk, 2, paths, old, new, Protection::Git);
 
     assert!(!asked(&mut approved(None, "#!/bin/sh\n"), same, None, "#!/bin/sh\n"), "a new file");
     assert!(!asked(&mut approved(Some("b\n"), "c\n"), same, Some("a\nb\n"), "a\nc\n"), "a part of a file");
-    assert!(asked(&mut Desk::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
+    assert!(asked(&mut TestApp::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
 
     // What differs from what was shown is asked about.
     assert!(asked(&mut approved(None, "true\n"), same, None, "true\nrm -rf ~\n"), "other content");
@@ -173,15 +183,15 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     assert!(asked(&mut desk, same, None, "true\n"), "another turn");
 
     // The dialog did not mark it: a link with a harmless name, a fifth file, a patch.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, edits(vec![diff("notes", "", "true\n")]));
     assert!(asked(&mut desk, ("/code/shop/notes", HOOK), None, "true\n"), "by a link");
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let mut many: Vec<FileDiff> = (0..4).map(|n| diff(&format!(".git/hooks/{n}"), "", "x\n")).collect();
     many.push(diff(HOOK, "", "true\n"));
     approve(&mut desk, 1, 0, edits(many));
     assert!(asked(&mut desk, same, None, "true\n"), "not among those that the dialog names");
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     let patch = DiffChange::Patch("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+true\n".into());
     approve(&mut desk, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
     assert!(asked(&mut desk, same, None, "true\n"), "a patch says less than the whole text");
@@ -189,7 +199,7 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     let mut desk = approved(None, "true\n");
     assert!(is_asked_again(&mut desk, 2, same, None, "true\n", Protection::Own));
     // And it was refused.
-    let mut desk = Desk::running();
+    let mut desk = TestApp::running();
     approve(&mut desk, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
     assert!(asked(&mut desk, same, None, "true\n"));
 }

@@ -3,7 +3,7 @@
 use crate::app::user::testkit::{Rig, answers, outside_file, selected, views};
 use crate::app::{Effect, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-use crate::model::{Action, AllowedBy, Answer};
+use crate::model::{Action, AllowedBy, Response};
 
 #[test]
 fn digits_choose_the_option_at_that_place() {
@@ -76,7 +76,7 @@ fn a_request_without_options_can_only_be_rejected() {
     for action in [Action::Accept, Action::Choose(1), Action::Down, Action::Up] {
         assert!(answers(&rig.act(action)).is_empty(), "{action:?}");
     }
-    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Answer::PermissionCancelled)]);
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Response::PermissionCancelled)]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_file_outside_begins_on_reject_and_digits_answer() {
     rig.ask(4, outside_file(4));
     assert_eq!(rig.state.ask_view.selected, 3);
     let sent = answers(&rig.act(Action::Accept));
-    assert!(matches!(sent.as_slice(), [(4, Answer::Error(_))]), "{sent:?}");
+    assert!(matches!(sent.as_slice(), [(4, Response::Error(_))]), "{sent:?}");
     rig.ask(5, outside_file(5));
     let fx = rig.act(Action::Choose(1));
     assert!(
@@ -130,7 +130,7 @@ fn a_page_opens_only_on_consent() {
     }
     let fx = rig.act(Action::Choose(1));
     assert!(fx.contains(&Effect::OpenUrl("https://example.org/login".to_owned())), "{fx:?}");
-    assert_eq!(answers(&fx), [(1, Answer::ElicitationAccepted(None))]);
+    assert_eq!(answers(&fx), [(1, Response::ElicitationAccepted(None))]);
 }
 
 #[test]
@@ -138,12 +138,12 @@ fn a_page_can_be_declined_in_three_ways() {
     for action in [Action::Choose(2), Action::Decline, Action::No] {
         let mut rig = Rig::new();
         rig.ask_url("https://example.org/login");
-        assert_eq!(answers(&rig.act(action)), [(1, Answer::ElicitationDeclined)], "{action:?}");
+        assert_eq!(answers(&rig.act(action)), [(1, Response::ElicitationDeclined)], "{action:?}");
     }
     let mut rig = Rig::new();
     rig.ask_url("https://example.org/login");
     rig.act(Action::Down);
-    assert_eq!(answers(&rig.act(Action::Accept)), [(1, Answer::ElicitationDeclined)]);
+    assert_eq!(answers(&rig.act(Action::Accept)), [(1, Response::ElicitationDeclined)]);
 }
 
 #[test]

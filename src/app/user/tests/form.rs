@@ -3,7 +3,7 @@
 use crate::app::user::testkit::{Rig, answers, field, text_kind, views};
 use crate::app::user::{field_hint, line_input, shown_value};
 use crate::app::{FormState, ViewCommand};
-use crate::model::{Action, Answer, FieldChoice, FieldKind, FieldValue, FormField};
+use crate::model::{Action, FieldChoice, FieldKind, FieldValue, FormField, Response};
 
 fn choices(values: &[&str]) -> Vec<FieldChoice> {
     let choice = |value: &&str| FieldChoice {
@@ -26,9 +26,9 @@ fn number(is_integer: bool, default: Option<f64>) -> FieldKind {
     FieldKind::Number { is_integer, minimum: Some(1.0), maximum: Some(9.0), default }
 }
 
-fn sent(values: &[(&str, FieldValue)]) -> Vec<(u64, Answer)> {
+fn sent(values: &[(&str, FieldValue)]) -> Vec<(u64, Response)> {
     let values = values.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    vec![(1, Answer::ElicitationAccepted(Some(values)))]
+    vec![(1, Response::ElicitationAccepted(Some(values)))]
 }
 
 fn text(value: &str) -> FieldValue {
@@ -241,9 +241,9 @@ fn counts_of_choices_are_checked() {
 #[test]
 fn a_form_is_declined_or_cancelled() {
     let mut declined = rig(vec![field("a", true, text_kind(None))]);
-    assert_eq!(answers(&declined.act(Action::Decline)), [(1, Answer::ElicitationDeclined)]);
+    assert_eq!(answers(&declined.act(Action::Decline)), [(1, Response::ElicitationDeclined)]);
     let mut cancelled = rig(vec![field("a", true, text_kind(None))]);
-    assert_eq!(answers(&cancelled.act(Action::Escape)), [(1, Answer::ElicitationCancelled)]);
+    assert_eq!(answers(&cancelled.act(Action::Escape)), [(1, Response::ElicitationCancelled)]);
 }
 
 #[test]

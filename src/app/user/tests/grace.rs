@@ -171,11 +171,11 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
     rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
     let now = rig.now;
     for open in &mut rig.session().asks {
-        if let crate::app::OpenAskKind::Permission { request, .. } = &mut open.kind {
+        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut open.kind {
             request.options[2].id = request.options[1].id.clone();
         }
     }
-    rig.state.ask_view = crate::app::AskView::default();
+    rig.state.ask_view = crate::app::RequestView::default();
     settle(&mut rig.state, now);
     assert_eq!(rig.state.ask_view.selected, 3, "nothing is marked");
     for place in [2, 3] {
@@ -183,7 +183,7 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
         assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("same id")));
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!(answers(&rig.act(Action::Escape)), [(1, crate::model::Answer::PermissionCancelled)]);
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, crate::model::Response::PermissionCancelled)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::app::user::testkit::{Rig, answers, has_cancel, outside_file, selected
 use crate::app::user::{Focus, completions, focus};
 use crate::app::{Effect, Modal, Turn, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-use crate::model::{Action, Answer, ItemId, SlashCommand};
+use crate::model::{Action, ItemId, Response, SlashCommand};
 
 #[test]
 fn escape_closes_only_the_top_dialog() {
@@ -37,7 +37,7 @@ fn escape_without_a_reject_once_cancels_that_request_only() {
     rig.run_turn();
     rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectAlways]);
     let fx = rig.act(Action::Escape);
-    assert_eq!(answers(&fx), [(1, Answer::PermissionCancelled)]);
+    assert_eq!(answers(&fx), [(1, Response::PermissionCancelled)]);
     assert!(!has_cancel(&fx) && !rig.is_cancelling());
 }
 
@@ -60,7 +60,7 @@ fn a_second_escape_soon_after_cancels_even_when_another_request_came_to_the_fron
     assert_eq!(answers(&rig.act(Action::Escape)), [(1, selected("option-1"))]);
     let fx = rig.wait(300).act_now(Action::Escape);
     assert!(has_cancel(&fx));
-    assert_eq!(answers(&fx), [(2, Answer::PermissionCancelled)]);
+    assert_eq!(answers(&fx), [(2, Response::PermissionCancelled)]);
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn escapes_with_a_pause_between_reject_one_request_each() {
 fn escape_takes_back_a_question_and_a_file_outside() {
     let mut rig = Rig::new();
     rig.ask_url("https://example.org/");
-    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Answer::ElicitationCancelled)]);
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Response::ElicitationCancelled)]);
     rig.ask_form(Vec::new());
-    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Answer::ElicitationCancelled)]);
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, Response::ElicitationCancelled)]);
     rig.ask(9, outside_file(9));
     let sent = answers(&rig.act(Action::Escape));
-    assert!(matches!(sent.as_slice(), [(9, Answer::Error(_))]), "{sent:?}");
+    assert!(matches!(sent.as_slice(), [(9, Response::Error(_))]), "{sent:?}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn ctrl_c_on_a_request_cancels_the_turn_and_allows_nothing() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     let fx = rig.act(Action::ClearOrQuit);
     assert!(has_cancel(&fx));
-    assert_eq!(answers(&fx), [(1, Answer::PermissionCancelled)]);
+    assert_eq!(answers(&fx), [(1, Response::PermissionCancelled)]);
 }
 
 #[test]

@@ -397,7 +397,7 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     assert_eq!((wish.id.as_str(), &wish.target), ("spare", &None));
     // The headers of the configuration go only to the address that they were written for.
     let known = ProviderTarget { headers: target.headers.clone(), ..target.clone() };
-    let wish = crate::model::ProviderWish { id: "main".to_owned(), target: Some(known) };
+    let wish = crate::model::ProviderRequest { id: "main".to_owned(), target: Some(known) };
     rig.state.conns.get_mut(&conn).expect("it").spec.wire.providers = vec![wish];
     rig.act(Action::OpenProviders);
     rig.act(Action::Accept);

@@ -4,8 +4,8 @@ use crate::app::user::testkit::Rig;
 use crate::app::user::{Focus, focus, on_sessions_listed};
 use crate::app::{Effect, Event, Modal, SessionEntry, SessionsDialog, update};
 use crate::model::{
-    Action, AgentCommand, Call, ExportForm, KeptHit, KeptRow, LineEdit, Nearness, ServiceEvent, SessionInfo,
-    StoreJob, StoreNews,
+    Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,
+    SessionInfo, StoreJob, StoreNews,
 };
 
 fn listed(id: &str, title: Option<&str>) -> SessionInfo {
@@ -20,8 +20,8 @@ fn listed(id: &str, title: Option<&str>) -> SessionInfo {
     }
 }
 
-fn kept(uid: &str, title: &str, nearness: Nearness) -> KeptRow {
-    KeptRow {
+fn kept(uid: &str, title: &str, nearness: Nearness) -> ArchiveRow {
+    ArchiveRow {
         uid: uid.to_owned(),
         agent: "one".to_owned(),
         folder: if nearness == Nearness::Here { "/home/u/shop".into() } else { "/home/u/other".into() },
@@ -30,7 +30,7 @@ fn kept(uid: &str, title: &str, nearness: Nearness) -> KeptRow {
         when: "2 h ago".to_owned(),
         turn_count: 3,
         nearness,
-        ..KeptRow::default()
+        ..ArchiveRow::default()
     }
 }
 
@@ -55,7 +55,7 @@ fn tell(rig: &mut Rig, news: StoreNews) -> Vec<Effect> {
 }
 
 /// Opens the list and gives it these rows.
-fn open(rig: &mut Rig, rows: Vec<KeptRow>) -> Vec<Effect> {
+fn open(rig: &mut Rig, rows: Vec<ArchiveRow>) -> Vec<Effect> {
     let fx = rig.act(Action::OpenSessions);
     let serial = dialog(rig).serial;
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::List { .. }))), "{fx:?}");
@@ -186,7 +186,7 @@ fn the_filter_looks_at_title_prompt_agent_branch_and_folder() {
 #[test]
 fn rows_are_sorted_in_four_ways() {
     let mut rig = Rig::new();
-    let row = |uid: &str, title: &str, agent: &str, updated_ms| KeptRow {
+    let row = |uid: &str, title: &str, agent: &str, updated_ms| ArchiveRow {
         agent: agent.to_owned(),
         updated_ms,
         ..kept(uid, title, Nearness::Here)
@@ -331,7 +331,7 @@ fn what_was_said_is_searched_and_a_place_is_opened_to_be_read() {
         (search.agent.as_deref(), search.folder.as_deref()),
         (Some("one"), Some("/home/u/shop".as_ref()))
     );
-    let hit = KeptHit {
+    let hit = ArchiveHit {
         uid: "k1".into(),
         name: "Kept".into(),
         agent: "one".into(),
@@ -369,7 +369,7 @@ fn the_end_of_the_marked_session_is_asked_for_once() {
 #[test]
 fn thousands_of_rows_are_shared_not_copied() {
     let mut rig = Rig::new();
-    let rows: Vec<KeptRow> =
+    let rows: Vec<ArchiveRow> =
         (0..10_000).map(|n| kept(&format!("k{n}"), &format!("session number {n}"), Nearness::Here)).collect();
     open(&mut rig, rows);
     let dialog_of = |rig: &Rig| dialog(rig).rows.iter().filter(|row| row.kept.is_some()).count();

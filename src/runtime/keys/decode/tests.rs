@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What comes of bytes that arrive in these pieces, the last one followed by silence.
-fn told(pieces: &[&[u8]]) -> Vec<Told> {
+fn told(pieces: &[&[u8]]) -> Vec<TtyEvent> {
     let mut decoder = Decoder::default();
     let mut out = Vec::new();
     for piece in pieces {
@@ -13,8 +13,8 @@ fn told(pieces: &[&[u8]]) -> Vec<Told> {
     out
 }
 
-fn key(code: KeyCode, modifiers: KeyModifiers) -> Told {
-    Told::Input(Event::Key(KeyEvent::new(code, modifiers)))
+fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
+    TtyEvent::Input(Event::Key(KeyEvent::new(code, modifiers)))
 }
 
 /// What terminals send: keys of several protocols, mouse, focus, pastes, answers, and what is cut off.
@@ -51,7 +51,7 @@ const CORPUS: [&[u8]; 30] = [
     b"\xff\x80",
 ];
 
-fn letters(text: &str) -> Vec<Told> {
+fn letters(text: &str) -> Vec<TtyEvent> {
     text.chars().map(|letter| key(KeyCode::Char(letter), KeyModifiers::NONE)).collect()
 }
 
@@ -65,8 +65,8 @@ fn keys_are_keys() {
     assert_eq!(told(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
     assert_eq!(told(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
     assert_eq!(told(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);
-    assert_eq!(told(&[b"\x1b[I"]), [Told::Input(Event::FocusGained)]);
-    assert!(matches!(told(&[b"\x1b[<0;3;4M"])[..], [Told::Input(Event::Mouse(_))]));
+    assert_eq!(told(&[b"\x1b[I"]), [TtyEvent::Input(Event::FocusGained)]);
+    assert!(matches!(told(&[b"\x1b[<0;3;4M"])[..], [TtyEvent::Input(Event::Mouse(_))]));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_lone_esc_waits_for_the_rest_of_a_key() {
 
 #[test]
 fn a_paste_comes_whole_however_it_is_cut() {
-    let paste = || Told::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
+    let paste = || TtyEvent::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
     assert_eq!(told(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
     assert_eq!(told(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
 }
@@ -104,7 +104,7 @@ fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
     let texts: String = out
         .iter()
         .map(|told| match told {
-            Told::Input(Event::Paste(text)) => text.as_str(),
+            TtyEvent::Input(Event::Paste(text)) => text.as_str(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -118,11 +118,11 @@ fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
 fn answers_are_understood_and_never_typed() {
     for (value, knows) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
         let answer = format!("a\x1b[?2026;{value}$yb");
-        let expected = [letters("a"), vec![Told::Synchronizes(knows)], letters("b")].concat();
+        let expected = [letters("a"), vec![TtyEvent::Synchronizes(knows)], letters("b")].concat();
         assert_eq!(told(&[answer.as_bytes()]), expected);
     }
     for answer in ["\x1b]11;rgb:ffff/8080/0000\x1b\\", "\x1b]11;rgb:ff/80/00\x07", "\x1b]11;#ff8000\x07"] {
-        assert_eq!(told(&[answer.as_bytes()]), [Told::Background([255, 128, 0])], "{answer:?}");
+        assert_eq!(told(&[answer.as_bytes()]), [TtyEvent::Background([255, 128, 0])], "{answer:?}");
     }
     for other in [
         "\x1b[>41;354;0c",
@@ -143,13 +143,13 @@ fn answers_are_understood_and_never_typed() {
 #[test]
 fn what_pictures_it_shows_is_understood_however_it_is_cut() {
     for (answer, expected) in [
-        ("\x1b[?62;4;22c", Told::Sixel(true)),
-        ("\x1b[?62;22c", Told::Sixel(false)),
-        ("\x1b[?4c", Told::Sixel(false)),
-        ("\x1b_Gi=31;OK\x1b\\", Told::Kitty(31)),
-        ("\x1b_Gi=32;OK\x1b\\", Told::Kitty(32)),
-        ("\x1b[6;20;10t", Told::CellSize(10, 20)),
-        ("\x1bP>|tuibench 1\x1b\\", Told::Name("tuibench 1".to_owned())),
+        ("\x1b[?62;4;22c", TtyEvent::Sixel(true)),
+        ("\x1b[?62;22c", TtyEvent::Sixel(false)),
+        ("\x1b[?4c", TtyEvent::Sixel(false)),
+        ("\x1b_Gi=31;OK\x1b\\", TtyEvent::Kitty(31)),
+        ("\x1b_Gi=32;OK\x1b\\", TtyEvent::Kitty(32)),
+        ("\x1b[6;20;10t", TtyEvent::CellSize(10, 20)),
+        ("\x1bP>|tuibench 1\x1b\\", TtyEvent::Name("tuibench 1".to_owned())),
     ] {
         for cut in 1..answer.len() {
             let (a, b) = answer.as_bytes().split_at(cut);
@@ -212,7 +212,7 @@ proptest! {
             }
             bytes.extend_from_slice(letter.to_string().as_bytes());
         }
-        let typed: Vec<Told> = told(&[&bytes]).into_iter().filter(|told| matches!(told, Told::Input(_))).collect();
+        let typed: Vec<TtyEvent> = told(&[&bytes]).into_iter().filter(|told| matches!(told, TtyEvent::Input(_))).collect();
         prop_assert_eq!(typed, letters(&text));
     }
 
@@ -256,6 +256,6 @@ proptest! {
             prop_assert!(decoder.deadline().is_none_or(|deadline| deadline > now));
             from = cut;
         }
-        prop_assert!(out.len() == 1 && !matches!(out[0], Told::Input(_)), "{:?}", out);
+        prop_assert!(out.len() == 1 && !matches!(out[0], TtyEvent::Input(_)), "{:?}", out);
     }
 }

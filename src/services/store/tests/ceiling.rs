@@ -3,8 +3,8 @@
 use super::super::recorder::tests::writer;
 use super::*;
 
-fn texts(events: &[KeptEvent]) -> Vec<String> {
-    let text = |event: &KeptEvent| match &event.record {
+fn texts(events: &[RecordedEvent]) -> Vec<String> {
+    let text = |event: &RecordedEvent| match &event.record {
         Record::Prompt { text, .. } | Record::Update(SessionUpdate::Chunk { text, .. }) => text.clone(),
         Record::Update(SessionUpdate::Tool(patch)) => {
             format!("{} {:?}", patch.id, patch.status.as_set())

@@ -137,7 +137,7 @@ fn what_only_the_agents_history_has_stands_in_its_turn_and_is_found() {
         },
         _ => None,
     };
-    let read = |events: Vec<KeptEvent>| -> Vec<String> {
+    let read = |events: Vec<RecordedEvent>| -> Vec<String> {
         events.into_iter().filter_map(|event| words(event.record)).collect()
     };
     let expected = ["one", "walnut", "pie", "two", "cake", "three"];
@@ -232,7 +232,7 @@ fn what_was_replaced_is_not_found_any_more() {
 fn pages_go_back_to_the_beginning_and_on_from_an_event() {
     let (_dir, store) = store();
     let count = i64::from(pages::MAX_PAGE_EVENTS) * 2 + 500;
-    let events: Vec<KeptEvent> = (0..count)
+    let events: Vec<RecordedEvent> = (0..count)
         .map(|n| {
             let turn = u32::try_from(n / 10 + 1).unwrap();
             let record = match n % 10 {
@@ -243,7 +243,7 @@ fn pages_go_back_to_the_beginning_and_on_from_an_event() {
                     text: format!("words {n}"),
                 }),
             };
-            KeptEvent { at_ms: n, turn, record }
+            RecordedEvent { at_ms: n, turn, record }
         })
         .collect();
     let row = SessionRow { uid: "long".to_owned(), ..SessionRow::default() };
@@ -292,7 +292,7 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
         store
             .import(
                 &row,
-                &[KeptEvent {
+                &[RecordedEvent {
                     at_ms: n,
                     turn: 1,
                     record: Record::Prompt { text: "x".into(), is_again: false },
@@ -346,7 +346,7 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
     // While letters are typed, only the last search is carried out.
     let search = |serial, words: &str| StoreJob::Search {
         serial,
-        search: KeptSearch { words: words.into(), ..KeptSearch::default() },
+        search: ArchiveSearch { words: words.into(), ..ArchiveSearch::default() },
     };
     store.announce(&search(12, "x"));
     let found = |news: StoreNews| match news {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn texts(kept: &KeptSession) -> Vec<String> {
+fn texts(kept: &RecordedSession) -> Vec<String> {
     kept.events
         .iter()
         .map(|event| match &event.record {

@@ -1,6 +1,6 @@
 //! The list at three sizes, with a change in view, and a request shown whole.
 
-use crate::app::{AttentionDialog, Event, Modal, SessionPhase, Unseen, UnseenKind, update};
+use crate::app::{Event, InboxDialog, Modal, SessionPhase, Unseen, UnseenKind, update};
 use crate::model::Action;
 use crate::ui::tests::fixture::{SIZES, Stage, ago, permission, ready, text, theme};
 
@@ -19,7 +19,7 @@ fn listed() -> Stage {
     session.phase = SessionPhase::Ready;
     session.title = Some("Upgrade".into());
     session.unseen = Some(Unseen { what: UnseenKind::Failed("out of tokens".into()), since: ago(now, 3) });
-    stage.state.modals.push(Modal::Attention(AttentionDialog::default()));
+    stage.state.modals.push(Modal::Attention(InboxDialog::default()));
     update(&mut stage.state, Event::Input, ago(now, 2));
     stage
 }

@@ -107,7 +107,7 @@ fn tables_formulas_and_diagrams() {
 
 #[test]
 fn pictures() {
-    use crate::ui::picture::{self, Drawn, Facts, Grid, Rows};
+    use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
     picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
     let mut session = session();
     let image =
@@ -129,7 +129,7 @@ fn pictures() {
                 let rows = ["█▀▀▀▀█", "█▄▄▄▄█"].map(ratatui::text::Line::raw).to_vec();
                 picture::put(
                     wanted.key,
-                    Ok(Drawn { facts, rows: Rows::Text(rows), kept_as: None, weight: 9 }),
+                    Ok(Drawn { facts, rows: PictureRows::Text(rows), kept_as: None, weight: 9 }),
                 );
                 render(&session, &mut view, cols, 60);
             }
@@ -377,11 +377,11 @@ fn marks_of_selection_and_asks() {
     let id = push_tool(&mut session, call);
     session.selected = Some(id);
     let request =
-        PermissionAsk { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
-    session.asks.push_back(crate::app::OpenAsk {
+        PermissionRequest { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
+    session.asks.push_back(crate::app::OpenRequest {
         conn: ConnId(1),
         ask: AskId(1),
-        kind: crate::app::OpenAskKind::Permission { request, tool: id },
+        kind: crate::app::OpenRequestKind::Permission { request, tool: id },
         since: start(),
     });
     let rows = rows_of(&render(&session, &mut TranscriptView::default(), 90, 20));
@@ -398,7 +398,7 @@ fn plain_marks_are_ascii() {
     push_tool(&mut session, edit());
     push(&mut session, message(Role::Thought, "hm"));
     let theme = Theme::plain();
-    let plain = Look { glyphs: Glyphs::plain(), ..look(&theme) };
+    let plain = RenderContext { glyphs: Glyphs::plain(), ..look(&theme) };
     let buf = render_with(&session, &mut TranscriptView::default(), &plain, 80, 40);
     for row in rows_of(&buf) {
         assert!(row.is_ascii(), "{row}");

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// What is known of the other end.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Keepalive {
     /// When anything came last.
     heard: Instant,
     /// Requests of ours that are not answered, by their id as JSON.
@@ -32,7 +32,7 @@ pub struct Pulse {
     answers_at_work: bool,
 }
 
-impl Pulse {
+impl Keepalive {
     /// Of a socket that was just opened.
     pub fn new(now: Instant) -> Self {
         Self {
@@ -106,8 +106,8 @@ mod tests {
     const STEP: Duration = Duration::from_secs(30);
 
     /// A peer that answered the first ping at rest.
-    fn awake(now: Instant) -> Pulse {
-        let mut pulse = Pulse::new(now);
+    fn awake(now: Instant) -> Keepalive {
+        let mut pulse = Keepalive::new(now);
         let says = pulse.ping(STEP, now).unwrap();
         pulse.pong(&says, now);
         pulse
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn who_never_answered_is_never_given_up() {
         let now = Instant::now();
-        let mut pulse = Pulse::new(now);
+        let mut pulse = Keepalive::new(now);
         for step in 1..9 {
             assert!(pulse.ping(STEP, now + step * STEP).is_some());
         }

@@ -12,8 +12,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 
 use super::server::{Exchange, Server};
-use super::{HANG, Patience, Peer, answer, at, patience, request, update};
-use crate::acp::frame::Piece;
+use super::{HANG, Peer, Timeouts, answer, at, patience, request, update};
+use crate::acp::frame::InboundFrame;
 use crate::acp::transport::In;
 use crate::model::{Carrier, Remote};
 
@@ -285,9 +285,9 @@ struct Heard {
 }
 
 impl Heard {
-    fn take(&mut self, peer: &Peer, pieces: Vec<Piece>) {
+    fn take(&mut self, peer: &Peer, pieces: Vec<InboundFrame>) {
         for piece in pieces {
-            let Piece::Frame(frame) = piece else { panic!("{piece:?}") };
+            let InboundFrame::Frame(frame) = piece else { panic!("{piece:?}") };
             let message: Value = serde_json::from_str(frame.text()).unwrap();
             match (message["method"].as_str(), message["id"].as_u64()) {
                 (None, Some(id)) => *self.outcomes.entry(id).or_default() += 1,
@@ -322,7 +322,7 @@ async fn play(seed: u64, carrier: Carrier) {
         changed: Arc::new(Notify::new()),
     };
     let remote = Remote { carrier: Some(carrier), ..at(&server, path) };
-    let hasty = Patience {
+    let hasty = Timeouts {
         head_start: Duration::from_millis(5),
         settle: Duration::from_millis(1),
         grace: Duration::from_millis(100),

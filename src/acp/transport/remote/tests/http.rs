@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::server::{Events, Server};
-use super::{INITIALIZE, INITIALIZED, Patience, Peer, answer, at, patience, request, update};
+use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, patience, request, update};
 use crate::acp::transport::LinkEnd;
 
 /// A connection with its stream open.
@@ -11,7 +11,7 @@ async fn connected(server: &mut Server) -> (Peer, Events) {
     connected_with(server, patience()).await
 }
 
-async fn connected_with(server: &mut Server, patience: Patience) -> (Peer, Events) {
+async fn connected_with(server: &mut Server, patience: Timeouts) -> (Peer, Events) {
     let mut peer = Peer::patiently(at(server, "/acp"), patience);
     peer.say(INITIALIZE);
     let post = server.expect("POST", "/acp").await;
@@ -221,7 +221,7 @@ async fn events_may_come_in_any_pieces() {
 #[tokio::test]
 async fn a_silent_stream_counts_as_broken() {
     let mut server = Server::start().await;
-    let impatient = Patience { idle: Duration::from_millis(100), ..patience() };
+    let impatient = Timeouts { idle: Duration::from_millis(100), ..patience() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
     // The socket stays, and nothing comes any more.
     let mut second = server.expect("GET", "/acp").await.events().await;
@@ -250,7 +250,7 @@ async fn a_server_that_forgot_the_connection_ends_it() {
 #[tokio::test]
 async fn a_server_that_stays_away_is_given_up() {
     let mut server = Server::start().await;
-    let impatient = Patience { give_up: Duration::from_millis(100), ..patience() };
+    let impatient = Timeouts { give_up: Duration::from_millis(100), ..patience() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
     drop(connection);
     let end = loop {
@@ -302,7 +302,7 @@ async fn the_end_is_said_to_the_server() {
 async fn a_server_that_hangs_does_not_hold_up_the_end() {
     let mut server = Server::start().await;
     let hasty =
-        Patience { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..patience() };
+        Timeouts { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..patience() };
     let (mut peer, _connection) = connected_with(&mut server, hasty).await;
     peer.say(&request(2, "session/new", "{}"));
     let held = server.expect("POST", "/acp").await;

@@ -61,7 +61,7 @@ async fn an_answer_that_breaks_off_is_an_error() {
         }
         let heard = loop {
             if let crate::acp::transport::In::Pieces(pieces) = peer.next().await
-                && let Some(crate::acp::frame::Piece::Frame(frame)) = pieces.first()
+                && let Some(crate::acp::frame::InboundFrame::Frame(frame)) = pieces.first()
             {
                 break frame.text().to_owned();
             }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::server::{Exchange, Server, read};
-use super::{INITIALIZE, INITIALIZED, Patience, Peer, answer, at, patience, request, update};
+use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, patience, request, update};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Remote};
 
@@ -119,7 +119,7 @@ async fn answers_to_pings_are_not_held_for_a_server_that_reads_none() {
 #[tokio::test]
 async fn who_never_answers_is_given_up() {
     let short = Duration::from_millis(30);
-    let hasty = Patience { begin: short, answer: short, ..patience() };
+    let hasty = Timeouts { begin: short, answer: short, ..patience() };
     let mut server = Server::start().await;
     let mut peer = Peer::patiently(at(&server, "/acp"), hasty);
     peer.say(INITIALIZE);

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::server::{Exchange, Server};
-use super::{HANG, INITIALIZE, INITIALIZED, Patience, Peer, answer, patience, request};
+use super::{HANG, INITIALIZE, INITIALIZED, Peer, Timeouts, answer, patience, request};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Remote, TokenSource};
 
@@ -66,7 +66,7 @@ impl Socket {
     }
 }
 
-async fn connected(server: &mut Server, patience: Patience) -> (Peer, Socket) {
+async fn connected(server: &mut Server, patience: Timeouts) -> (Peer, Socket) {
     let remote = Remote {
         url: server.socket_url(""),
         token: Some(TokenSource::Env("CARGO_PKG_NAME".to_owned())),
@@ -104,7 +104,7 @@ async fn messages_go_both_ways_and_the_end_is_said() {
 #[tokio::test]
 async fn an_agent_that_is_deaf_during_a_turn_is_not_given_up() {
     let mut server = Server::start().await;
-    let eager = Patience { ping: Duration::from_millis(10), ..patience() };
+    let eager = Timeouts { ping: Duration::from_millis(10), ..patience() };
     let (mut peer, mut socket) = connected(&mut server, eager).await;
     peer.say(&request(2, "session/prompt", "{}"));
     assert!(socket.hear().await.contains("session/prompt"));
@@ -152,7 +152,7 @@ async fn a_line_that_is_half_open_is_noticed_and_told() {
     let mut server = Server::start().await;
     let (port, swallow) = half_open_on_wish(server.port()).await;
     let step = Duration::from_millis(20);
-    let eager = Patience { ping: step, pong: 50 * step, ..patience() };
+    let eager = Timeouts { ping: step, pong: 50 * step, ..patience() };
     let remote = Remote { url: format!("ws://127.0.0.1:{port}/acp"), ..Remote::default() };
     let mut peer = Peer::patiently(remote, eager);
     peer.say(INITIALIZE);
@@ -186,7 +186,7 @@ async fn a_line_that_is_half_open_is_noticed_and_told() {
 async fn a_peer_that_answers_at_rest_only_is_waited_for_at_work() {
     let mut server = Server::start().await;
     let step = Duration::from_millis(20);
-    let eager = Patience { ping: step, pong: step, ..patience() };
+    let eager = Timeouts { ping: step, pong: step, ..patience() };
     let (mut peer, mut socket) = connected(&mut server, eager).await;
     assert!(matches!(socket.stream.next().await, Some(Ok(Message::Ping(_)))));
     socket.say(&super::update("s", 0)).await;
