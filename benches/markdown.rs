@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use parlor::ui::look::RenderContext;
 use parlor::ui::markdown::Markdown;
+use parlor::ui::render_context::RenderContext;
 use parlor::ui::theme::Theme;
 
 /// Prose, lists, tables and code as models write them.

@@ -20,9 +20,9 @@ use parlor::model::{
     ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::services;
-use parlor::ui::linear::PlainOutput;
-use parlor::ui::look::Glyphs;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
+use parlor::ui::plain::PlainOutput;
+use parlor::ui::render_context::Glyphs;
 use parlor::ui::terminal::{self, Screen};
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
 use parlor::ui::transcript;

@@ -3,78 +3,77 @@
 //! Duty: decides what every event means (`update`), and holds all that must survive a redraw.
 //! Not its duty: drawing, IO, clocks, the wire.
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
-//! The user's side is `user` and the dialogs (`modal`), with `attention` over all tabs; the agent's side is `conn` and `open` (processes and
+//! The user's side is `user` and the dialogs (`modal`), with `inbox` over all tabs; the agent's side is `conn` and `open` (processes and
 //! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `kept` is what parlor itself kept of sessions, `handover` what one agent is
-//! told of a conversation with another. `ceiling` lets parts of long transcripts go that are on the disk. `flow` is
-//! what the one may ask of the other. `keep` says what is worth keeping, `restore` makes a session of it. `aside` holds
+//! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `archive` is what parlor itself kept of sessions, `handover` what one agent is
+//! told of a conversation with another. `paging` lets parts of long transcripts go that are on the disk. `operations` is
+//! what the one may ask of the other. `recorder` says what is worth keeping, `restore` makes a session of it. `replay_reconcile` holds
 //! a history that an agent replays beside the record, `reconcile` compares the two, `insert` adds what only the agent has.
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 mod access;
-pub mod aside;
+pub mod archive;
 mod asks;
-pub mod attention;
 mod auth;
 mod call;
 mod callbacks;
-pub mod ceiling;
 pub mod changes;
 mod choices;
 mod chosen;
 mod close;
 mod conn;
 mod diffs;
+pub mod duplicate_diffs;
 pub mod effect;
-mod extras;
 mod files;
-pub mod flow;
 pub mod fold;
 mod from_list;
 pub mod handover;
-mod host;
+pub mod inbox;
 mod insert;
-mod keep;
-pub mod kept;
-mod left_out;
 mod listing;
 mod messages;
 pub mod modal;
 mod open;
+pub mod operations;
 pub mod outline;
+pub mod paging;
 pub mod places;
 mod policy;
 mod providers;
 mod reconcile;
-pub mod repeats;
+mod recorder;
+pub mod replay_reconcile;
 mod replies;
 mod restore;
 pub mod search;
 mod servers;
 pub mod session;
 mod sessions;
+mod ssh_sign_in;
 pub mod state;
 pub mod tabs;
 mod terminals;
+pub mod texts;
 mod titles;
 mod tools;
 pub mod transcript;
 mod turn;
+mod unstable;
+mod unsupported;
 mod updates;
 pub mod user;
-pub mod words;
 
 pub use access::Loose;
-pub use ceiling::{Former, Pages};
+pub use archive::{Earlier, Later, Reading, unknown_agent};
 pub use effect::*;
-pub use extras::Part;
 pub use files::FileJobs;
 pub use handover::Handover;
-pub use keep::RecorderState;
-pub use kept::{Earlier, Later, Reading, unknown_agent};
 pub use listing::Listing;
 pub use modal::*;
+pub use paging::{Former, Pages};
 pub use policy::{Approval, ListedGrant, granted, protected_files};
+pub use recorder::RecorderState;
 pub use restore::{play, restore};
 pub use servers::{FolderRequest, ServersAnswer};
 pub use session::*;
@@ -82,6 +81,7 @@ pub use sessions::Sessions;
 pub use state::*;
 pub use tabs::{Beginning, NewTab, TabMark, TabUi, Unseen, UnseenKind};
 pub use transcript::*;
+pub use unstable::Part;
 
 use std::time::Instant;
 
@@ -148,7 +148,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::History(key)) => aside::on_timer(state, key, now, &mut fx),
+        Event::Timer(TimerId::History(key)) => replay_reconcile::on_timer(state, key, now, &mut fx),
         Event::Timer(TimerId::SettingOverdue(key)) => choices::on_overdue(state, key, now, &mut fx),
         Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
@@ -165,8 +165,8 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     user::settle(state, now);
     user::settle_search(state, &mut fx);
     user::settle_sessions(state, &mut fx);
-    ceiling::settle(state);
-    keep::flush(state, &mut fx);
+    paging::settle(state);
+    recorder::flush(state, &mut fx);
     fx
 }
 
@@ -207,7 +207,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::Started { pid } => conn::on_started(state, conn, pid),
         AgentEvent::Ready(info) => conn::on_ready(state, conn, *info, now, fx),
         AgentEvent::InitializeFailed(error) => conn::on_initialize_failed(state, conn, &error, now, fx),
-        AgentEvent::AuthStatus(status) => extras::on_told(state, conn, Ok(Reply::AuthStatus(status))),
+        AgentEvent::AuthStatus(status) => unstable::on_told(state, conn, Ok(Reply::AuthStatus(status))),
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => conn::on_closed(state, conn, &reason, now, fx),
     }
@@ -242,7 +242,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         if conn.noise_count == MUCH_NOISE && is_starting {
             let title = format!("{} writes lines that are no messages.", conn.spec.name);
             for key in call::sessions_of(state, id, false) {
-                let advice = Some(words::NOT_AN_AGENT.to_owned());
+                let advice = Some(texts::NOT_AN_AGENT.to_owned());
                 call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
         }
@@ -289,7 +289,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.history.extend(typed);
             }
         }
-        ServiceEvent::Store(news) => kept::on_news(state, *news, now, fx),
+        ServiceEvent::Store(news) => archive::on_news(state, *news, now, fx),
         ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::Copied { what, outcome } => user::on_copied(state, &what, &outcome, fx),

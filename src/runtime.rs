@@ -7,17 +7,17 @@
 //! timer and no frame.
 
 pub mod agents;
-mod aside;
 pub mod clock;
 mod compare;
 pub mod effects;
 pub mod keys;
-pub mod linear;
 pub mod paint;
 pub mod pictures;
+pub mod plain;
 pub mod print;
 pub mod replay;
 pub mod signals;
+mod suspend;
 pub mod tty;
 
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
-use crate::ui::look::Glyphs;
+use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
 

@@ -6,22 +6,22 @@
 //! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started by
 //! `crate::program`, with the party that asked for it.
 
-pub mod answers;
 pub mod browser;
 pub mod clipboard;
 pub mod editor;
 pub mod folder;
+pub mod folder_relocation;
 pub mod fs;
 pub mod git;
 pub mod grants;
 pub mod locate;
 pub mod login;
+pub mod mcp_trust;
 pub mod patch;
 pub mod picture;
 pub mod store;
 pub mod terminals;
 pub mod when;
-pub mod whereabouts;
 
 mod process;
 mod unix;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
-use parlor::app::{Effect, Event, Setup, State, flow, update};
+use parlor::app::{Effect, Event, Setup, State, operations, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPlace, Note, Patch,
@@ -106,7 +106,7 @@ impl Stream {
         let opened = AgentEvent::Replied(call.expect("the session is opened"), Ok(Reply::Session(reply)));
         stream.play(Event::Agent(ConnId(1), opened));
         let mut fx = Vec::new();
-        flow::submit(&mut stream.state, SessionKey(1), "go".into(), now, &mut fx);
+        operations::submit(&mut stream.state, SessionKey(1), "go".into(), now, &mut fx);
         let uid = StoreNews::KeptAs { key: SessionKey(1), uid: "k".into() };
         stream.play(Event::Service(ServiceEvent::Store(Box::new(uid))));
         stream

@@ -7,7 +7,7 @@ use std::time::Instant;
 use parlor::app::{ItemBody, Message, MessagePart, Session};
 use parlor::model::Role;
 use parlor::ui::RowCache;
-use parlor::ui::look::RenderContext;
+use parlor::ui::render_context::RenderContext;
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
 use ratatui::buffer::Buffer;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use parlor::acp::transport::remote::letter;
+use parlor::acp::transport::remote::envelope;
 use parlor::acp::transport::remote::sse::{SseItem, SseReader};
 
 const LIMIT: usize = 512;
@@ -26,9 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
         if let SseItem::Event { data, .. } = &item {
             assert!(data.len() <= LIMIT);
             if let Ok(text) = std::str::from_utf8(data) {
-                let _ = letter::read(text);
+                let _ = envelope::read(text);
             }
         }
-        letter::sort_event(item, &mut pieces);
+        envelope::sort_event(item, &mut pieces);
     }
 });

@@ -12,30 +12,30 @@ mod answers;
 mod auth;
 mod calls;
 mod content;
+mod decoder_state;
 mod elicitation;
 mod errors;
-mod extras;
 mod fast;
-mod hello;
+mod initialize;
 mod input;
-mod memory;
 mod names;
+mod openoxide;
 mod options;
 mod output;
-mod oxide;
 mod patches;
 mod plans;
 mod quirks;
 mod replies;
 mod requests;
-mod seams;
 mod strict;
 mod terminals;
 mod tools;
 mod trace;
+mod unstable;
 mod updates;
 mod v2;
 mod value;
+mod whitespace_repair;
 mod wrappers;
 
 #[cfg(test)]
@@ -46,8 +46,8 @@ use crate::model::{
     Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
 };
 
-use memory::DecoderState;
-pub(crate) use memory::TurnNews;
+use decoder_state::DecoderState;
+pub(crate) use decoder_state::TurnNews;
 use quirks::Quirks;
 pub(crate) use quirks::{Quirk, profile_of, telling_names};
 
@@ -56,7 +56,7 @@ pub(crate) use quirks::{Quirk, profile_of, telling_names};
 pub(crate) fn speaks_events(answer: &str) -> bool {
     let answer = value::parse_object(answer);
     let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_object());
-    result.is_some_and(oxide::is_spoken_in)
+    result.is_some_and(openoxide::is_spoken_in)
 }
 
 /// The translator of one connection. It holds what was learned of the agent: its quirks, its
@@ -91,9 +91,9 @@ impl Codec {
     /// of a system with a protocol of its own (which comes first where the agent is known to be that system).
     /// `None`: there is no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
-        let offer = hello::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
+        let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
-            Some(attempt) => hello::encode(attempt, offer, &self.quirks),
+            Some(attempt) => initialize::encode(attempt, offer, &self.quirks),
             None => Some(v2::initialize(offer)),
         }
     }
@@ -107,7 +107,7 @@ impl Codec {
         let newest = self.wire.protocol.max(1);
         let mut info = match v2::decode_initialize(result).filter(|_| newest == 2) {
             Some(info) => info?,
-            None => hello::decode(result, &mut self.quirks)?,
+            None => initialize::decode(result, &mut self.quirks)?,
         };
         if let Some(profile) = info.profile.filter(|_| self.is_remote) {
             for quirk in quirks::of_remote(profile) {
@@ -143,7 +143,7 @@ impl Codec {
             // Source: unstable `auth.status`.
             "auth/status_update" => {
                 let mut told = params.and_then(value::parse_object).unwrap_or_default();
-                match extras::decode_auth(&mut told) {
+                match unstable::decode_auth(&mut told) {
                     Some(status) => out.push(AgentEvent::AuthStatus(status)),
                     None => out.push(value::anomaly(
                         AnomalyKind::BadMessage,
@@ -268,7 +268,7 @@ impl Codec {
             calls::encode_form(call, form, &self.can, &self.quirks, &self.wire)?
         };
         Ok(found.map(|(method, params)| {
-            let params = extras::extend(call, params, &self.can, &self.wire);
+            let params = unstable::extend(call, params, &self.can, &self.wire);
             let params = match &self.trace {
                 Some(trace) => trace.mark(params),
                 None => params,

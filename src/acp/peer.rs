@@ -11,12 +11,12 @@ mod asks;
 mod calls;
 mod core;
 pub(super) mod envelope;
-mod manners;
+mod frame_writer;
+mod handshake;
+mod messages;
 mod pace;
-mod pen;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@
 //! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing;
 //! stopping works whatever the other side does.
 
+mod io;
 pub mod memory;
 mod process;
-mod pump;
 mod queue;
 pub mod remote;
 mod ssh;

@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::changes::{explains, plain};
-use super::{Decision, ItemBody, Session, ToolCall, ceiling, keep, messages, tools};
+use super::{Decision, ItemBody, Session, ToolCall, messages, paging, recorder, tools};
 
 /// Changes of so many bytes are kept of a turn; of later writes only the size.
 const TURN_BYTES: usize = 16 << 20;
@@ -54,9 +54,9 @@ pub(super) fn add(session: &mut Session, mut record: AccessRecord, now: Instant)
     let kept = Record::Access(Box::new(record.clone()));
     let item = place(session, record, now);
     if session.transcript.next_id() > next {
-        ceiling::on_pushed(session, next);
+        paging::on_pushed(session, next);
     }
-    keep::note_of(session, Some(item), kept);
+    recorder::note_of(session, Some(item), kept);
 }
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
@@ -226,7 +226,7 @@ pub(super) fn claim(session: &mut Session, id: ItemId) {
         let Some(record) = tools::get(session, own).and_then(|call| call.accesses.first()) else { continue };
         let does_fit = !record.is_refused()
             && tools::get(session, id).is_some_and(|call| fits(session, call, record, true));
-        if own == id || !does_fit || ceiling::is_behind(session, own) {
+        if own == id || !does_fit || paging::is_behind(session, own) {
             continue;
         }
         let record = record.clone();
@@ -274,7 +274,7 @@ pub(super) fn on_approved(session: &mut Session, asked: ItemId) {
 
 /// Joins an approved call with the agent's own, if that does the same.
 fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
-    if asked == id || ceiling::is_behind(session, asked) || !is_same_work(session, asked, id) {
+    if asked == id || paging::is_behind(session, asked) || !is_same_work(session, asked, id) {
         return;
     }
     let Some(approved) = tools::get(session, asked) else { return };

@@ -13,10 +13,10 @@ use crate::model::{
     ToolCallId,
 };
 
-use super::flow::ElicitationOutcome;
+use super::operations::ElicitationOutcome;
 use super::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
-    RequestClass, SessionPhase, State, Turn, call, callbacks, diffs, keep, policy, tabs, tools, turn,
+    RequestClass, SessionPhase, State, Turn, call, callbacks, diffs, policy, recorder, tabs, tools, turn,
 };
 
 /// Answers a request, once.
@@ -159,7 +159,7 @@ fn place_call(
     let session = state.sessions.get_mut(&key)?;
     let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
     diffs::locate(session, place, fx);
-    keep::note(session, Record::Asked(Box::new(request.tool.clone())));
+    recorder::note(session, Record::Asked(Box::new(request.tool.clone())));
     if root == key {
         return Some(place);
     }
@@ -349,14 +349,14 @@ fn note_decision(
         tools::decide(session, *tool, decision, now);
         // A copy is not kept.
         if child.is_none() {
-            keep::note_of(session, Some(*tool), decided(&request.tool.id, decision));
+            recorder::note_of(session, Some(*tool), decided(&request.tool.id, decision));
         }
     }
     if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
         && let Some(place) = tools::by_id(session, &request.tool.id)
     {
         tools::decide(session, place, decision, now);
-        keep::note(session, decided(&request.tool.id, decision));
+        recorder::note(session, decided(&request.tool.id, decision));
     }
 }
 
@@ -501,7 +501,7 @@ pub fn answer_elicitation(
         ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
         ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
-    keep::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
+    recorder::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
     let body = ItemBody::Answered { question: request.message, answer: words };
     session.transcript.push(session.turn_count, body);
     answer(state, conn, ask, reply, fx);

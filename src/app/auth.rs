@@ -17,7 +17,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State, access, call, conn,
-    open, policy, tabs, turn, user, words,
+    open, policy, tabs, texts, turn, user,
 };
 
 /// The agent wants a sign-in before it goes on with this session.
@@ -270,7 +270,7 @@ pub(super) fn on_authenticated(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        tell_failure(state, conn, &words::error_text(&error), fx);
+        tell_failure(state, conn, &texts::error_text(&error), fx);
         return;
     }
     call::flash(state, "Signed in.", fx);
@@ -338,7 +338,7 @@ pub(super) fn on_signed_out(state: &mut State, result: Result<Reply, CallError>,
     match result {
         Ok(_) => call::flash(state, "Signed out. The next session wants a sign-in.", fx),
         Err(error) => {
-            call::flash(state, format!("Not signed out: {}", words::error_text(&error)), fx);
+            call::flash(state, format!("Not signed out: {}", texts::error_text(&error)), fx);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionId, SessionKey, Severity};
 
-use super::{ConnPhase, Effect, ItemBody, State, TimerId, keep, restore};
+use super::{ConnPhase, Effect, ItemBody, State, TimerId, recorder, restore};
 
 /// How long the short message of the status line stays.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -46,7 +46,7 @@ pub(super) fn notice(
 ) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let title = title.into();
-        keep::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+        recorder::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
         let body = ItemBody::Notice { severity, title, detail };
         restore::push_line(session, body);
     }

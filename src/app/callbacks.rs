@@ -21,7 +21,8 @@ use question::question;
 pub(super) use question::{note_refused, on_answered};
 
 use super::{
-    AccessWork, Effect, RequestClass, Starting, State, TerminalView, access, asks, keep, policy, terminals,
+    AccessWork, Effect, RequestClass, Starting, State, TerminalView, access, asks, policy, recorder,
+    terminals,
 };
 
 /// The most commands that run for an agent at a time.
@@ -471,7 +472,7 @@ pub(super) fn on_terminal_ended(
         terminals::on_ended(session, id, exit, now);
         if let Some(view) = session.terminals.get(id) {
             let record = terminals::record(id, view, exit);
-            keep::note(session, record);
+            recorder::note(session, record);
         }
     }
     end_terminal(state, key, id, exit, now, fx);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
 
-use super::{Item, ItemBody, Session, State, ToolCall, access, call, repeats};
+use super::{Item, ItemBody, Session, State, ToolCall, access, call, duplicate_diffs};
 
 /// A file and all that was changed in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +106,7 @@ pub(super) fn explains<'d>(folder: &Path, told: impl Iterator<Item = &'d FileDif
             }
             DiffChange::Patch(text) => {
                 return told.len() == 1
-                    && repeats::tells_again(text, std::iter::once(made))
+                    && duplicate_diffs::tells_again(text, std::iter::once(made))
                     && *before != **new;
             }
         }

@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Effect, Session, SessionPhase, State, TimerId, Wanted, call, chosen, titles, turn, words,
+    ConnPhase, Effect, Session, SessionPhase, State, TimerId, Wanted, call, chosen, texts, titles, turn,
 };
 
 /// After so long without an answer to a change, prompts wait for it no longer.
@@ -207,7 +207,7 @@ pub(super) fn on_set(
     // What was typed for another mode or model is not sent in this one without the user's word.
     session.ledger.sends_when_ready &= !is_open;
     let waits = if is_open && !session.queue.is_empty() { ". Enter sends the queued prompt" } else { "" };
-    call::flash(state, format!("Not changed: {}{waits}", words::error_text(&error)), fx);
+    call::flash(state, format!("Not changed: {}{waits}", texts::error_text(&error)), fx);
 }
 
 fn take(session: &mut Session, wanted: Wanted) {

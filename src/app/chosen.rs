@@ -1,6 +1,6 @@
 //! What was chosen in a session holds also when the session is opened again.
 //!
-//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`keep`), and sets them
+//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`recorder`), and sets them
 //! again where the agent, started anew, does not say that they are in force. Not its duty: setting them (`choices`),
 //! opening (`open`).
 //! Invariants: no prompt goes off by itself before they hold again, so that nothing is done in a mode that the user
@@ -13,7 +13,7 @@ use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Setting, Severity,
 };
 
-use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, choices, open, turn, words};
+use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, choices, open, texts, turn};
 
 /// What the answer that opened a session says about.
 #[derive(Debug, Clone, Copy)]
@@ -194,7 +194,7 @@ pub(super) fn on_set_again(
     if session.ledger.setting_again != Some(number) {
         return false;
     }
-    if problem.is_some_and(words::is_session_gone) {
+    if problem.is_some_and(texts::is_session_gone) {
         // Who waits for a prompt to find that out would be asked about the choices for nothing.
         session.ledger.setting_again = None;
         session.ledger.to_set_again.clear();
@@ -206,7 +206,7 @@ pub(super) fn on_set_again(
         return true;
     }
     if let Some(error) = problem {
-        hold_back(state, key, &words::error_text(error));
+        hold_back(state, key, &texts::error_text(error));
     }
     set_next(state, key, fx);
     turn::go_on(state, key, now, fx);

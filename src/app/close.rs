@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{ConnPhase, Effect, State, asks, call, conn, keep, tabs, turn, user, words};
+use super::{ConnPhase, Effect, State, asks, call, conn, recorder, tabs, texts, turn, user};
 
 /// Puts a session that is open here on the screen.
 pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -39,7 +39,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         tell_agent(state, agent, id, fx);
     }
     for member in &family {
-        keep::close(state, *member, fx);
+        recorder::close(state, *member, fx);
         state.sessions.remove(member);
     }
     if family.contains(&state.active) {
@@ -96,7 +96,7 @@ pub(super) fn on_deleted(
             call::flash(state, "The agent deleted its session.", fx);
         }
         Err(error) => {
-            call::flash(state, format!("The agent did not delete it: {}", words::error_text(&error)), fx);
+            call::flash(state, format!("The agent did not delete it: {}", texts::error_text(&error)), fx);
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, ResumeConfidence, Session,
-    SessionPhase, State, UnseenKind, asks, call, close, extras, host, kept, left_out, open, tabs, terminals,
-    turn, user, words,
+    SessionPhase, State, UnseenKind, archive, asks, call, close, open, ssh_sign_in, tabs, terminals, texts,
+    turn, unstable, unsupported, user,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -111,7 +111,7 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
 /// process move along.
 pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let root = call::root_of(state, key);
-    if kept::start_reading(state, root, now, fx) {
+    if archive::start_reading(state, root, now, fx) {
         return;
     }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
@@ -121,7 +121,7 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     // The agent lives; only the session is put away.
     let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
     if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-        extras::archive_session(state, root, fx);
+        unstable::archive_session(state, root, fx);
         return;
     }
     reconnect(state, conn, spec, now, fx);
@@ -254,9 +254,9 @@ pub(super) fn on_ready(
         session.id = Some(id);
         session.ledger.doubt = Some(ResumeConfidence::Hinted);
     }
-    extras::on_ready(state, conn, fx);
+    unstable::on_ready(state, conn, fx);
     for key in keys {
-        left_out::tell_folders(state, key);
+        unsupported::tell_folders(state, key);
         open::open(state, key, now, fx);
     }
 }
@@ -276,9 +276,9 @@ pub(super) fn on_initialize_failed(
         return;
     }
     let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
-    let next = words::next_for_agent(error, knows_draft);
-    let lines: Vec<String> = [Some(words::error_text(error)), next].into_iter().flatten().collect();
-    let title = words::start_fault("The agent could not be set up.", error);
+    let next = texts::next_for_agent(error, knows_draft);
+    let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
+    let title = texts::start_fault("The agent could not be set up.", error);
     retire(state, conn, false, now, fx);
     for key in call::sessions_of(state, conn, false) {
         call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
@@ -325,9 +325,9 @@ pub(super) fn on_closed(
     } else {
         let was_ready = before == ConnPhase::Ready;
         let mut lines = noise;
-        lines.extend_from_slice(words::stderr_tail(reason));
+        lines.extend_from_slice(texts::stderr_tail(reason));
         if is_unproven && matches!(reason, CloseReason::Exited { .. }) {
-            lines.push(words::NOT_AN_AGENT.to_owned());
+            lines.push(texts::NOT_AN_AGENT.to_owned());
         }
         let is_crash = matches!(
             reason,
@@ -345,7 +345,7 @@ pub(super) fn on_closed(
         match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
                 if let Some(key) = keys.first() {
-                    host::offer_sign_in(state, conn, *key, reason, now);
+                    ssh_sign_in::offer_sign_in(state, conn, *key, reason, now);
                 }
             }
             _ if !is_worth_a_try => {}
@@ -381,10 +381,10 @@ fn tell_end(
     fx: &mut Vec<Effect>,
 ) {
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
-    let cause = words::close_cause(reason, &command);
-    let heading = words::close_heading(reason);
+    let cause = texts::close_cause(reason, &command);
+    let heading = texts::close_heading(reason);
     let title = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}."));
-    let next = is_tried_again.then(|| words::after_close(reason).to_owned());
+    let next = is_tried_again.then(|| texts::after_close(reason).to_owned());
     let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&next);
     let below = below.cloned().collect::<Vec<_>>().join("\n");
     let detail = (!below.is_empty()).then_some(below);
@@ -426,7 +426,7 @@ fn tell_end(
 /// What a process that could not be set up wrote before it ended is often the only clue.
 fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
     let mut lines: Vec<String> = noise.to_vec();
-    lines.extend_from_slice(words::stderr_tail(reason));
+    lines.extend_from_slice(texts::stderr_tail(reason));
     for key in call::sessions_of(state, conn, false) {
         let has_failed =
             state.sessions.get(&key).is_some_and(|session| matches!(session.phase, SessionPhase::Failed(_)));
@@ -460,8 +460,8 @@ fn give_up(
         let next = "The conversation stays on the screen. Look at its last words before you go on:";
         ("The agent keeps ending", told, next)
     };
-    let mut body = vec![words::close_cause(reason, &command), told, next.to_owned()];
-    body.extend_from_slice(words::stderr_tail(reason));
+    let mut body = vec![texts::close_cause(reason, &command), told, next.to_owned()];
+    body.extend_from_slice(texts::stderr_tail(reason));
     let dialog = ChoiceDialog {
         title: title.to_owned(),
         body,

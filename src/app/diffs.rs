@@ -9,7 +9,7 @@ use crate::model::{
     ToolCallPatch, ToolStatus,
 };
 
-use super::{Effect, ItemBody, Session, State, ToolCall, keep, tools};
+use super::{Effect, ItemBody, Session, State, ToolCall, recorder, tools};
 
 /// So many items are looked at for a call that has another place now.
 const MOST_LOOKED_AT: usize = 500;
@@ -125,7 +125,7 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
             Some(RecordPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
         });
         let places = kept.collect();
-        keep::note_of(session, Some(item), Record::Located { tool, places });
+        recorder::note_of(session, Some(item), Record::Located { tool, places });
     }
 }
 

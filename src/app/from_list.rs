@@ -1,7 +1,7 @@
 //! Opening a session that the agent listed.
 //!
 //! Duty: asks about the folders that the agent names, and makes a session of what it told. One that is kept here is
-//! opened and continued as that (`kept`). Not its duty: the list (`listing`), the call (`open`).
+//! opened and continued as that (`archive`). Not its duty: the list (`listing`), the call (`open`).
 //! Invariant: a folder that an agent names becomes a session's only after the user has seen it and said yes.
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::escape::visible;
 use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoot};
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, kept, open, tabs,
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, archive, call, open, tabs,
 };
 
 /// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
@@ -108,7 +108,7 @@ fn open_from_list(
     }
     open::take_history(state, key, fx);
     open::open(state, key, now, fx);
-    kept::drop_unused(state, former, now, fx);
+    archive::drop_unused(state, former, now, fx);
 }
 
 /// What the user is asked before a session opens in folders that the agent names: `None` where it works in a folder

@@ -15,8 +15,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, call, conn, keep, kept, open,
-    session_title, tabs,
+    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, archive, call, conn, open,
+    recorder, session_title, tabs,
 };
 
 /// How much is handed over where nothing else is configured, in bytes.
@@ -63,7 +63,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
     if let Some(session) = state.sessions.get_mut(&key) {
         fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
         session.place = place;
-        kept::say(
+        archive::say(
             session,
             format!("This session goes on from one with {agent}: {name}"),
             Some(format!(
@@ -73,9 +73,9 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         );
         set(session, text, agent);
     }
-    kept::link(state, from, key, None);
+    archive::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
-        kept::say(source, format!("This conversation was handed over to {}.", spec.name), None);
+        archive::say(source, format!("This conversation was handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
     open::take_history(state, key, fx);
@@ -96,13 +96,13 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let size = size_words(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
         set(session, text, agent);
-        kept::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
+        archive::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
     }
 }
 
 /// Has the next prompt tell this, also if parlor ends before it is sent.
 fn set(session: &mut Session, text: String, agent: String) {
-    keep::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
+    recorder::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
     session.ledger.handover = Some(Handover { text, agent, is_sent: false });
 }
 

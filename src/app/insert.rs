@@ -15,8 +15,8 @@ use crate::model::{
 
 use super::reconcile::{AlignedItem, Reconciled, UNTOLD};
 use super::{
-    Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall, ceiling, keep, messages, restore,
-    tools, updates,
+    Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall, messages, paging, recorder,
+    restore, tools, updates,
 };
 
 /// Puts into a session what only the replay has, and says where the two differ. Whether something came behind the last
@@ -109,7 +109,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
     if continues {
         // Told as an update, it would be joined with the message before it.
         let turn = session.turn_count;
-        keep::note(session, Record::Inserted { back: 0, updates: updates.clone() });
+        recorder::note(session, Record::Inserted { back: 0, updates: updates.clone() });
         put(session, None, turn, updates, now);
         return;
     }
@@ -123,9 +123,9 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
         };
         apply(session, update, now);
         if session.transcript.next_id() > next {
-            ceiling::on_pushed(session, next);
+            paging::on_pushed(session, next);
         }
-        keep::note(session, record);
+        recorder::note(session, record);
     }
 }
 
@@ -159,10 +159,10 @@ fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], n
     for updates in items {
         let record = Record::Inserted { back, updates: updates.clone() };
         if turn == session.turn_count {
-            keep::note(session, record);
+            recorder::note(session, record);
         } else {
             let end = session.transcript.index_from(before) + behind;
-            let serial = ceiling::keep_inserted(session, end, &record);
+            let serial = paging::keep_inserted(session, end, &record);
             session.ledger.keeping.notes.push(Note::Inserted { serial, turn, record: Box::new(record) });
         }
         put(session, Some(before), turn, updates.clone(), now);
@@ -231,7 +231,7 @@ fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now
         }
         let update = SessionUpdate::Tool(Box::new(patch));
         apply(session, update.clone(), now);
-        keep::note(session, Record::Update(update));
+        recorder::note(session, Record::Update(update));
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo};
 
-use super::{Conn, ConnPhase, Effect, State, call, user, words};
+use super::{Conn, ConnPhase, Effect, State, call, texts, user};
 
 /// Most rows that are kept of an agent's list.
 const MOST_LISTED: usize = 5_000;
@@ -90,7 +90,7 @@ pub(super) fn on_list(
         _ if !is_shown => {}
         Ok(_) => call::flash(state, "The agent's list could not be read. The log shows it.", fx),
         Err(error) => {
-            let text = format!("No list of sessions: {}", words::error_text(&error));
+            let text = format!("No list of sessions: {}", texts::error_text(&error));
             call::flash(state, text, fx);
         }
     }

@@ -11,7 +11,7 @@ pub use sessions::*;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::attention::WaitingFor;
+use super::inbox::WaitingFor;
 use super::outline::Only;
 use super::{AccessRequest, ToolCall};
 use crate::model::{

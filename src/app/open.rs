@@ -12,9 +12,9 @@ use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKe
 
 use super::chosen::ReportedSettings;
 use super::{
-    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind, aside,
-    asks, auth, call, ceiling, choices, chosen, conn, extras, handover, keep, kept, left_out, servers,
-    session_title, tabs, titles, turn, updates, user, words,
+    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind, archive,
+    asks, auth, call, choices, chosen, conn, handover, paging, recorder, replay_reconcile, servers,
+    session_title, tabs, texts, titles, turn, unstable, unsupported, updates, user,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -70,7 +70,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     copy.ledger.conns.push_back(conn);
     copy.ledger.earlier.clone_from(&source.ledger.earlier);
     copy.pages.limit_bytes = source.pages.limit_bytes;
-    ceiling::on_copied(&mut copy);
+    paging::on_copied(&mut copy);
     let source_title = session_title(source);
     let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
@@ -84,9 +84,9 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         },
     );
     turn::settle(state, forked, now);
-    kept::link(state, key, forked, Some(turns));
+    archive::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
-        kept::say(copy, format!("This is a copy of: {source_title}"), None);
+        archive::say(copy, format!("This is a copy of: {source_title}"), None);
     }
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
@@ -139,10 +139,10 @@ pub(super) fn open_if_ready(
 /// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
 /// resume; a session from the list is loaded, because only a load brings its history.
 pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    if extras::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
+    if unstable::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
         return;
     }
-    left_out::tell_servers(state, key);
+    unsupported::tell_servers(state, key);
     let caps = state.conn_of(key).map(super::Conn::capabilities).unwrap_or_default();
     // Whoever keeps no archive now, or another agent, has nothing to take it out of.
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
@@ -193,7 +193,7 @@ fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     // Some agents replay what was said on a resume too.
     if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
-        session.ledger.replay = aside::begin(session, false);
+        session.ledger.replay = replay_reconcile::begin(session, false);
     }
     call_open(state, key, false, now, fx, |session| {
         let id = session.id.clone()?;
@@ -205,7 +205,7 @@ fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) 
     if let Some(session) = state.sessions.get_mut(&key) {
         let ledger = &session.ledger;
         let is_shown = session.turn_count > 0 && ledger.is_reopening && !ledger.wants_history;
-        session.ledger.replay = if is_shown { aside::begin(session, true) } else { Replay::Armed };
+        session.ledger.replay = if is_shown { replay_reconcile::begin(session, true) } else { Replay::Armed };
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
@@ -306,7 +306,7 @@ pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
         session.forget_places();
         session.pages.take_back(book);
         session.ledger.earlier = earlier;
-        keep::release(session, false);
+        recorder::release(session, false);
     }
 }
 
@@ -392,13 +392,13 @@ fn finish(
         aside @ Replay::Aside(_) => aside,
         _ => Replay::None,
     };
-    aside::on_answered(session, now, fx);
-    keep::release(session, true);
+    replay_reconcile::on_answered(session, now, fx);
+    recorder::release(session, true);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
     if !is_fresh && session.ledger.former_id.take().is_some() {
         session.ledger.has_forgotten = false;
-        kept::say(session, "The agent knows this conversation again.".to_owned(), None);
+        archive::say(session, "The agent knows this conversation again.".to_owned(), None);
     }
     session.ledger.goes_on = !is_fresh;
     session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
@@ -429,13 +429,13 @@ fn on_open_failed(
     }
     drop_replay(state, key);
     let known = state.conns.get(&conn);
-    let needs_sign_in = words::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
+    let needs_sign_in = texts::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
     let caps = known.map(super::Conn::capabilities).unwrap_or_default();
     let ledger = state.sessions.get(&key).map(|session| &session.ledger);
     let (is_reopening, is_hinted) = ledger.map_or((false, false), |ledger| {
         (ledger.is_reopening, ledger.doubt == Some(ResumeConfidence::Hinted))
     });
-    let text = words::error_text(&error);
+    let text = texts::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
         _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
@@ -455,8 +455,8 @@ fn on_open_failed(
                 state,
                 key,
                 Severity::Error,
-                words::start_fault("The session could not be opened.", &error),
-                Some(format!("{text}\n{}", words::next_for_session(&error))),
+                texts::start_fault("The session could not be opened.", &error),
+                Some(format!("{text}\n{}", texts::next_for_session(&error))),
             );
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.phase = SessionPhase::Failed(error);

@@ -1,13 +1,13 @@
 //! Where an agent's models come from, changed while it runs.
 //!
 //! Duty: has the agent change it, remembers it for its next start, and says what came of it. Not its duty: what
-//! the configuration wishes at the start (`extras`), asking the user (`user::providers`).
+//! the configuration wishes at the start (`unstable`), asking the user (`user::providers`).
 //! Invariant: an agent that is started again is told what the user chose last, so that no prompt goes to a
 //! service that was left.
 
 use crate::model::{Call, CallError, ConnId, ProviderRequest, Purpose, Reply, Severity};
 
-use super::{Effect, State, call, words};
+use super::{Effect, State, call, texts};
 
 /// Has the agent take its models from there, or switch the provider off.
 pub fn change(state: &mut State, conn: ConnId, wish: ProviderRequest, fx: &mut Vec<Effect>) {
@@ -29,7 +29,7 @@ pub(super) fn on_changed(
     let asked_in = call::root_of(state, state.active);
     if let Err(error) = result {
         let title = format!("The provider {} was not changed.", wish.id);
-        call::notice(state, asked_in, Severity::Error, title, Some(words::error_text(&error)));
+        call::notice(state, asked_in, Severity::Error, title, Some(texts::error_text(&error)));
         return;
     }
     if let Some(conn) = state.conns.get_mut(&conn) {

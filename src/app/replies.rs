@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
 use super::{
-    Effect, State, auth, call, choices, close, extras, listing, open, providers, titles, turn, words,
+    Effect, State, auth, call, choices, close, listing, open, providers, texts, titles, turn, unstable,
 };
 
 /// A call came back.
@@ -44,16 +44,16 @@ pub(super) fn on_replied(
             choices::on_set(state, *key, tag.number, result, now, fx);
         }
         Purpose::TitleKept(wish) => titles::on_kept_told(state, wish, result, fx),
-        Purpose::StopPart(_) => extras::on_stopped(state, result, fx),
-        Purpose::Archive(key) => extras::on_archived(state, *key, result, now, fx),
-        Purpose::AuthStatus | Purpose::ListProviders => extras::on_told(state, conn, result),
+        Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
+        Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
+        Purpose::AuthStatus | Purpose::ListProviders => unstable::on_told(state, conn, result),
         Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
         Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
-        Purpose::SetProvider(id) => extras::on_provider_set(state, conn, id, result, now, fx),
+        Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, now, fx),
         Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),
         Purpose::CloseSession(_) => {
             if let Err(error) = result {
-                call::flash(state, format!("Not closed: {}", words::error_text(&error)), fx);
+                call::flash(state, format!("Not closed: {}", texts::error_text(&error)), fx);
             }
         }
     }

@@ -13,9 +13,9 @@ use crate::model::{
 
 use super::{
     Decision, Earlier, Handover, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, RecorderState,
-    Session, TerminalView, Turn, TurnEnd, access, ceiling, diffs, insert, messages, tools, turn, updates,
+    Session, TerminalView, Turn, TurnEnd, access, diffs, insert, messages, paging, tools, turn, updates,
 };
-use ceiling::{Needs, Things};
+use paging::{Needs, Things};
 
 /// What stands where parlor ended within a turn.
 pub(super) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
@@ -66,7 +66,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     push_later(session, kept.later.map_or(0, |(_, count)| count));
     // A history that the agent told anew begins nowhere else.
     session.ledger.earlier = earlier;
-    ceiling::on_restored(session, first, (first_seq, end_seq), needs);
+    paging::on_restored(session, first, (first_seq, end_seq), needs);
     session.ledger.keeping = RecorderState::of_kept(head, &session.draft, &session.queue);
     mark
 }
@@ -111,7 +111,7 @@ pub(super) fn append(session: &mut Session, window: Window, now: Instant) {
     let bounds = Bounds { is_cut, is_continued: true, goes_on, is_over: false };
     let Played { needs, .. } = play_to(session, window.events, None, bounds, now);
     push_later(session, window.later_count);
-    ceiling::on_appended(session, window.next_seq, needs);
+    paging::on_appended(session, window.next_seq, needs);
 }
 
 /// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
@@ -144,28 +144,28 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
 }
 
 /// Puts a page of earlier events above those that are shown, below the line that says how many there are. Returns whether
-/// it could: what is shown may depend on the page, then both are to be read again (`ceiling::earlier_job`).
+/// it could: what is shown may depend on the page, then both are to be read again (`paging::earlier_job`).
 pub(super) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> bool {
     let EarlierPage { events, first_seq, left_out_count } = page;
-    let front = ceiling::on_page(session, first_seq, left_out_count);
+    let front = paging::on_page(session, first_seq, left_out_count);
     let is_first = front.left == 0 || events.is_empty();
     let mut part = Session::new(session.key, session.place.clone());
     let last_turn = events.iter().map(|event| event.turn).max();
     let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
     let bounds = Bounds {
         is_cut: !is_first && front.may_hide,
-        is_over: last_turn.is_some_and(|turn| ceiling::is_over_behind(session, turn, front)),
+        is_over: last_turn.is_some_and(|turn| paging::is_over_behind(session, turn, front)),
         goes_on: front.is_end && later.is_some(),
         is_continued: false,
     };
     let later_count = later.map_or(0, |later| later.count);
     let Played { needs, things, .. } = play_to(&mut part, events, None, bounds, now);
-    let front = ceiling::Front { left: if is_first { 0 } else { front.left }, ..front };
+    let front = paging::Front { left: if is_first { 0 } else { front.left }, ..front };
     let last = part.transcript.items().last().map(|item| &item.body);
-    if !front.is_own && ceiling::wait_for_both(session, &things, last, first_seq, front) {
+    if !front.is_own && paging::wait_for_both(session, &things, last, first_seq, front) {
         return false;
     }
-    ceiling::put_in_front(session, part, first_seq, front, needs);
+    paging::put_in_front(session, part, first_seq, front, needs);
     if front.replaced > 0 && front.is_end && session.pages.later_line.take().is_some() {
         push_later(session, later_count);
     }

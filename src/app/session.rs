@@ -10,8 +10,8 @@ use crate::model::{
     WriteChange,
 };
 
-use super::aside::{self, Aside};
 use super::outline::Only;
+use super::replay_reconcile::{self, Aside};
 use super::search::Search;
 use super::{
     Approval, Earlier, Former, Handover, Loose, Pages, Part, Reading, RecorderState, TabUi, TerminalView,
@@ -218,7 +218,7 @@ impl Session {
     /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
     /// because agents work on several calls at once.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some() || aside::holds_prompts(self)
+        self.pending_setting().is_some() || replay_reconcile::holds_prompts(self)
     }
 
     /// What the agent is to confirm before the prompt that waits is sent.
@@ -266,7 +266,7 @@ pub struct Ledger {
     /// How far a replay of the history is.
     pub replay: Replay,
     /// What of a replay is to be compared with earlier parts of the record.
-    pub unread: Option<Box<super::aside::Unread>>,
+    pub unread: Option<Box<super::replay_reconcile::Unread>>,
     /// Whether the session is being reopened after its agent was lost (else: opened anew).
     pub is_reopening: bool,
     /// Whether the queue goes on by itself as soon as the session is open.

@@ -13,7 +13,7 @@ use crate::model::{
 
 use super::{
     Effect, FileJobs, FolderRequest, ItemBody, Listing, Modal, Pages, Reading, RequestView, Session,
-    Sessions, UserView, ViewCommand, call, flow, kept, restore, user,
+    Sessions, UserView, ViewCommand, archive, call, operations, restore, user,
 };
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
@@ -102,14 +102,14 @@ impl State {
         state.tell_problems(key);
         state.take_known_servers(key);
         let folder = state.setup.folder.clone();
-        kept::ask_of_folder(&state, &mut fx);
+        archive::ask_of_folder(&state, &mut fx);
         fx.push(Effect::LoadGrants);
         fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
         fx.push(Effect::ReadGit { session: key, folder });
         let offers = std::mem::take(&mut state.setup.folder_offers);
         match start_with {
-            _ if !offers.is_empty() => kept::offer_folders(&mut state, key, &offers, now),
-            Some(spec) => flow::start_agent(&mut state, key, spec, now, &mut fx),
+            _ if !offers.is_empty() => archive::offer_folders(&mut state, key, &offers, now),
+            Some(spec) => operations::start_agent(&mut state, key, spec, now, &mut fx),
             None => user::open_agents(&mut state),
         }
         (state, fx)
@@ -125,7 +125,7 @@ impl State {
         if self.setup.folder_offers.is_empty() {
             session.place.cwd = folder;
         } else {
-            kept::set_reading(session, reading, None);
+            archive::set_reading(session, reading, None);
         }
         for more in &self.setup.additional_directories {
             if !session.place.additional_directories.contains(more) {

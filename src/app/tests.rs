@@ -2,27 +2,26 @@
 //!
 //! Each plays events to `update` and reads the outcome as text: a digest of the state, and what was sent.
 
+mod archive;
 mod asks;
-mod attention;
 mod callbacks;
-mod ceiling;
 mod chosen;
 mod close;
 mod dialects;
 mod diffs;
-mod extras;
 mod far;
 mod handover;
 mod hostile;
-mod keep;
-mod kept;
+mod inbox;
 mod life;
 mod messages;
 mod offer;
 mod once;
 mod paging;
+mod paging_window;
 mod policy;
 mod reconcile;
+mod recorder;
 mod resume;
 mod servers;
 mod sessions;
@@ -32,4 +31,5 @@ mod tabs;
 mod titles;
 mod tools;
 mod turns;
+mod unstable;
 mod v2;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
 
-use super::{ConnPhase, Effect, SessionPhase, State, Wanted, call, choices, kept, words};
+use super::{ConnPhase, Effect, SessionPhase, State, Wanted, archive, call, choices, texts};
 
 /// Gives the session a title of the user's own.
 #[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
@@ -63,7 +63,7 @@ pub(super) fn on_told(
             session.title = stored.or(session.title.take());
         }
         Some(error) => {
-            let why = words::error_text(error);
+            let why = texts::error_text(error);
             call::flash(state, format!("parlor keeps the title, but the agent did not take it: {why}"), fx);
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn on_renamed(
     whose: Option<(String, SessionId)>,
     fx: &mut Vec<Effect>,
 ) {
-    kept::mark_title(state, uid, Some(title), true);
+    archive::mark_title(state, uid, Some(title), true);
     let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
     let Some((conn, id, agent)) = taker else {
         call::flash(state, "Renamed. The agent is told when the session is opened, if it takes titles.", fx);
@@ -110,14 +110,14 @@ pub(super) fn on_kept_told(
     match result {
         Ok(_) => {
             fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
-            let open = kept::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
+            let open = archive::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
             if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
                 session.ledger.owes_title = false;
             }
             call::flash(state, format!("Renamed, in {agent}'s own list too."), fx);
         }
         Err(error) => {
-            let why = words::error_text(&error);
+            let why = texts::error_text(&error);
             call::flash(state, format!("Renamed here. {agent} did not take the title: {why}"), fx);
         }
     }

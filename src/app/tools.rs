@@ -11,7 +11,7 @@ use crate::model::{
     ItemId, Patch, Record, SessionUpdate, ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
 };
 
-use super::{Decision, ItemBody, OpenRequestKind, Session, ToolCall, access, ceiling, messages, terminals};
+use super::{Decision, ItemBody, OpenRequestKind, Session, ToolCall, access, messages, paging, terminals};
 
 /// Where a patch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
         if let Some(call) = get(session, id) {
             let mut patch = ToolCallPatch::new(call.id.clone());
             (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
-            ceiling::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch))));
+            paging::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch))));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{access, repeats};
+use super::{access, duplicate_diffs};
 use crate::model::{
     AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason,
@@ -343,7 +343,7 @@ fn keep_diffs_once(content: &mut Vec<ToolContent>) {
     content.retain(|piece| match piece {
         ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
             let same_file = || texts.iter().filter(|diff| diff.path == *path);
-            same_file().next().is_none() || !repeats::tells_again(text, same_file())
+            same_file().next().is_none() || !duplicate_diffs::tells_again(text, same_file())
         }
         _ => true,
     });

@@ -16,8 +16,8 @@ use crate::model::{
 
 use super::{
     Effect, FailedPrompt, ItemBody, Loose, Message, MessagePart, Replay, Session, SessionPhase, State,
-    TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, aside, asks, auth, call, ceiling, conn, handover, keep,
-    kept, messages, open, policy, tabs, tools, user, words,
+    TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, archive, asks, auth, call, conn, handover, messages,
+    open, paging, policy, recorder, replay_reconcile, tabs, texts, tools, user,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
@@ -87,7 +87,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     let conn = session.conn;
     if session.ledger.reading.is_some() {
         // Who sends a prompt wants to go on.
-        kept::start_reading(state, key, now, fx);
+        archive::start_reading(state, key, now, fx);
         return;
     }
     match &session.phase {
@@ -206,11 +206,11 @@ fn begin(
         session.plans.clear();
         session.plan_fold = None;
     }
-    aside::settle(session, now);
+    replay_reconcile::settle(session, now);
     next_turn(session, now);
     let next = session.transcript.next_id();
-    ceiling::on_pushed(session, next);
-    keep::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
+    paging::on_pushed(session, next);
+    recorder::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
         session.transcript.push(
             session.turn_count,
@@ -341,19 +341,19 @@ pub(super) fn on_reply(
             let words = "The agent's answer is not the end of a turn. The log shows it as it came.";
             end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
         }
-        Err(error) if words::is_auth_error(&error, info) => {
-            on_auth_needed(state, conn, key, text, &words::error_text(&error), now, fx);
+        Err(error) if texts::is_auth_error(&error, info) => {
+            on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
         }
-        Err(error) if words::is_session_gone(&error) => {
-            on_session_gone(state, key, text, &words::error_text(&error), now, fx);
+        Err(error) if texts::is_session_gone(&error) => {
+            on_session_gone(state, key, text, &texts::error_text(&error), now, fx);
         }
         Err(error) => {
-            let fault = words::fault_of(&error);
+            let fault = texts::fault_of(&error);
             if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.may_pass()) {
                 let may_have_arrived = fault == FaultKind::Line;
                 session.failed_prompt = Some(FailedPrompt { text: text.clone(), may_have_arrived });
             }
-            end(state, key, Ending::Failed(fault, words::error_text(&error)), now, fx);
+            end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
                 give_back(state, key, text, fx);
             }
@@ -481,7 +481,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
-    keep::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
+    recorder::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
     close_items(session, item, now);
     if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.

@@ -13,8 +13,8 @@ use crate::model::{
 };
 
 use super::{
-    Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, aside, call, ceiling,
-    choices, chosen, diffs, extras, keep, messages, terminals, tools, turn, words,
+    Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, call, choices, chosen,
+    diffs, messages, paging, recorder, replay_reconcile, terminals, texts, tools, turn, unstable,
 };
 
 /// What waits for its session to be known, per connection; beyond it the oldest go.
@@ -61,7 +61,7 @@ fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpd
     {
         return;
     }
-    let bytes = EARLY_BYTES + id.as_str().len() + ceiling::weight_of(&update);
+    let bytes = EARLY_BYTES + id.as_str().len() + paging::weight_of(&update);
     let mut waiting = Err((id, update));
     while let Err(update) = waiting {
         waiting = early.updates.push(update, bytes);
@@ -121,7 +121,7 @@ pub(super) fn apply(
     let update = if session.turn.is_running() {
         update
     } else {
-        match aside::take(session, update, now, fx) {
+        match replay_reconcile::take(session, update, now, fx) {
             Some(update) => update,
             None => return,
         }
@@ -129,7 +129,7 @@ pub(super) fn apply(
     if makes_items && matches!(session.turn, Turn::Idle) {
         note_outside_turn(session, &update);
     }
-    let Some(update) = ceiling::take_late(session, update) else { return };
+    let Some(update) = paging::take_late(session, update) else { return };
     // What comes of an echo depends on the prompt, which may stand in an earlier page.
     let Some(update) = messages::without_echo(session, update) else { return };
     let record = Record::Update(update.clone());
@@ -145,9 +145,9 @@ pub(super) fn apply(
     // Behind it, because a message of a replayed history begins the turn that it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
         if session.transcript.next_id() > next {
-            ceiling::on_pushed(session, next);
+            paging::on_pushed(session, next);
         }
-        keep::note(session, record);
+        recorder::note(session, record);
     }
 }
 
@@ -165,12 +165,12 @@ pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Inst
         }
         SessionUpdate::Terminal(news) => {
             if let AgentTerminal::About { id, can_cancel, .. } = &news {
-                extras::note_part(session, Part::Terminal(id.clone()), can_cancel);
+                unstable::note_part(session, Part::Terminal(id.clone()), can_cancel);
             }
             terminals::on_told(session, news, now);
         }
         SessionUpdate::Tool(patch) => {
-            extras::note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
+            unstable::note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
             let wants_places = diffs::tells_news(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
             if wants_places {
@@ -252,10 +252,10 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
     // What is kept under its name is this one: the store is to know before anything of it comes.
     session.ledger.goes_on = true;
     if may_fail {
-        keep::hold(session);
+        recorder::hold(session);
         session.ledger.replay = Replay::Running(Box::new(former));
     } else {
-        keep::note(session, Record::Replaced);
+        recorder::note(session, Record::Replaced);
         session.ledger.replay = Replay::None;
     }
 }
@@ -326,7 +326,7 @@ fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
     }
     let body = ItemBody::Compaction {
         id: id.to_owned(),
-        status: words::IN_PROGRESS.to_owned(),
+        status: texts::IN_PROGRESS.to_owned(),
         summary: String::new(),
         error: None,
     };
@@ -370,7 +370,7 @@ fn on_subagent(
         session.ledger.subagents.insert(id.clone(), place);
         place
     };
-    extras::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
+    unstable::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
     session.transcript.edit(place, |item| {
         if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {

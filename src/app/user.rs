@@ -1,14 +1,13 @@
 //! The user's side of the app: what a wish means, seen from the layer that has the keys.
 //!
 //! Duty: actions, dialogs, pickers, forms, completion, history, queue. Not its duty: what the agent does
-//! (`app::flow`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
+//! (`app::operations`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
 //! An action means something else on each layer: the top dialog, else the shown request of the agent, else
 //! prompt and transcript. The layer is derived by [`focus()`], never stored.
 //! Invariants: a dialog that opened by itself takes no key before input was quiet ([`takes_input`]); what
 //! closes a dialog never also cancels; what allows is never chosen by default for good.
 
 mod asks;
-mod attention;
 mod changes;
 mod commands;
 mod composer;
@@ -18,6 +17,7 @@ mod focus;
 mod form;
 mod fuzzy;
 mod grace;
+mod inbox;
 mod items;
 mod jump;
 mod leave;
@@ -40,7 +40,6 @@ mod validate;
 
 pub use super::title_of;
 pub use asks::on_ask_shown;
-pub use attention::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use changes::shown_files;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
@@ -48,6 +47,7 @@ pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use fuzzy::rank;
 pub use grace::{on_input, settle, takes_answers, takes_answers_from, takes_input, takes_input_from};
+pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
 pub use jump::go_to;
 pub use open::on_open;
@@ -159,7 +159,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Url => asks::on_url(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
-        Focus::Attention => attention::on_action(state, said, now, fx),
+        Focus::Attention => inbox::on_action(state, said, now, fx),
         Focus::Main | Focus::Browse => true,
     };
     if !is_done {

@@ -16,8 +16,8 @@ use super::sessions;
 use crate::app::{AgentChoice, unknown_agent};
 use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};
 use crate::runtime::print::Printer;
+use crate::services::folder_relocation::Kin;
 use crate::services::store::{ListFilter, Store};
-use crate::services::whereabouts::Kin;
 
 /// How many sessions are offered at once.
 const MAX_OFFERED: u32 = 20;

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::config::{self, mcp_file};
 use crate::model::FolderServers;
 use crate::program;
-use crate::services::answers;
+use crate::services::mcp_trust;
 
 /// Larger files are no lists of servers.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -30,9 +30,9 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
     if found.servers.is_empty() && found.notes.is_empty() {
         return Ok(None);
     }
-    let answer_file = answers::place(data_dir, folder, &text);
+    let answer_file = mcp_trust::place(data_dir, folder, &text);
     Ok(Some(FolderServers {
-        answer: answers::read(&answer_file),
+        answer: mcp_trust::read(&answer_file),
         answer_file,
         file,
         folder: folder.to_owned(),
@@ -71,7 +71,7 @@ mod tests {
             (first.answer, first.lines),
             (None, ["a: runs sh", "· argument -c", "· argument true"].map(str::to_owned).to_vec())
         );
-        answers::keep(&first.answer_file, true, &first.file).unwrap();
+        mcp_trust::keep(&first.answer_file, true, &first.file).unwrap();
         assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, Some(true));
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "false"]}}}"#)
             .unwrap();

@@ -128,7 +128,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         tap,
         log_dir: paths.log_dir,
     };
-    if is_plain { runtime::linear::run(launch) } else { runtime::run(launch) }
+    if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
 }
 
 /// What to do where the kept sessions take more room than the user wants; nothing is deleted by itself.

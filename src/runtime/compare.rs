@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use tokio::sync::Notify;
 
-use crate::ui::diff::desk::{self, Compared};
+use crate::ui::diff::cache::{self, Compared};
 
 /// The way there and back.
 pub struct Comparer {
@@ -35,15 +35,15 @@ impl Comparer {
     pub fn deliver(&mut self) {
         while let Ok(compared) = self.receiver.try_recv() {
             match compared {
-                Some(compared) => desk::put(compared),
-                None => desk::give_up(),
+                Some(compared) => cache::put(compared),
+                None => cache::give_up(),
             }
         }
     }
 
     /// Begins with what the last frame asked for. Call it after each frame.
     pub fn work(&mut self) {
-        let Some(wanted) = desk::take_wanted() else { return };
+        let Some(wanted) = cache::take_wanted() else { return };
         let (sender, repaint) = (self.sender.clone(), Arc::clone(&self.repaint));
         tokio::task::spawn_blocking(move || {
             let mut answer = Answer { sender, repaint, compared: None };
@@ -64,7 +64,7 @@ impl Drop for Answer {
 mod tests {
     use super::*;
     use crate::model::{DiffChange, FileDiff};
-    use crate::ui::diff::desk::{Shown, diffs};
+    use crate::ui::diff::cache::{Shown, diffs};
 
     #[tokio::test]
     async fn a_large_change_comes_with_a_later_frame() {

@@ -13,7 +13,6 @@ use crate::app::Effect;
 use crate::model::{
     AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
-use crate::services::answers;
 use crate::services::browser;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
@@ -23,6 +22,7 @@ use crate::services::git;
 use crate::services::grants;
 use crate::services::locate::Locator;
 use crate::services::login;
+use crate::services::mcp_trust;
 use crate::services::patch;
 use crate::services::store::{Export, Recorder, Store};
 use crate::services::terminals::Terminals;
@@ -150,7 +150,7 @@ impl EffectRunner {
                 });
             }
             Effect::KeepServersAnswer { place, allows, about } => {
-                self.work(move || answers::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));
+                self.work(move || mcp_trust::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));
             }
             Effect::LoadGrants => self.on_data(|data| {
                 let grants = grants::list(data).into_iter().map(|(_, grant)| grant).collect();

@@ -15,11 +15,11 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::picture::strip;
 use crate::ui::{Moved, RowCache};
 
-mod pack;
-mod pen;
+mod ansi_writer;
+mod cell_key;
 
-use pack::{Packed, Packer};
-use pen::AnsiWriter;
+use ansi_writer::AnsiWriter;
+use cell_key::{Packed, Packer};
 
 /// Least cells that scrolling must save: below that, painting is as short.
 const LEAST_SAVED_CELLS: usize = 60;

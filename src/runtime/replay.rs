@@ -18,12 +18,12 @@ use ratatui::layout::Rect;
 use crate::acp::log::{Entry, EntryKind, Log};
 use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
-use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, flow, tabs, update};
+use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, operations, tabs, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
     Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,
 };
-use crate::ui::diff::desk;
+use crate::ui::diff::cache;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState, text};
 
@@ -162,8 +162,8 @@ impl Replay {
         ui::draw_into(&self.state, &mut self.view, theme, buf, is_old);
         for _ in 0..MAX_COMPARED {
             // A live session compares large changes beside its frames; these frames must not depend on threads.
-            let Some(wanted) = desk::take_wanted() else { break };
-            desk::put(wanted.compare());
+            let Some(wanted) = cache::take_wanted() else { break };
+            cache::put(wanted.compare());
             ui::draw_into(&self.state, &mut self.view, theme, buf, false);
         }
         if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
@@ -199,7 +199,7 @@ impl Replay {
             Sent::Cancel(session) => {
                 let key = self.session_of(conn, Some(&session));
                 if self.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
-                    self.act(now, |state, fx| flow::cancel_turn(state, key, now, fx));
+                    self.act(now, |state, fx| operations::cancel_turn(state, key, now, fx));
                 }
             }
             Sent::Request(request, action) => {
@@ -233,25 +233,25 @@ impl Replay {
         }
         let key = self.session_of(conn, session);
         if tabs::front(&self.state) != key {
-            self.act(now, |state, fx| flow::activate(state, key, now, fx));
+            self.act(now, |state, fx| operations::activate(state, key, now, fx));
         }
         self.act(now, |state, fx| match action {
             UserAction::Prompt(text) => {
                 let failed = state.sessions.get(&key).and_then(|session| session.failed_prompt.as_ref());
                 if failed.is_some_and(|failed| failed.text == text) {
-                    flow::send_again(state, key, now, fx);
+                    operations::send_again(state, key, now, fx);
                 } else {
-                    flow::submit(state, key, text, now, fx);
+                    operations::submit(state, key, text, now, fx);
                 }
             }
-            UserAction::NewSession => flow::new_session(state, now, fx),
-            UserAction::Open(id) => flow::open_session(state, id, now, fx),
-            UserAction::Fork => flow::fork_session(state, key, None, now, fx),
-            UserAction::List => flow::list_sessions(state, now, fx),
-            UserAction::Mode(mode) => flow::set_mode(state, key, mode, now, fx),
-            UserAction::Model(model) => flow::set_model(state, key, model, now, fx),
-            UserAction::Option(option, value) => flow::set_option(state, key, option, value, now, fx),
-            UserAction::SignIn(method) => flow::sign_in(state, conn, &method, Vec::new(), now, fx),
+            UserAction::NewSession => operations::new_session(state, now, fx),
+            UserAction::Open(id) => operations::open_session(state, id, now, fx),
+            UserAction::Fork => operations::fork_session(state, key, None, now, fx),
+            UserAction::List => operations::list_sessions(state, now, fx),
+            UserAction::Mode(mode) => operations::set_mode(state, key, mode, now, fx),
+            UserAction::Model(model) => operations::set_model(state, key, model, now, fx),
+            UserAction::Option(option, value) => operations::set_option(state, key, option, value, now, fx),
+            UserAction::SignIn(method) => operations::sign_in(state, conn, &method, Vec::new(), now, fx),
             UserAction::Other => {}
         });
     }
@@ -290,7 +290,7 @@ impl Replay {
             let folder = self.state.setup.folder.clone();
             let tab = NewTab { folder, agent: Some(spec.clone()), begin: Beginning::New };
             self.act(now, |state, fx| {
-                flow::open_tab(state, tab, now, fx);
+                operations::open_tab(state, tab, now, fx);
             });
         }
         let Some(conn) = self.wanted.pop_front() else { return };
@@ -312,7 +312,7 @@ impl Replay {
         let conn = over.conn;
         if over.was_stopped {
             let key = self.session_of(conn, None);
-            self.act(now, |state, fx| flow::restart_agent(state, key, now, fx));
+            self.act(now, |state, fx| operations::restart_agent(state, key, now, fx));
         } else {
             let error = "The log does not say how this connection ended.".to_owned();
             over.agent.close(CloseReason::Lost { error });

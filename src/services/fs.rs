@@ -14,19 +14,19 @@ use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
 use crate::model::{AskId, AskedFile, ConnId, FileJob, FileOp, ServedFile, ServiceEvent, WriteChange};
 
 mod change;
+mod fs_error;
 mod lines;
 mod place;
 mod read;
 mod seen;
-mod trouble;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+use fs_error::FsError;
 use place::Place;
 use seen::Seen;
-use trouble::FsError;
 
 /// The largest file that is read whole, and the largest part of a larger one. Agents put what they read
 /// into a model's context, where a hundredth of this does not fit.

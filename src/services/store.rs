@@ -32,7 +32,7 @@ mod rows;
 mod schema;
 mod search;
 mod serve;
-mod track;
+mod session_writer;
 mod write;
 
 pub use format::{FORMAT, FORMAT_VERSION};

@@ -9,25 +9,25 @@ use ratatui::text::{Line, Span};
 use crate::app::ToolCall;
 use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
 
-use super::diff::desk::Placed;
-use super::look::RenderContext;
+use super::diff::cache::Placed;
 use super::picture::{self, base64_bytes};
-use super::text::mark::Mark;
+use super::render_context::RenderContext;
+use super::text::copy_hint::Mark;
 use super::text::{self, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
 mod body;
-mod fate;
+mod failure_summary;
+mod file_status;
 pub(crate) mod layout;
 mod message;
 mod other;
 mod output;
-mod reason;
 pub(crate) mod told;
 mod tool;
 
 pub(crate) use body::{ToolBody, diffs_of};
-pub(crate) use fate::diff_head;
+pub(crate) use file_status::diff_head;
 pub(crate) use tool::{comparing, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
@@ -111,7 +111,7 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
     if head.len() < text.len() {
-        let left = super::look::size((text.len() - head.len()) as u64);
+        let left = super::render_context::size((text.len() - head.len()) as u64);
         let words = format!("{} {left} more", look.glyphs.fold);
         lines.push(Mark::NO_LINE.row(Line::styled(words, look.theme.style(Role::TextDim))));
     }
@@ -179,7 +179,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
             let mut spans = vec![Span::styled(text::one_line(name), style)];
             let mut more = vec![text::one_line(&link.uri)];
             more.extend(link.mime_type.as_deref().map(text::one_line));
-            more.extend(link.size_bytes.map(super::look::size));
+            more.extend(link.size_bytes.map(super::render_context::size));
             let dot = look.glyphs.dot;
             let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
             let more = Span::styled(text, look.theme.style(Role::TextDim));
@@ -233,7 +233,7 @@ fn media_line(
     let dot = look.glyphs.dot;
     let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
     let kind = text::one_line(kind);
-    let text = format!("{what} {dot} {kind} {dot} {}{name}", super::look::size(bytes));
+    let text = format!("{what} {dot} {kind} {dot} {}{name}", super::render_context::size(bytes));
     Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 

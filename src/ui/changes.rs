@@ -20,12 +20,12 @@ use crate::model::{Action, DiffChange, SessionKey};
 
 use super::cells::{comparing, diff_head};
 use super::composer::blank;
-use super::diff::desk::{self, Diffs, Placed, Shown};
+use super::diff::cache::{self, Diffs, Placed, Shown};
 use super::diff::{Diff, FileStatus, Layout, Pages};
+use super::frame_context::{FrameContext, counted, line_width};
 use super::highlight;
-use super::look::RenderContext;
 use super::modals;
-use super::scene::{FrameContext, counted, line_width};
+use super::render_context::RenderContext;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
@@ -113,7 +113,7 @@ impl ChangesView {
         let changes: Vec<Placed<'_>> =
             file.parts.iter().map(|part| (&part.diff, part.place.as_ref())).collect();
         let diffs =
-            if at_once { desk::diffs(&changes, &shown) } else { desk::diffs_later(&changes, &shown) }?;
+            if at_once { cache::diffs(&changes, &shown) } else { cache::diffs_later(&changes, &shown) }?;
         self.diffs.insert(file.path.clone(), Diffs::clone(&diffs));
         Some(diffs)
     }

@@ -16,11 +16,11 @@ use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::user::{Completion, completions, selected_completion};
-use crate::app::{SessionPhase, flow};
+use crate::app::{SessionPhase, operations};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow};
 
-use super::scene::{FrameContext, line_width};
+use super::frame_context::{FrameContext, line_width};
 use super::status;
 use super::text;
 use super::theme::Role;
@@ -359,8 +359,8 @@ fn placeholder(scene: &FrameContext) -> String {
             }
         }
         SessionPhase::Ready if scene.session.turn.is_running() => "Add a prompt to the queue".to_owned(),
-        SessionPhase::Ready if flow::last_session(scene.state).is_some() => {
-            let last = flow::last_session(scene.state).map(ArchiveRow::name).unwrap_or_default();
+        SessionPhase::Ready if operations::last_session(scene.state).is_some() => {
+            let last = operations::last_session(scene.state).map(ArchiveRow::name).unwrap_or_default();
             match scene.key(Context::Main, Action::ContinueLast) {
                 Some(key) => {
                     format!("Ask {agent} to do something; {key} goes on with “{}”", text::one_line(last))

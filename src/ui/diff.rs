@@ -14,7 +14,7 @@ use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
 
-pub mod desk;
+pub mod cache;
 mod draw;
 mod ends;
 mod pages;
@@ -30,7 +30,7 @@ const CONTEXT_LINES: usize = 3;
 /// As long as it is not known, a change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
 const WHOLE_FILE_LINES: usize = 20;
 
-/// How long the search for the smallest diff may take; what is found by then is shown. Nobody waits for it (`desk`).
+/// How long the search for the smallest diff may take; what is found by then is shown. Nobody waits for it (`cache`).
 const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Of texts with more lines than this, what lies between the first and the last difference is replaced as a whole.

@@ -14,7 +14,7 @@ use crate::config::keymap::Context;
 use crate::model::Action;
 
 use super::composer::blank;
-use super::scene::{FrameContext, counted};
+use super::frame_context::{FrameContext, counted};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
@@ -177,7 +177,7 @@ fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buf
     let y = area.bottom() - 1;
     let half = usize::from(area.width) / 2;
     let line = scene.hints(&hints, half);
-    let width = u16::try_from(super::scene::line_width(&line)).unwrap_or(0);
+    let width = u16::try_from(super::frame_context::line_width(&line)).unwrap_or(0);
     buf.set_line(area.right().saturating_sub(width + 1), y, &line, width);
     let room = area.width.saturating_sub(width + 4);
     let row = super::modals::typed_line(scene, filter, "type to filter", room);
@@ -203,7 +203,7 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
     let mut rows = text::hard_wrap(&source, room);
     if is_cut || rows.len() > MOST_ROWS {
         rows.truncate(MOST_ROWS);
-        let size = super::look::size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
+        let size = super::render_context::size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
         rows.push(Line::from(scene.span(Role::TextDim, format!("{} {size} in all", scene.look.glyphs.fold))));
     }
     for (index, row) in rows.iter_mut().enumerate() {

@@ -14,8 +14,8 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
-use super::look::RenderContext;
-use super::text::mark::Mark;
+use super::render_context::RenderContext;
+use super::text::copy_hint::Mark;
 
 mod code;
 mod fence;

@@ -1,19 +1,19 @@
 //! Dialogs: which one is on top, and how it is drawn.
 //!
-//! Duty: turns the top dialog, or else the first open ask, into a [`sheet::DialogFrame`] and draws it.
+//! Duty: turns the top dialog, or else the first open ask, into a [`dialog_frame::DialogFrame`] and draws it.
 //! Not its duty: keys (`input`), what a choice does (`app`).
 //! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
 
-mod attention;
 mod connection;
+mod dialog_frame;
 mod form;
 mod help;
+mod inbox;
 mod inspect;
 mod options;
 mod permission;
 mod picker;
 mod sessions;
-mod sheet;
 mod small;
 
 pub(in crate::ui) use options::label as option_label;
@@ -31,8 +31,8 @@ use crate::model::ElicitationMode;
 
 use super::changes;
 use super::diff::Layout;
+use super::frame_context::FrameContext;
 use super::log;
-use super::scene::FrameContext;
 use super::text;
 use super::view_state::{DialogId, ViewState};
 
@@ -63,7 +63,7 @@ pub(super) fn draw(
             }
             Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
             Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
-            Modal::Attention(_) => attention::draw(scene, view, area, buf),
+            Modal::Attention(_) => inbox::draw(scene, view, area, buf),
             Modal::Sessions(dialog) => sessions::draw(scene, dialog, view, area, buf),
         };
     }
@@ -112,7 +112,7 @@ pub(super) fn draw_bar(
     all: usize,
     buf: &mut Buffer,
 ) {
-    sheet::draw_bar(scene, bar, skip, rows, all, buf);
+    dialog_frame::draw_bar(scene, bar, skip, rows, all, buf);
 }
 
 /// What the key for it makes of diffs that are shown in so many columns.
@@ -126,7 +126,7 @@ pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
 /// `1 of 3`, when more asks wait behind the shown one; of another tab, which one.
 fn place_in_queue(scene: &FrameContext) -> String {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
-        return attention::tab_of(scene, scene.session.key);
+        return inbox::tab_of(scene, scene.session.key);
     }
     let asks = scene.session.asks.len();
     if asks > 1 { format!("1 of {asks}") } else { String::new() }
@@ -144,7 +144,7 @@ fn heading(modal: &Modal) -> String {
         Modal::Connection(_) => "Connection".to_owned(),
         Modal::Inspect(_) => "As it came".to_owned(),
         Modal::Changes(_) => "Changes".to_owned(),
-        Modal::Attention(_) => attention::TITLE.to_owned(),
+        Modal::Attention(_) => inbox::TITLE.to_owned(),
     }
 }
 
@@ -155,6 +155,6 @@ pub(super) fn typed_line(
     hint: &str,
     cols: u16,
 ) -> (Line<'static>, usize) {
-    let row = sheet::input(scene, input, hint, false, cols);
+    let row = dialog_frame::input(scene, input, hint, false, cols);
     (row.line, row.cursor.unwrap_or(0))
 }

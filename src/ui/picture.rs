@@ -13,8 +13,8 @@ use std::sync::{Arc, Weak};
 
 use ratatui::text::{Line, Span};
 
-use super::look::{Glyphs, RenderContext, size as bytes_in_words};
-use super::text::mark::Mark;
+use super::render_context::{Glyphs, RenderContext, size as bytes_in_words};
+use super::text::copy_hint::Mark;
 use super::text::{one_line, truncate};
 use super::theme::Role;
 

@@ -11,8 +11,8 @@ use ratatui::text::{Line, Span};
 use crate::app::Session;
 use crate::model::{Action, PlanBody, PlanEntry, PlanPriority, PlanStatus};
 
-use super::look::Glyphs;
-use super::scene::{FrameContext, line_width};
+use super::frame_context::{FrameContext, line_width};
+use super::render_context::Glyphs;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};

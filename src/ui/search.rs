@@ -12,7 +12,7 @@ use crate::app::user;
 use crate::config::keymap::Context;
 use crate::model::Action;
 
-use super::scene::{FrameContext, line_width, short_count};
+use super::frame_context::{FrameContext, line_width, short_count};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};

@@ -8,14 +8,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::attention;
-use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, flow};
+use crate::app::inbox;
+use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, operations};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 
-use super::look::with_commas;
+use super::frame_context::{FrameContext, line_width, short_count};
 use super::plan;
-use super::scene::{FrameContext, line_width, short_count};
+use super::render_context::with_commas;
 use super::text;
 use super::theme::Role;
 use super::transcript::TranscriptView;
@@ -339,7 +339,7 @@ fn unsaved(scene: &FrameContext, width: u16) -> Option<Line<'static>> {
 
 /// What waits in other tabs: what nothing goes on without, else what only wants a look.
 fn behind(scene: &FrameContext) -> Option<StatusSegment> {
-    let (mark, role, text) = match attention::count_behind(scene.state) {
+    let (mark, role, text) = match inbox::count_behind(scene.state) {
         (0, 0) => return None,
         (0, 1) => (scene.look.glyphs.bullet, Role::Accent, "1 to look at".to_owned()),
         (0, count) => (scene.look.glyphs.bullet, Role::Accent, format!("{count} to look at")),
@@ -392,7 +392,7 @@ pub(super) fn never_started(scene: &FrameContext) -> bool {
 
 /// Whether the agent signs the user in just now, perhaps in a browser.
 fn is_signing_in(scene: &FrameContext) -> bool {
-    scene.session.conn.is_some_and(|conn| flow::running_sign_in(scene.state, conn).is_some())
+    scene.session.conn.is_some_and(|conn| operations::running_sign_in(scene.state, conn).is_some())
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use crate::app::tabs::{self, TabMark};
 use crate::app::{Session, State, user};
 use crate::model::Action;
 
-use super::look::Glyphs;
-use super::scene::FrameContext;
+use super::frame_context::FrameContext;
+use super::render_context::Glyphs;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};

@@ -278,7 +278,7 @@ fn the_whole_screen_is_plain_where_the_terminal_is() {
     stage.session(|session| session.git = None);
     for size in SIZES {
         let mut view = stage.view();
-        view.glyphs = crate::ui::look::Glyphs::plain();
+        view.glyphs = crate::ui::render_context::Glyphs::plain();
         // The body of the dialog is the cells' own concern.
         let shown = text(&stage.draw(&mut view, &crate::ui::theme::Theme::plain(), size)).replace('−', "-");
         assert!(shown.is_ascii(), "{shown}");

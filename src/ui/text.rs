@@ -17,8 +17,8 @@ use unicode_width::UnicodeWidthChar;
 
 use super::picture::strip;
 
+pub mod copy_hint;
 pub mod link;
-pub mod mark;
 mod reveal;
 mod wrap;
 
@@ -251,9 +251,9 @@ pub fn tabbed(text: &str, start: usize, stops: usize, style: Style, out: &mut Ve
         if index > 0 {
             let fill = stops - col % stops;
             // One cell stands for the tab: a wrap cannot cut it.
-            out.push(mark::Mark::CELL.span(" ", style));
+            out.push(copy_hint::Mark::CELL.span(" ", style));
             if fill > 1 {
-                out.push(mark::Mark::APART.span(" ".repeat(fill - 1), style));
+                out.push(copy_hint::Mark::APART.span(" ".repeat(fill - 1), style));
             }
             col += fill;
         }

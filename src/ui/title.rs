@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use crate::app::SessionPhase;
 use crate::model::Action;
 
-use super::scene::{FrameContext, line_width};
+use super::frame_context::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};

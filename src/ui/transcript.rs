@@ -16,25 +16,25 @@ use crate::model::{ItemId, SessionKey};
 
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
-use super::look::RenderContext;
+use super::render_context::RenderContext;
 use super::rows::RowCache;
 
 mod filter;
 mod find;
 mod group;
 mod heights;
-mod lead;
+mod link_hit;
 mod list;
-mod news;
 mod paint;
 mod reading;
 mod select;
+mod unread;
 
 use filter::Filter;
 use heights::Heights;
 use list::List;
-use news::News;
 use select::Select;
+use unread::News;
 
 pub use select::{EDGE_STEP, Released, selected_text};
 

@@ -23,7 +23,7 @@ use super::cells::ToolBody;
 use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
-use super::look::Glyphs;
+use super::render_context::Glyphs;
 use super::rows::RowCache;
 use super::transcript::TranscriptView;
 

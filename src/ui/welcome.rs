@@ -6,11 +6,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{SessionPhase, flow};
+use crate::app::{SessionPhase, operations};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow, CallError};
 
-use super::scene::{FrameContext, line_width};
+use super::frame_context::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 
@@ -110,7 +110,7 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     if let (SessionPhase::Ready, Some(names)) = (&scene.session.phase, commands(scene, cols)) {
         keyed.insert(keyed.len().min(1), ("/".to_owned(), names));
     }
-    if let Some(row) = flow::last_session(scene.state)
+    if let Some(row) = operations::last_session(scene.state)
         && let Some(key) = scene.key(Context::Main, Action::ContinueLast)
     {
         keyed.insert(0, (key, last_words(row, cols)));

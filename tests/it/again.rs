@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::flow;
+use parlor::app::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::services::store::{ListFilter, Store};
 
@@ -51,7 +51,7 @@ fn go_on(loaded: &str, then: &str) -> (Rig, tempfile::TempDir) {
     let mut rig = start(&[HELLO, &opened, set, &turn("Looked.")].concat(), None);
     rig.wait_ready();
     let (mut fx, key) = (Vec::new(), rig.state.active);
-    flow::set_mode(&mut rig.state, key, "read-only".into(), Instant::now(), &mut fx);
+    operations::set_mode(&mut rig.state, key, "read-only".into(), Instant::now(), &mut fx);
     rig.run(fx);
     rig.wait("the mode", |state| !state.sessions[&state.active].ledger.chosen.is_empty());
     rig.ask("look");

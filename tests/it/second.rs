@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use parlor::app::{SessionPhase, flow};
+use parlor::app::{SessionPhase, operations};
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
 
 use super::remote::{Server, spec};
@@ -179,7 +179,7 @@ fn acp_v2_options_are_set() {
     over_each_transport(|rig| {
         let (key, mut effects) = (rig.state.active, Vec::new());
         let (loud, now) = (ConfigValue::Bool(true), std::time::Instant::now());
-        flow::set_option(&mut rig.state, key, "loud".to_owned(), loud, now, &mut effects);
+        operations::set_option(&mut rig.state, key, "loud".to_owned(), loud, now, &mut effects);
         rig.run(effects);
         rig.wait_text(r#""type":"boolean""#);
         rig.wait("the option", |state| {

@@ -17,7 +17,7 @@ use crate::model::{
 
 use super::quirks::{Quirk, Quirks};
 use super::value::json as to_json;
-use super::{content, extras, oxide};
+use super::{content, openoxide, unstable};
 
 /// Most bytes of text in a prompt for agents that set themselves that limit.
 const SHORT_PROMPT_BYTES: usize = 102_400;
@@ -39,7 +39,7 @@ pub(super) fn encode_form(
     }
     let found = match call {
         _ if quirks.has(Quirk::OwnMethods) => {
-            let own = oxide::call(call, form, wire).map(|(method, params)| (method, params.to_string()));
+            let own = openoxide::call(call, form, wire).map(|(method, params)| (method, params.to_string()));
             own.or_else(|| (form == 0).then(|| encode(call, can)))
         }
         Call::ResumeSession(id, place) if quirks.has(Quirk::OldResume) && form == 0 => {
@@ -184,7 +184,7 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
         | Call::SessionStatus(_)
         | Call::AuthStatus
         | Call::ListProviders
-        | Call::SetProvider(_) => extras::call(call).unwrap_or(("", String::new())),
+        | Call::SetProvider(_) => unstable::call(call).unwrap_or(("", String::new())),
     }
 }
 

@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 
-use super::memory::DecoderState;
+use super::decoder_state::DecoderState;
 use super::names;
 
 /// Reads `params` if they hold a text chunk; `false`: they do not, and nothing was done.

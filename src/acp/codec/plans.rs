@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentEvent, Plan, PlanBody, PlanEntry, PlanId, PlanPriority, PlanStatus, SessionId};
 
-use super::memory::{DecoderState, Step};
+use super::decoder_state::{DecoderState, Step};
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
 use super::value::{Object, fill, first, first_text, list, rename, take, take_text, typed_items, whole};
 

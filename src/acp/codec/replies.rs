@@ -11,13 +11,13 @@ use crate::model::{
     StopReason, TurnUsage,
 };
 
-use super::memory::DecoderState;
+use super::decoder_state::DecoderState;
 use super::names::{NEW_SESSION_ID, SESSION_ID, STOP_REASONS, official};
 use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, fill, first_text, list, parse, rename, take, take_text, typed, typed_items, whole,
 };
-use super::{errors, extras, options, strict};
+use super::{errors, options, strict, unstable};
 
 /// Keys that hold why a turn ended.
 const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
@@ -77,11 +77,11 @@ pub(super) fn decode(
         Call::SetTitle(_, asked) => {
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
-        Call::SessionStatus(_) => Reply::SessionStatus { is_live: extras::is_live(&result) },
-        Call::AuthStatus => extras::decode_auth(&mut result)
+        Call::SessionStatus(_) => Reply::SessionStatus { is_live: unstable::is_live(&result) },
+        Call::AuthStatus => unstable::decode_auth(&mut result)
             .map(Reply::AuthStatus)
             .ok_or_else(|| malformed("it tells no state"))?,
-        Call::ListProviders => Reply::Providers(extras::decode_providers(&mut result)),
+        Call::ListProviders => Reply::Providers(unstable::decode_providers(&mut result)),
         Call::Authenticate { .. }
         | Call::LogOut
         | Call::StopTool(..)

@@ -14,7 +14,7 @@ use crate::model::{
     SessionId, TerminalCommand, TerminalId, ToolCallId,
 };
 
-use super::memory::DecoderState;
+use super::decoder_state::DecoderState;
 use super::names::{PERMISSION_KINDS, official};
 use super::quirks::{Quirk, Quirks};
 use super::updates::{self, session_name};

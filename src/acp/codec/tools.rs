@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::content;
-use super::memory::DecoderState;
+use super::decoder_state::DecoderState;
 use super::names::{
     TOOL_ID, TOOL_INPUT, TOOL_KINDS, TOOL_NAME, TOOL_OUTPUT, TOOL_STATUS, kind_of_tool, official,
 };

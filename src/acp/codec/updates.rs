@@ -15,8 +15,8 @@ use crate::model::{
     Severity, SubagentPatch, ToolCallId, ToolCallPatch, Usage,
 };
 
+use super::decoder_state::{DecoderState, TurnNews};
 use super::fast::push_text;
-use super::memory::{DecoderState, TurnNews};
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
 };
@@ -24,7 +24,7 @@ use super::quirks::{Quirk, Quirks};
 use super::value::{
     Object, anomaly, first, first_text, list, parse_object, raw, rename, report_lost, take, take_text, typed,
 };
-use super::{content, errors, options, oxide, plans, replies, strict, tools, v2, wrappers};
+use super::{content, errors, openoxide, options, plans, replies, strict, tools, v2, wrappers};
 
 /// Reads one `session/update`.
 pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
@@ -75,8 +75,8 @@ pub(super) fn decode_event(
     }
     let text = params.unwrap_or("{}");
     let Some(mut params) = parse_object(text) else { return false };
-    let named = oxide::event_of_method(method);
-    let Some(name) = named.or_else(|| oxide::event_inside(&params)) else { return false };
+    let named = openoxide::event_of_method(method);
+    let Some(name) = named.or_else(|| openoxide::event_inside(&params)) else { return false };
     quirks.learn(Quirk::Events, out);
     let session = session_name(&params);
     let is_inside = |value: &Value| value.get("type").is_some() || named.is_some();
@@ -173,7 +173,7 @@ impl Update<'_> {
         let key = UPDATE_KIND.iter().find(|key| update.get(**key).is_some_and(Value::is_string));
         let spelled = key.and_then(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
         let name = official(UPDATES, &spelled);
-        if key != Some(&"sessionUpdate") && oxide::event_of_method(&spelled).is_some() {
+        if key != Some(&"sessionUpdate") && openoxide::event_of_method(&spelled).is_some() {
             self.quirks.learn(Quirk::Events, self.out);
         }
         if self.quirks.has(Quirk::Events) && self.turn_news(&name, &mut update) {
@@ -281,11 +281,11 @@ impl Update<'_> {
             "tool_call" => self.tool(std::mem::take(update), true),
             "tool_call_update" => self.tool(std::mem::take(update), false),
             "tool_result" => {
-                let call = oxide::tool_result(std::mem::take(update));
+                let call = openoxide::tool_result(std::mem::take(update));
                 self.tool(call, false)
             }
             "diff_block" => {
-                let call = oxide::diff_block(std::mem::take(update), self.memory)?;
+                let call = openoxide::diff_block(std::mem::take(update), self.memory)?;
                 self.tool(call, true)
             }
             "plan" => {

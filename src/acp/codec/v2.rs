@@ -19,18 +19,18 @@ use crate::model::{
     McpServer, Patch, SessionId, SessionPlace, TerminalId, ToolCallPatch,
 };
 
-use super::memory::TurnNews;
+use super::decoder_state::TurnNews;
 use super::replies::{self, malformed};
 use super::value::{
     Object, fill, first_text, json as to_json, list, parse_object, take, take_text, typed, whole,
 };
-use super::{auth, content, extras, hello, tools};
+use super::{auth, content, initialize, tools, unstable};
 
 /// Files and terminals are the agent's own.
 pub(super) const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
 
 /// `initialize`, with what an agent needs that answers with version 1: it looks for other keys.
-pub(super) fn initialize(offer: hello::Offer) -> (&'static str, String) {
+pub(super) fn initialize(offer: initialize::Offer) -> (&'static str, String) {
     let auth = schema::ClientAuthCapabilities::new()
         .terminal(offer.runs_sign_in.then(schema::TerminalAuthCapabilities::new));
     let capabilities = schema::ClientCapabilities::new().auth(auth).elicitation(
@@ -43,7 +43,7 @@ pub(super) fn initialize(offer: hello::Offer) -> (&'static str, String) {
         schema::InitializeRequest::new(ProtocolVersion::V2, info.clone()).capabilities(capabilities);
     let mut params = serde_json::to_value(&request).unwrap_or_default();
     if let Some(params) = params.as_object_mut() {
-        let old = serde_json::to_value(hello::with_unstable(offer)).unwrap_or_default();
+        let old = serde_json::to_value(initialize::with_unstable(offer)).unwrap_or_default();
         params.insert("clientCapabilities".to_owned(), old);
         params.insert("clientInfo".to_owned(), serde_json::to_value(&info).unwrap_or_default());
     }
@@ -69,7 +69,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         protocol_version: 2,
         capabilities: {
             let mut can = capabilities(&response.capabilities);
-            extras::capabilities(&told, &mut can);
+            unstable::capabilities(&told, &mut can);
             can
         },
         auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
@@ -170,7 +170,7 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
         | Call::AuthStatus
         | Call::ListProviders
         | Call::SetProvider(_) => {
-            return extras::call(call);
+            return unstable::call(call);
         }
         // Modes and models are config options.
         Call::SetMode(..) | Call::SetModel(..) => return None,

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::asks::{OpenRequest, OpenRequests};
 use super::calls::{Asked, Calls, Deadlines, Match, Pending};
 use super::envelope::{self, Message};
-use super::manners::{Due, Handshake};
-use super::pen::FrameWriter;
-use super::words::{self, excerpt, is_about_form};
+use super::frame_writer::FrameWriter;
+use super::handshake::{Due, Handshake};
+use super::messages::{self, excerpt, is_about_form};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk, TurnNews};
 use crate::acp::frame::{Form, Frame, InboundFrame};
@@ -183,7 +183,7 @@ impl Peer {
             None => {}
         }
         for (pending, time) in self.calls.take_overdue(now) {
-            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), words::failed_turn);
+            let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), messages::failed_turn);
             match pending.asked {
                 Asked::Initialize { .. } => self.fail(error),
                 Asked::Call { tag, .. } => self.events.push(AgentEvent::Replied(tag, Err(error))),
@@ -210,8 +210,8 @@ impl Peer {
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
-            _ if self.is_deaf => CloseReason::Lost { error: words::NOT_READ.to_owned() },
-            end => words::close_reason(end),
+            _ if self.is_deaf => CloseReason::Lost { error: messages::NOT_READ.to_owned() },
+            end => messages::close_reason(end),
         }
     }
 
@@ -354,7 +354,7 @@ impl Peer {
 
     fn on_request(&mut self, wire_id: &str, method: &str, params: Option<&str>) {
         if !self.asks.has_room(params) {
-            return self.pen.refuse(wire_id, &words::too_many());
+            return self.pen.refuse(wire_id, &messages::too_many());
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
@@ -399,7 +399,7 @@ impl Peer {
                     let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
                     let ended = if is_early { None } else { self.calls.end_prompt(&session) };
                     if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
-                        self.events.push(AgentEvent::Replied(tag, words::turn_end(failing, outcome)));
+                        self.events.push(AgentEvent::Replied(tag, messages::turn_end(failing, outcome)));
                     }
                 }
             }
@@ -428,8 +428,10 @@ impl Peer {
             return;
         }
         let reply: Result<Reply, CallError> = match outcome {
-            Ok(result) => words::turn_end(pending.failing, self.codec.reply(&call, result, &mut self.events)),
-            Err(error) => Err(words::call_error(self.codec.error(error))),
+            Ok(result) => {
+                messages::turn_end(pending.failing, self.codec.reply(&call, result, &mut self.events))
+            }
+            Err(error) => Err(messages::call_error(self.codec.error(error))),
         };
         self.opened = match (&reply, call) {
             (Ok(Reply::Session(SessionReply { id: Some(id), .. })), _) => Some(id.clone()),
@@ -464,7 +466,7 @@ impl Peer {
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
-                words::call_error(error)
+                messages::call_error(error)
             }
         };
         self.fail(error);
@@ -473,7 +475,7 @@ impl Peer {
     /// An error without an id can only be told apart when one call waits.
     fn on_loose_error(&mut self, error: &str) {
         let rpc = self.codec.error(error);
-        let is_about_call = matches!(rpc.code, words::PARSE_ERROR | words::INVALID_REQUEST)
+        let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
             || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
         let text = match &only {

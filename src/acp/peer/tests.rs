@@ -1,9 +1,9 @@
 //! Tests of the peer, with a scripted agent behind an in-memory pipe.
 
 mod calls;
+mod handshake;
 mod input;
 mod life;
-mod manners;
 mod pace;
 
 use std::collections::VecDeque;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::io::{DuplexStream, split};
 use tokio::sync::mpsc;
 
-use super::pump::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;

@@ -1,7 +1,7 @@
 //! The queue of frames to be written.
 //!
 //! Takes frames without waiting, and reports when so much is unwritten that the agent should not be read either.
-//! `pump` writes them; `peer` ends the connection when the queue has overflowed.
+//! `io` writes them; `peer` ends the connection when the queue has overflowed.
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 
 use std::collections::VecDeque;

@@ -8,10 +8,11 @@
 //! works whatever the other side does); token and headers reach the agent's own origin only, and no log.
 
 mod client;
-mod desk;
+pub mod envelope;
 mod events;
 mod http;
-pub mod letter;
+mod http_context;
+mod http_error;
 mod outbox;
 mod places;
 mod post;
@@ -23,19 +24,18 @@ pub mod sse;
 mod tests;
 mod tls;
 mod token;
-mod trouble;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use self::desk::{HttpContext, Inlet, TaskEvent};
+use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
 use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
-pub use desk::Timeouts;
+pub use http_context::Timeouts;
 
 /// An agent that is to be reached.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
+use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::process::{Group, exit_info};
-use super::pump::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;

@@ -1,7 +1,7 @@
 //! The dialog of sessions as data: what is open here, what parlor kept, and what the agent lists, as one list.
 //!
 //! Duty: joins the three by agent and id, sorts, filters, and says how many are hidden. Not its duty: getting them
-//! (`app::kept`), keys (`user::sessions`), drawing (`ui`).
+//! (`app::archive`), keys (`user::sessions`), drawing (`ui`).
 //! Invariants: a session stands in the list once; `matches` is in step with filter, scope and rows; `selected` is a
 //! place in `matches` unless they are empty. Rows are shared, so that joining thousands of them copies none.
 

@@ -70,7 +70,7 @@ fn nothing_is_answered_after_the_connection_closed() {
     desk.ask(1, permission("a")).ask(2, question());
     desk.crash().choose(Some(0));
     desk.flow(|state, now, fx| {
-        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Decline, now, fx);
     });
     desk.expect_sent("connect 2 after 500 ms");
     assert!(desk.session().asks.is_empty());
@@ -86,7 +86,7 @@ fn a_refusal_outside_a_turn_closes_the_call() {
 #[test]
 fn a_request_without_a_session_goes_to_the_one_that_runs() {
     let mut desk = TestApp::running();
-    desk.flow(flow::new_session).open("other");
+    desk.flow(operations::new_session).open("other");
     desk.fx.clear();
     let request = PermissionRequest {
         session: None,
@@ -100,7 +100,7 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
 
 #[test]
 fn questions_are_answered_and_remembered() {
-    use flow::ElicitationOutcome::{Accept, Cancel, Decline};
+    use crate::app::operations::ElicitationOutcome::{Accept, Cancel, Decline};
     let mut desk = TestApp::running();
     let field = FormField {
         key: "which".into(),
@@ -126,7 +126,7 @@ fn questions_are_answered_and_remembered() {
     ];
     desk.choose(Some(0)).expect_sent("");
     for outcome in [Accept(Some(values)), Decline, Cancel] {
-        desk.flow(|state, now, fx| flow::answer_elicitation(state, KEY, outcome, now, fx));
+        desk.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
     }
     desk.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
     desk.expect(
@@ -154,7 +154,7 @@ fn acp_v1_a_page_opens_only_once_the_user_agreed() {
     let mut desk = TestApp::running();
     desk.ask(1, page()).expect_sent("");
     desk.flow(|state, now, fx| {
-        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Accept(None), now, fx);
+        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Accept(None), now, fx);
     });
     desk.expect_sent("url https://example.org/\nanswer 1: accepted");
     desk.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");

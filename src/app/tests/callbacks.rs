@@ -206,7 +206,7 @@ fn the_end_of_an_agent_ends_its_commands() {
 
 #[test]
 fn the_user_kills_the_marked_command_or_the_only_one() {
-    let kill = |state: &mut State, now, fx: &mut Vec<Effect>| flow::stop_part(state, KEY, now, fx);
+    let kill = |state: &mut State, now, fx: &mut Vec<Effect>| operations::stop_part(state, KEY, now, fx);
     let mut desk = with_command();
     desk.flow(kill).expect_sent("terminal kill x");
     desk.ask(2, create(TerminalCommand::default())).choose(Some(0));

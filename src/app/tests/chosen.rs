@@ -18,7 +18,7 @@ fn told(current: &str) -> Reply {
 fn read_only() -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
     desk.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
     desk.fx.clear();
     desk
@@ -85,7 +85,7 @@ fn a_session_that_begins_anew_gets_the_choices_of_the_one_before() {
     // Another agent has its own.
     let mut desk = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));
+    desk.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
     desk.handshake(all_capabilities());
     desk.fx.clear();
     desk.reply(Ok(told("full"))).expect_sent("");
@@ -117,7 +117,7 @@ fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() 
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
-    desk.flow(|state, now, fx| flow::set_option(state, KEY, "effort".into(), high, now, fx));
+    desk.flow(|state, now, fx| operations::set_option(state, KEY, "effort".into(), high, now, fx));
     desk.reply(Ok(Reply::Options(vec![option("most")])));
     desk.submit("look").end_turn(StopReason::EndTurn);
     again(&mut desk, session("low"));
@@ -147,7 +147,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
     desk.fx.clear();
     let choose = |desk: &mut TestApp, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
-        desk.flow(|state, now, fx| flow::set_mode(state, KEY, mode, now, fx));
+        desk.flow(|state, now, fx| operations::set_mode(state, KEY, mode, now, fx));
     };
     choose(&mut desk, "read-only");
     desk.submit("look").expect_sent("call mode read-only");
@@ -173,7 +173,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
     choose(&mut desk, "plan");
     desk.crash().handshake(all_capabilities()).reply(Ok(told("full")));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "T".to_owned(), now, fx));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "T".to_owned(), now, fx));
     desk.submit("again");
     assert!(desk.sent().contains("prompt \"again\""));
 }
@@ -210,7 +210,7 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
     again(&mut desk, session("new"));
     desk.expect_sent("");
     // One that was chosen is, also where the agent changed it after that.
-    desk.flow(|state, now, fx| flow::set_model(state, KEY, "old".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_model(state, KEY, "old".into(), now, fx));
     desk.reply(Ok(Reply::Done));
     desk.update(SessionUpdate::Model("new".into()));
     again(&mut desk, session("old"));
@@ -221,7 +221,7 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
 fn waiting() -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "read-only".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
     assert!(desk.fx.contains(&timer), "{:?}", desk.fx);
     desk.fx.clear();

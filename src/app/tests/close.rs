@@ -7,11 +7,11 @@ use crate::model::*;
 #[test]
 fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
     let mut desk = TestApp::ready();
-    desk.flow(flow::new_session).open("two");
+    desk.flow(operations::new_session).open("two");
     let two = desk.state.active;
-    desk.flow(|state, now, fx| flow::submit(state, two, "go".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, two, "go".into(), now, fx));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    desk.flow(|state, now, fx| operations::close_session(state, two, now, fx));
     desk.expect_sent("cancel two\ncall close two");
     assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
     desk.reply(Ok(Reply::Done)).expect("ready · idle");
@@ -20,7 +20,7 @@ fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
 #[test]
 fn the_only_session_stays() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| flow::close_session(state, KEY, now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::close_session(state, KEY, now, fx)).expect_sent("");
     assert_eq!(desk.state.sessions.len(), 1);
 }
 
@@ -28,17 +28,17 @@ fn the_only_session_stays() {
 fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
-    desk.flow(flow::new_session).open("two");
+    desk.flow(operations::new_session).open("two");
     desk.fx.clear();
     let two = desk.state.active;
-    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::close_session(state, two, now, fx)).expect_sent("");
     assert_eq!(desk.state.sessions.len(), 1);
 }
 
 #[test]
 fn what_a_closed_session_was_asked_is_answered() {
     let mut desk = TestApp::ready();
-    desk.flow(flow::new_session).open("two");
+    desk.flow(operations::new_session).open("two");
     desk.ask(
         1,
         AgentRequest::Permission(PermissionRequest {
@@ -49,7 +49,7 @@ fn what_a_closed_session_was_asked_is_answered() {
     );
     desk.fx.clear();
     let two = desk.state.active;
-    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    desk.flow(|state, now, fx| operations::close_session(state, two, now, fx));
     desk.expect_sent("answer 1: permission cancelled\ncall close two");
 }
 
@@ -57,23 +57,24 @@ fn what_a_closed_session_was_asked_is_answered() {
 fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
     let mut desk = TestApp::ready();
     *desk.state.listed_mut() = vec![listed("old"), listed("older")];
-    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("call delete old");
+    desk.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx))
+        .expect_sent("call delete old");
     desk.fail(-32603, "no");
     assert_eq!(desk.state.listed().len(), 2);
     assert_eq!(desk.state.flash.as_deref(), Some("The agent did not delete it: no"));
-    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
+    desk.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
     assert_eq!(desk.state.listed(), [listed("older")]);
 }
 
 #[test]
 fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, _, fx| flow::delete_session(state, ID.into(), fx)).expect_sent("");
+    desk.flow(|state, _, fx| operations::delete_session(state, ID.into(), fx)).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("This session is open here. Close it first."));
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
-    desk.flow(|state, _, fx| flow::delete_session(state, "old".into(), fx)).expect_sent("");
+    desk.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx)).expect_sent("");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
         ",
     );
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| flow::start_agent(state, KEY, other, now, fx));
+    desk.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
     desk.handshake(AgentCapabilities::default()).open(ID);
     assert_eq!(desk.session().transcript.items().len(), 3, "another agent, another word");
 }

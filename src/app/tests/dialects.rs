@@ -27,7 +27,7 @@ fn a_session_whose_id_lies_in_the_folder_goes_on() {
         "ready · idle\nnotice Info: The session goes on, but the agent does not send what was said before.",
     );
     // The next one is the user's wish for a new session.
-    desk.flow(flow::new_session);
+    desk.flow(operations::new_session);
     desk.expect_sent("call new");
 }
 

@@ -109,7 +109,7 @@ fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
     desk.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
     assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(CONN));
-    desk.flow(|state, _, fx| flow::sign_in_to_host(state, CONN, fx));
+    desk.flow(|state, _, fx| operations::sign_in_to_host(state, CONN, fx));
     let spec = desk.fx.iter().find_map(|effect| match effect {
         Effect::RunLogin { spec, .. } => Some(spec.clone()),
         _ => None,
@@ -119,7 +119,7 @@ fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
     desk.fx.clear();
     desk.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
     let second = ConnId(2);
-    desk.flow(|state, _, fx| flow::sign_in_to_host(state, second, fx));
+    desk.flow(|state, _, fx| operations::sign_in_to_host(state, second, fx));
     assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is being started");
 }
 
@@ -127,7 +127,7 @@ fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
 fn an_agent_of_this_machine_brings_the_session_back_here() {
     let mut desk = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| flow::start_agent(state, KEY, near, now, fx));
+    desk.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
     assert_eq!(desk.session().place.far, None);
     assert_eq!(desk.session().id, None, "another agent knows nothing of the old id");
 }

@@ -30,7 +30,7 @@ fn prompt_blocks(desk: &mut TestApp) -> Vec<ContentBlock> {
 /// Hands the conversation over to `other`, whose session is then open.
 fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
     let mut desk = talked();
-    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
     let key = desk.state.active;
     let conn = desk.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities, ..AgentInfo::default() };
@@ -46,7 +46,7 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
 fn the_first_prompt_carries_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
     let (mut desk, key) = handed_over(capabilities);
-    desk.flow(|state, now, fx| flow::submit(state, key, "go on".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
     let blocks = prompt_blocks(&mut desk);
     let [ContentBlock::Resource { mime_type, body: ResourceBody::Text(told), .. }, ContentBlock::Text(asked)] =
         blocks.as_slice()
@@ -68,18 +68,18 @@ fn the_first_prompt_carries_the_conversation_as_a_resource() {
     };
     end(&mut desk, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::submit(state, key, "again".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "again".into(), now, fx));
     assert_eq!(prompt_blocks(&mut desk).len(), 2, "the turn failed, so it is told again");
     end(&mut desk, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::submit(state, key, "more".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
     assert_eq!(prompt_blocks(&mut desk), [ContentBlock::Text("more".into())]);
 }
 
 #[test]
 fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
     let (mut desk, key) = handed_over(AgentCapabilities::default());
-    desk.flow(|state, now, fx| flow::submit(state, key, "go on".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
     let blocks = prompt_blocks(&mut desk);
     let [ContentBlock::Text(told), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
@@ -101,7 +101,7 @@ fn both_sessions_say_that_they_belong_together() {
     desk.kept.clear();
     let fx = {
         let mut fx = Vec::new();
-        flow::hand_over(&mut desk.state, KEY, spec("other"), desk.now, &mut fx);
+        operations::hand_over(&mut desk.state, KEY, spec("other"), desk.now, &mut fx);
         fx.extend(update(&mut desk.state, Event::Input, desk.now));
         fx
     };
@@ -127,7 +127,7 @@ fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
             .end_turn(StopReason::EndTurn);
     }
     desk.state.setup.handover_bytes = 4096;
-    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
     let told = &shown_handover(&desk).text;
     assert!(told.len() <= 4096, "{}", told.len());
     assert!(told.contains("prompt 39") && !told.contains("prompt 3\n"), "{told}");
@@ -145,7 +145,7 @@ fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
     }
     desk.state.setup.handover_bytes = handover::LEAST_BYTES;
     let told = |desk: &mut TestApp| {
-        desk.flow(|state, _, fx| flow::tell_agent(state, KEY, fx));
+        desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
         desk.state.sessions.get_mut(&KEY).unwrap().ledger.handover.take().unwrap().text
     };
     assert!(told(&mut desk).contains("The first prompt was: mend the rounding"));
@@ -165,7 +165,7 @@ fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
         error: Patch::Keep,
     });
     desk.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
-    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
     let told = &shown_handover(&desk).text;
     assert!(told.contains("The till was mended.") && told.contains("now the drawer"), "{told}");
     assert!(!told.contains("I look."), "{told}");
@@ -206,7 +206,7 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
 #[test]
 fn nothing_is_handed_over_where_nothing_was_said() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| flow::hand_over(state, KEY, spec("other"), now, fx));
+    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
     assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
 }
 
@@ -233,7 +233,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 fn what_is_to_be_told_is_kept_until_it_was_told() {
     let mut desk = talked();
     desk.kept.clear();
-    desk.flow(|state, _, fx| flow::tell_agent(state, KEY, fx)).play(Event::Input);
+    desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
     let is_document = |note: &Note| match note {
         Note::Event { record, .. } => {
             matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
@@ -286,13 +286,13 @@ fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
     assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next parlor asks for the old one too");
     desk.fx.clear();
     // It still does not know it: that is said, but not in the transcript once more.
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.fail(-32603, "no").fail(-32603, "no").open("fresher");
     assert!(desk.sent().contains("call resume s\ncall load s\ncall new"));
     assert_eq!(desk.state.flash.as_deref(), Some("The agent still does not know this conversation."));
     assert_eq!(digest(desk.session()).matches("has forgotten this conversation").count(), 1);
     // Now it does.
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert!(!desk.session().ledger.has_forgotten && desk.session().id == Some("s".into()));
     assert!(digest(desk.session()).ends_with("notice Info: The agent knows this conversation again."));

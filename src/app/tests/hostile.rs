@@ -175,13 +175,13 @@ fn play(desk: &mut TestApp, step: Step, nth: u64) {
             desk.play(Event::Agent(conn, AgentEvent::Closed(reason)));
         }
         Step::Open(id) => {
-            desk.flow(|state, now, fx| flow::open_session(state, id.as_str().into(), now, fx));
+            desk.flow(|state, now, fx| operations::open_session(state, id.as_str().into(), now, fx));
         }
         Step::List => {
-            desk.flow(flow::list_sessions);
+            desk.flow(operations::list_sessions);
         }
         Step::SignIn(id) => {
-            desk.flow(|state, now, fx| flow::sign_in(state, conn, &id, Vec::new(), now, fx));
+            desk.flow(|state, now, fx| operations::sign_in(state, conn, &id, Vec::new(), now, fx));
         }
         Step::Close(takes_default) => {
             desk.wait(5);
@@ -191,7 +191,7 @@ fn play(desk: &mut TestApp, step: Step, nth: u64) {
         }
         Step::Submit => {
             let key = desk.state.active;
-            desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+            desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
         }
     }
 }

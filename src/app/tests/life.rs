@@ -155,7 +155,7 @@ fn three_crashes_in_a_minute_end_the_attempts() {
     assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::Restart(KEY));
     assert!(dialog.body.contains(&"out of luck".to_owned()));
     assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.expect_sent("connect 4 after 0 ms");
     assert_eq!(desk.state.modals, [], "the choice was made");
     assert_eq!(desk.state.conns.len(), 1, "dead connections are forgotten");
@@ -256,7 +256,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
         panic!("a notice");
     };
     assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.handshake(all_capabilities()).open(ID);
     desk.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
 }
@@ -292,9 +292,9 @@ fn a_handshake_that_fails_is_told_with_the_last_words() {
 #[test]
 fn a_restart_moves_all_sessions_and_answers_what_is_open() {
     let mut desk = TestApp::running();
-    desk.flow(flow::new_session).open("other").ask(1, permission("t"));
+    desk.flow(operations::new_session).open("other").ask(1, permission("t"));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.expect_sent(
         r"
         cancel s
@@ -319,7 +319,7 @@ fn a_restart_moves_all_sessions_and_answers_what_is_open() {
 #[test]
 fn a_force_stop_is_no_crash() {
     let mut desk = TestApp::running();
-    desk.cancel().flow(|state, now, fx| flow::force_stop(state, CONN, now, fx));
+    desk.cancel().flow(|state, now, fx| operations::force_stop(state, CONN, now, fx));
     desk.agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
         stderr_tail: Vec::new(),
@@ -340,7 +340,7 @@ fn another_agent_begins_anew_and_that_is_said() {
     let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn);
     let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| flow::start_agent(state, KEY, spec, now, fx));
+    desk.flow(|state, now, fx| operations::start_agent(state, KEY, spec, now, fx));
     desk.handshake(all_capabilities());
     desk.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
     desk.open("x").expect(
@@ -368,19 +368,19 @@ fn quitting_cancels_answers_and_stops_in_this_order() {
 #[test]
 fn signing_out_needs_the_capability() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("call logout");
+    desk.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("call logout");
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
-    desk.flow(|state, now, fx| flow::sign_out(state, CONN, now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("This agent cannot sign you out."));
 }
 
 #[test]
 fn each_class_of_error_says_what_to_do() {
-    assert_eq!(words::error_text(&CallError::Agent(RpcError::new(-1, "no credit"))), "no credit");
-    assert!(words::error_text(&CallError::Malformed { error: "no id".into() }).contains("The log"));
-    assert!(words::error_text(&CallError::TimedOut(60)).contains("60 s"));
-    assert!(words::error_text(&CallError::Lost).contains("Restart"));
+    assert_eq!(texts::error_text(&CallError::Agent(RpcError::new(-1, "no credit"))), "no credit");
+    assert!(texts::error_text(&CallError::Malformed { error: "no id".into() }).contains("The log"));
+    assert!(texts::error_text(&CallError::TimedOut(60)).contains("60 s"));
+    assert!(texts::error_text(&CallError::Lost).contains("Restart"));
     let busy = CallError::Agent(RpcError::new(-1, "overloaded"));
     let (line, unsent) = ("no route".to_owned(), "too long".to_owned());
     for (error, fault) in [
@@ -393,13 +393,13 @@ fn each_class_of_error_says_what_to_do() {
         (CallError::Lost, FaultKind::Line),
         (CallError::NotSent { error: unsent }, FaultKind::Unsent),
     ] {
-        assert_eq!(words::fault_of(&error), fault, "{error:?}");
+        assert_eq!(texts::fault_of(&error), fault, "{error:?}");
     }
     for fault in FaultKind::ALL {
         assert!(fault.next().ends_with('.') && !fault.heading().ends_with('.'), "{fault:?}");
     }
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".into()) };
-    assert_eq!(words::exit_text(&killed), "signal SIGKILL (out of memory?)");
+    assert_eq!(texts::exit_text(&killed), "signal SIGKILL (out of memory?)");
 }
 
 #[test]
@@ -415,12 +415,12 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
     let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None }).crash();
     assert!(detail_of(&desk).starts_with("out of luck\n"), "{}", detail_of(&desk));
-    assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
+    assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
     // It sends our own call back.
     let mut desk = TestApp::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
     desk.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
-    assert!(detail_of(&desk).ends_with(words::NOT_AN_AGENT), "{}", detail_of(&desk));
+    assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
     // It only writes.
     let mut desk = TestApp::started();
     for _ in 0..100 {
@@ -463,7 +463,7 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     desk.submit("wait for it");
     assert_eq!(desk.state.flash.as_deref(), Some(crate::app::turn::NOT_RUNNING));
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     assert_eq!(desk.state.flash, None);
 }
 

@@ -63,11 +63,11 @@ fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
 #[test]
 fn the_last_session_is_offered_until_something_was_said() {
     let mut desk = TestApp::ready();
-    assert!(flow::last_session(&desk.state).is_none());
+    assert!(operations::last_session(&desk.state).is_none());
     told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
-    assert_eq!(flow::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
+    assert_eq!(operations::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
     desk.submit("something else");
-    assert!(flow::last_session(&desk.state).is_none());
+    assert!(operations::last_session(&desk.state).is_none());
     assert!(user::obstacle(&desk.state, Action::ContinueLast).is_some());
 }
 
@@ -91,7 +91,7 @@ fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
     let former = desk.state.active;
     told(&mut desk, StoreNews::Opened(Box::new(opening)));
     assert!(desk.state.active != former && !desk.state.sessions.contains_key(&former));
-    assert!(flow::last_session(&desk.state).is_none(), "it is open");
+    assert!(operations::last_session(&desk.state).is_none(), "it is open");
 }
 
 #[test]

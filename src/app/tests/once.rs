@@ -152,7 +152,7 @@ impl World {
     fn check_kept(&mut self) {
         let mut missed = Vec::new();
         assert!(self.state.sessions.values_mut().next().is_some(), "a session is always there");
-        crate::app::keep::flush(&mut self.state, &mut missed);
+        crate::app::recorder::flush(&mut self.state, &mut missed);
         assert_eq!(missed, [], "not kept");
     }
 
@@ -255,47 +255,47 @@ impl World {
         match step {
             Step::Choose { session, option } => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::answer_first_ask(state, key, option, now, fx));
+                self.flow(|state, now, fx| operations::answer_first_ask(state, key, option, now, fx));
             }
             Step::Say { session, outcome } => {
-                use flow::ElicitationOutcome::{Accept, Cancel, Decline};
+                use crate::app::operations::ElicitationOutcome::{Accept, Cancel, Decline};
                 let key = self.session(session)?;
                 let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
-                self.flow(|state, now, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+                self.flow(|state, now, fx| operations::answer_elicitation(state, key, outcome, now, fx));
             }
             Step::Submit(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+                self.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
             }
             Step::Cancel(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::cancel_turn(state, key, now, fx));
+                self.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
             }
             Step::Restart(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::restart_agent(state, key, now, fx));
+                self.flow(|state, now, fx| operations::restart_agent(state, key, now, fx));
             }
             Step::StartOther(session) => {
                 let key = self.session(session)?;
                 let spec = AgentSpec { command: "other".into(), ..AgentSpec::default() };
-                self.flow(|state, now, fx| flow::start_agent(state, key, spec, now, fx));
+                self.flow(|state, now, fx| operations::start_agent(state, key, spec, now, fx));
             }
             Step::ForceStop(conn) => {
                 let conn = self.conn(conn)?;
-                self.flow(|state, now, fx| flow::force_stop(state, conn, now, fx));
+                self.flow(|state, now, fx| operations::force_stop(state, conn, now, fx));
             }
-            Step::NewSession => self.flow(flow::new_session),
+            Step::NewSession => self.flow(operations::new_session),
             Step::OpenTab(folder) => {
                 let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
                 let folder = PathBuf::from(["/code/shop", "/code/lib"][folder]);
                 let tab = NewTab { folder, agent: Some(spec), begin: Beginning::New };
                 self.flow(|state, now, fx| {
-                    flow::open_tab(state, tab, now, fx);
+                    operations::open_tab(state, tab, now, fx);
                 });
             }
             Step::CloseTab(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+                self.flow(|state, now, fx| operations::close_session(state, key, now, fx));
             }
             Step::Attend(key) => {
                 let action = match key {
@@ -310,11 +310,11 @@ impl World {
             }
             Step::Show(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::activate(state, key, now, fx));
+                self.flow(|state, now, fx| operations::activate(state, key, now, fx));
             }
             Step::Fork(session) => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| flow::fork_session(state, key, None, now, fx));
+                self.flow(|state, now, fx| operations::fork_session(state, key, None, now, fx));
             }
             Step::Timer(session) => {
                 let key = self.session(session)?;
@@ -413,10 +413,14 @@ impl World {
             for key in keys {
                 while let Some(open) = self.state.sessions[&key].asks.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-                        let outcome = flow::ElicitationOutcome::Decline;
-                        self.flow(|state, now, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+                        let outcome = operations::ElicitationOutcome::Decline;
+                        self.flow(|state, now, fx| {
+                            operations::answer_elicitation(state, key, outcome, now, fx)
+                        });
                     } else {
-                        self.flow(|state, now, fx| flow::answer_first_ask(state, key, Some(0), now, fx));
+                        self.flow(|state, now, fx| {
+                            operations::answer_first_ask(state, key, Some(0), now, fx)
+                        });
                     }
                 }
             }

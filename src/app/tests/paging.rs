@@ -9,7 +9,7 @@
 
 use proptest::prelude::*;
 
-use super::ceiling::*;
+use super::paging_window::*;
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
@@ -120,9 +120,9 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
         Step::Answers(is_allow) => drop(desk.choose(is_allow.then_some(0))),
         Step::Questions => drop(desk.ask(nth + 1, question())),
         Step::Replies(is_yes) => {
-            use flow::ElicitationOutcome::{Cancel, Decline};
+            use crate::app::operations::ElicitationOutcome::{Cancel, Decline};
             let outcome = if *is_yes { Decline } else { Cancel };
-            desk.flow(|state, now, fx| flow::answer_elicitation(state, KEY, outcome, now, fx));
+            desk.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
         }
         Step::Command(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
             patch.is_announcement = true;
@@ -326,7 +326,7 @@ proptest! {
             }
         } else if let Some((at, last)) = parts.last() {
             read(&mut by_parts, last, *at, 0);
-            while let Some(StoreJob::Earlier { before, from, .. }) = ceiling::earlier_job(&mut by_parts) {
+            while let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut by_parts) {
                 let before = before as usize;
                 let from = from.map(|from| from as usize);
                 let from = from.or_else(|| bounds.iter().rev().find(|at| **at < before).copied()).unwrap_or(0);
@@ -382,7 +382,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
     let end = session.transcript.items().last().map(|item| item.id);
     let mut read = Vec::new();
     for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
-        let Some(StoreJob::Earlier { before, from, .. }) = ceiling::earlier_job(&mut session) else { break };
+        let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut session) else { break };
         read.push((turn, before as usize, from.map(|from| from as usize)));
         let page = EarlierPage {
             events: events[begin(turn)..before as usize].to_vec(),

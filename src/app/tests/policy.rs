@@ -277,7 +277,7 @@ fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
     desk.service(ServiceEvent::Grants(vec![saved.clone()]));
     assert!(is_started(&mut desk, 1, command("make")));
     let id = granted(&desk.state)[0].id();
-    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    desk.flow(|state, _, fx| operations::revoke(state, &id, fx));
     assert_eq!(desk.fx, [Effect::RemoveGrant(saved)]);
     desk.fx.clear();
     assert!(!is_started(&mut desk, 2, command("make")));
@@ -285,7 +285,7 @@ fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
     desk.fx.clear();
     assert!(is_started(&mut desk, 3, command("make")), "for this session");
     let id = granted(&desk.state)[0].id();
-    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    desk.flow(|state, _, fx| operations::revoke(state, &id, fx));
     assert!(!is_started(&mut desk, 4, command("make")));
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::keep::items;
+use super::recorder::items;
 use super::resume::{End, check, recorded, resumed};
 use super::support::*;
 use crate::app::reconcile::{AlignedItem, reconcile};

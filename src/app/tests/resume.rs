@@ -1,6 +1,8 @@
 //! A record stays what it was when an agent replays another history than it.
 
-use super::keep::{again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened};
+use super::recorder::{
+    again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened,
+};
 use super::support::*;
 use crate::app::*;
 use crate::model::*;
@@ -269,7 +271,7 @@ fn a_prompt_that_was_sent_again_is_one_turn() {
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
     desk.submit("flaky two").fail(-32603, "API overloaded (529), try again");
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
     desk.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
     let kept = kept_session(&mut desk);
     let twice = [
@@ -514,7 +516,7 @@ fn text_without_an_id_stands_where_it_came() {
     let mut desk = TestApp::running();
     desk.update(says("before")).ask(1, question());
     desk.flow(|state, now, fx| {
-        flow::answer_elicitation(state, KEY, flow::ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Decline, now, fx);
     });
     desk.updates(vec![
         says("after the answer"),

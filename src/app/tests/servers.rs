@@ -47,7 +47,7 @@ fn names(desk: &TestApp) -> Vec<&str> {
 fn answer(desk: &mut TestApp, answer: ServersAnswer) {
     desk.state.modals.pop();
     let folder = PathBuf::from("/code/shop");
-    desk.flow(|state, now, fx| flow::answer_servers(state, &folder, answer, now, fx));
+    desk.flow(|state, now, fx| operations::answer_servers(state, &folder, answer, now, fx));
 }
 
 fn kept_answer(desk: &TestApp) -> Option<bool> {
@@ -73,7 +73,7 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
     assert_eq!(kept_answer(&desk), Some(true));
     desk.expect_sent("call new");
     assert_eq!(names(&desk), ["mine", "files"], "the configured one wins");
-    desk.flow(flow::new_session).expect_sent("call new");
+    desk.flow(operations::new_session).expect_sent("call new");
     let next = desk.state.active_session().unwrap();
     assert_eq!(next.place.mcp_servers.len(), 2, "also the next session there");
     let told = desk.session().transcript.items().iter().any(|item| {
@@ -150,7 +150,7 @@ fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_
         });
         assert_eq!(is_said, !gets_servers);
         // An agent of this machine that takes its place has them again.
-        desk.flow(|state, now, fx| flow::start_agent(state, KEY, spec(), now, fx));
+        desk.flow(|state, now, fx| operations::start_agent(state, KEY, spec(), now, fx));
         let conn = desk.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
@@ -213,7 +213,7 @@ fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one()
     desk.fx.clear();
     let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
     let mut fx = Vec::new();
-    let key = flow::open_tab(&mut desk.state, tab, desk.now, &mut fx);
+    let key = operations::open_tab(&mut desk.state, tab, desk.now, &mut fx);
     let conn = desk.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
@@ -233,11 +233,11 @@ fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one()
         matches!(desk.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
     );
     // Behind another tab the question waits, and stays a question.
-    desk.flow(|state, now, fx| flow::show_session(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
     desk.play(Event::Input);
     assert_eq!(desk.state.modals, []);
     desk.expect_sent("");
-    desk.flow(|state, now, fx| flow::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
+    desk.flow(|state, now, fx| operations::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
     desk.expect_sent("call new");
     let names =
         |key| desk.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
@@ -249,7 +249,7 @@ fn a_file_that_cannot_be_read_is_told_and_the_session_opens() {
     let mut desk = desk(FolderServers { answer: Some(false), ..found() }, spec());
     desk.handshake(all_capabilities()).open(ID);
     let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
-    let key = flow::open_tab(&mut desk.state, tab, desk.now, &mut Vec::new());
+    let key = operations::open_tab(&mut desk.state, tab, desk.now, &mut Vec::new());
     let conn = desk.state.sessions[&key].conn.unwrap();
     update(&mut desk.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), desk.now);
     desk.fx.clear();

@@ -94,7 +94,9 @@ fn a_list_is_read_to_its_end() {
         })
     };
     let mut desk = TestApp::ready();
-    desk.flow(flow::list_sessions).reply(page(&["a", "b"], Some("2"))).reply(page(&["b", "c"], Some("3")));
+    desk.flow(operations::list_sessions)
+        .reply(page(&["a", "b"], Some("2")))
+        .reply(page(&["b", "c"], Some("3")));
     desk.reply(page(&[], Some("4"))).reply(page(&["a"], Some("5"))).reply(page(&["d"], Some("3")));
     desk.expect_sent(
         r#"
@@ -120,7 +122,7 @@ fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
 #[test]
 fn a_list_without_end_is_ended() {
     let mut desk = TestApp::ready();
-    desk.flow(flow::list_sessions);
+    desk.flow(operations::list_sessions);
     for page in 0..2_000 {
         if desk.state.conns[&CONN].open_calls.is_empty() {
             assert!(page > 100, "ended after {page} pages");
@@ -134,9 +136,9 @@ fn a_list_without_end_is_ended() {
 #[test]
 fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
     let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx)).flow(flow::list_sessions);
+    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).flow(operations::list_sessions);
     let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(|state, now, fx| flow::activate(state, key, now, fx)).flow(flow::list_sessions);
+    desk.flow(|state, now, fx| operations::activate(state, key, now, fx)).flow(operations::list_sessions);
     desk.fx.clear();
     // The answer of the first agent comes while the second one's list is shown.
     desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
@@ -148,11 +150,11 @@ fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
     desk.expect_sent("call list Some(\"2\")");
     desk.reply_to(conn, Ok(sessions(&["ours"], None)));
     assert_eq!(listed_ids(&desk.state), ["ours"]);
-    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
     assert_eq!(listed_ids(&desk.state), ["theirs"]);
     // Asked for anew, the page of the request before is dropped.
     let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(flow::list_sessions).reply(Ok(sessions(&["new"], None)));
+    desk.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
     desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
     assert_eq!(listed_ids(&desk.state), ["new"]);
 }
@@ -162,14 +164,14 @@ fn what_is_not_advertised_is_never_called() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
-    desk.flow(flow::list_sessions);
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "x".into(), now, fx));
+    desk.flow(operations::list_sessions);
+    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "x".into(), now, fx));
     desk.open_listed("old");
-    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
-    desk.flow(|state, now, fx| flow::set_model(state, KEY, "big".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_model(state, KEY, "big".into(), now, fx));
     desk.flow(|state, now, fx| {
-        flow::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), now, fx);
+        operations::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), now, fx);
     });
     desk.expect_sent("");
     assert_eq!(desk.state.sessions.len(), 1);
@@ -205,7 +207,7 @@ fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
         let mut desk = TestApp::talked();
         *desk.state.listed_mut() = vec![info];
         let open = |state: &mut State, now, fx: &mut Vec<Effect>| {
-            flow::open_session(state, "old".into(), now, fx);
+            operations::open_session(state, "old".into(), now, fx);
         };
         desk.flow(open).expect_sent("");
         let Some(Modal::Choice(dialog)) = desk.state.modals.last().cloned() else {
@@ -257,7 +259,7 @@ fn each_folder_has_its_own_history_of_prompts() {
     desk.service(ServiceEvent::History(SessionKey(2), vec!["there".into()]));
     assert_eq!(desk.state.sessions[&SessionKey(2)].history, ["there"]);
     desk.fx.clear();
-    desk.flow(flow::new_session);
+    desk.flow(operations::new_session);
     let fresh = &desk.state.sessions[&desk.state.active];
     assert_eq!(
         (fresh.place.cwd.to_str(), fresh.history.as_slice()),
@@ -319,7 +321,7 @@ fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
 #[test]
 fn a_new_session_shares_the_agent() {
     let mut desk = TestApp::ready();
-    desk.flow(flow::new_session).expect_sent("call new");
+    desk.flow(operations::new_session).expect_sent("call new");
     desk.open("two");
     assert_eq!(desk.state.active, SessionKey(2));
     desk.agent(AgentEvent::Update("two".into(), says("hello")));
@@ -332,7 +334,8 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     let mut desk = TestApp::running();
     desk.update(says("so far")).end_turn(StopReason::EndTurn);
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx)).expect_sent("call fork s");
+    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx))
+        .expect_sent("call fork s");
     desk.agent(AgentEvent::Update("copy".into(), says("welcome")));
     desk.open("copy");
     let copy = &desk.state.sessions[&desk.state.active];
@@ -342,9 +345,9 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     );
     assert_eq!(copy.id, Some("copy".into()));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
+    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
     let key = desk.state.active;
-    desk.flow(|state, now, fx| flow::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
+    desk.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
     assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
     desk.expect_sent("call fork s\ndraft \"\"");
     assert_eq!(desk.session().queue, ["typed"], "what was typed is kept");
@@ -354,7 +357,7 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
 #[test]
 fn a_copy_that_fails_answers_what_was_asked_of_it() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| flow::fork_session(state, KEY, None, now, fx));
+    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
     desk.agent(AgentEvent::Request(
         AskId(1),
         Box::new(AgentRequest::Permission(PermissionRequest {
@@ -387,20 +390,20 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
         is_provisional: false,
     })));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::set_mode(state, KEY, "plan".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
     assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
     desk.reply(Ok(Reply::Done));
     assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("plan"));
-    desk.flow(|state, now, fx| flow::set_model(state, KEY, "small".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_model(state, KEY, "small".into(), now, fx));
     desk.fail(-32603, "not in your plan");
     assert_eq!(desk.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
     assert_eq!(desk.state.flash.as_deref(), Some("Not changed: not in your plan"));
     desk.flow(|state, now, fx| {
-        flow::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
+        operations::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
     });
     desk.reply(Ok(Reply::Options(vec![fast(true)])));
     assert_eq!(desk.session().options, [fast(true)]);
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, " Skew ".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, " Skew ".into(), now, fx));
     desk.reply(Ok(Reply::Title("Skew!".into())));
     assert_eq!(desk.session().title.as_deref(), Some("Skew!"));
     desk.expect_sent("call mode plan\ncall model small\ncall option fast Bool(true)\ncall title \"Skew\"");
@@ -416,6 +419,6 @@ fn a_subagent_takes_no_prompt_and_gives_it_back() {
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    desk.flow(|state, now, fx| flow::submit(state, SessionKey(2), "hi".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, SessionKey(2), "hi".into(), now, fx));
     desk.expect_sent("draft \"hi\"");
 }

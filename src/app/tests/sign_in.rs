@@ -43,12 +43,12 @@ fn locked() -> TestApp {
 #[test]
 fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
     let mut desk = locked();
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
     desk.expect_sent("");
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.fail(-32603, "window closed").expect_sent("call authenticate web");
     assert_eq!(desk.state.flash.as_deref(), Some("The sign-in failed: window closed"));
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.reply(Ok(Reply::Done)).open(ID);
     desk.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
@@ -62,18 +62,18 @@ fn a_sign_in_that_takes_long_can_be_given_up() {
     desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
     desk.fail(-32000, "sign in first");
     desk.state.modals.clear();
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.fx.clear();
     desk.play(Event::Act(Action::Escape));
     let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
     assert!(desk.fx.iter().any(is_called_off), "{:?}", desk.fx);
-    assert_eq!(flow::running_sign_in(&desk.state, CONN), None);
+    assert_eq!(operations::running_sign_in(&desk.state, CONN), None);
     assert_eq!(desk.session().phase, SessionPhase::NeedsSignIn);
 }
 
 /// Picks a way to sign in, and gives the question that it leads to.
 fn pick(desk: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, method, Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
     match desk.state.modals.last() {
         Some(Modal::Choice(dialog)) => Some(dialog.clone()),
         _ => None,
@@ -200,7 +200,7 @@ fn an_agent_behind_a_url_runs_no_sign_in_whatever_it_sends() {
 fn variables_of_a_sign_in_are_set_by_a_new_start() {
     let mut desk = locked();
     let vars = vec![("KEY".to_owned(), "1".to_owned())];
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
     let spec = desk.fx.iter().find_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.clone()),
         _ => None,
@@ -208,17 +208,18 @@ fn variables_of_a_sign_in_are_set_by_a_new_start() {
     assert_eq!(spec.map(|spec| spec.env), Some(vars));
     let mut desk = locked();
     let vars = vec![("NODE_OPTIONS".to_owned(), "--require /tmp/x.js".to_owned())];
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "key", vars.clone(), now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx))
+        .expect_sent("");
 }
 
 #[test]
 fn an_unknown_session_with_the_code_of_a_sign_in_is_no_sign_in() {
     let info = sign_in_methods();
     let error = |code, text: &str| CallError::Agent(RpcError::new(code, text));
-    assert!(!words::is_auth_error(&error(-32000, "Unknown session"), Some(&info)));
-    assert!(!words::is_auth_error(&error(-32000, "too many sessions"), None));
-    assert!(words::is_auth_error(&error(-32000, "nope"), Some(&info)));
-    assert!(words::is_auth_error(&error(-32603, "Authentication required"), None));
-    assert!(words::is_session_gone(&error(-32000, "Unknown session")));
-    assert!(!words::is_session_gone(&error(-32603, "file not found")));
+    assert!(!texts::is_auth_error(&error(-32000, "Unknown session"), Some(&info)));
+    assert!(!texts::is_auth_error(&error(-32000, "too many sessions"), None));
+    assert!(texts::is_auth_error(&error(-32000, "nope"), Some(&info)));
+    assert!(texts::is_auth_error(&error(-32603, "Authentication required"), None));
+    assert!(texts::is_session_gone(&error(-32000, "Unknown session")));
+    assert!(!texts::is_session_gone(&error(-32603, "file not found")));
 }

@@ -164,29 +164,29 @@ impl TestApp {
 
     /// Opens a session from the agent's list, in the folder that it names alone.
     pub fn open_listed(&mut self, id: &str) -> &mut Self {
-        self.flow(|state, now, fx| flow::open_session(state, id.into(), now, fx));
+        self.flow(|state, now, fx| operations::open_session(state, id.into(), now, fx));
         let asked = match self.state.modals.last() {
             Some(Modal::Choice(dialog)) => Some(dialog.choices[0].outcome.clone()),
             _ => None,
         };
         if let Some(ChoiceOutcome::OpenListed { info, .. }) = asked {
             self.state.modals.pop();
-            self.flow(|state, now, fx| flow::open_listed(state, &info, false, now, fx));
+            self.flow(|state, now, fx| operations::open_listed(state, &info, false, now, fx));
         }
         self
     }
 
     pub fn submit(&mut self, text: &str) -> &mut Self {
-        self.flow(|state, now, fx| flow::submit(state, KEY, text.into(), now, fx))
+        self.flow(|state, now, fx| operations::submit(state, KEY, text.into(), now, fx))
     }
 
     pub fn cancel(&mut self) -> &mut Self {
-        self.flow(|state, now, fx| flow::cancel_turn(state, KEY, now, fx))
+        self.flow(|state, now, fx| operations::cancel_turn(state, KEY, now, fx))
     }
 
     /// Answers the first ask with this option; `None` rejects.
     pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
-        self.flow(|state, now, fx| flow::answer_first_ask(state, KEY, option, now, fx))
+        self.flow(|state, now, fx| operations::answer_first_ask(state, KEY, option, now, fx))
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {

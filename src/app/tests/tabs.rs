@@ -18,7 +18,7 @@ fn new_tab(folder: &str, agent: AgentSpec) -> NewTab {
 impl TestApp {
     fn open_tab(&mut self, tab: NewTab) -> SessionKey {
         let mut key = None;
-        self.flow(|state, now, fx| key = Some(flow::open_tab(state, tab, now, fx)));
+        self.flow(|state, now, fx| key = Some(operations::open_tab(state, tab, now, fx)));
         key.unwrap()
     }
 
@@ -108,7 +108,7 @@ fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
     ));
     desk.expect_sent("call load old");
     assert_eq!(desk.state.sessions[&key].title.as_deref(), Some("Skew"));
-    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
     assert_eq!(desk.open_tab(listed()), key);
     assert_eq!((desk.state.active, desk.state.sessions.len()), (key, 2));
 }
@@ -146,7 +146,7 @@ fn a_kept_session_opens_in_a_tab_and_only_once() {
 #[test]
 fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
     let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| flow::activate(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
     let before = desk.state.sessions[&KEY].clone();
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -159,8 +159,8 @@ fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
 #[test]
 fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_is_seen() {
     let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
-    desk.flow(|state, now, fx| flow::cancel_turn(state, key, now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    desk.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
     desk.play(Event::Act(Action::ShowTab(1)));
     desk.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
     assert_eq!(desk.state.modals, [], "the tab in front keeps its keys");
@@ -206,14 +206,14 @@ fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
 #[test]
 fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
     let (mut desk, key, _) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| flow::close_session(state, key, now, fx));
+    desk.flow(|state, now, fx| operations::close_session(state, key, now, fx));
     desk.expect_sent("call close two\ndisconnect 2");
     assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
     // One that another tab shares goes on.
     let shared = desk.open_tab(new_tab("/code/shop", fake()));
     desk.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::close_session(state, shared, now, fx));
+    desk.flow(|state, now, fx| operations::close_session(state, shared, now, fx));
     desk.expect_sent("call close three");
 }
 
@@ -230,7 +230,7 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
     assert_eq!(tabs::front(&desk.state), three, "it stays in front");
     desk.play(Event::Act(Action::ShowTab(3)));
     assert_eq!(tabs::front(&desk.state), two);
-    desk.flow(|state, now, fx| flow::close_session(state, two, now, fx));
+    desk.flow(|state, now, fx| operations::close_session(state, two, now, fx));
     assert_eq!(tabs::front(&desk.state), three);
 }
 
@@ -275,7 +275,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
 #[test]
 fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
     let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+    desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     desk.play(Event::Act(Action::ShowTab(1))).wait(10).play(Event::Timer(TimerId::Flash));
     let changes = |desk: &TestApp| desk.state.changes;
     let before = changes(&desk);
@@ -348,7 +348,7 @@ fn quit_question(desk: &TestApp) -> Option<(String, String)> {
 #[test]
 fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
     let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.submit("one").flow(|state, now, fx| flow::submit(state, key, "two".into(), now, fx));
+    desk.submit("one").flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
     desk.fx.clear();
     desk.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
     let (title, body) = quit_question(&desk).unwrap();
@@ -384,7 +384,7 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
         "nothing was said yet"
     );
     assert!(!closes(&|desk, key| {
-        desk.flow(|state, now, fx| flow::submit(state, key, "go".into(), now, fx));
+        desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     }));
     assert!(!closes(&|desk, _| {
         desk.play(Event::Draft("a thought".into()));

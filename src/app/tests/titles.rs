@@ -97,7 +97,7 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
     desk.open(ID).expect_sent("call title \"Early\"");
     desk.fail(-32603, "too early");
     assert!(desk.session().ledger.owes_title);
@@ -111,10 +111,10 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
 #[test]
 fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
     let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "One".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "One".into(), now, fx));
     let conn = desk.conn();
     let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Two".into(), now, fx));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Two".into(), now, fx));
     desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
     assert_eq!((desk.session().title.as_deref(), desk.session().ledger.owes_title), (Some("Two"), true));
     desk.reply(Ok(Reply::Title("TWO".into())));
@@ -126,10 +126,11 @@ fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
     let mut desk = TestApp::started();
     desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
-    desk.flow(|state, now, fx| flow::set_title(state, KEY, "Mine".into(), now, fx)).reply(Ok(Reply::Done));
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx))
+        .reply(Ok(Reply::Done));
     assert!(!desk.session().ledger.owes_title);
     desk.crash();
-    desk.flow(|state, now, fx| flow::restart_agent(state, KEY, now, fx));
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.handshake(forgets);
     desk.fx.clear();
     desk.open("other").expect_sent("call title \"Mine\"");

@@ -301,7 +301,7 @@ fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
         "#,
     );
     desk.fx.clear();
-    desk.flow(|state, now, fx| flow::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
     assert!(desk.session().turn.is_running());
     assert_eq!(desk.session().transcript.items().len(), 3);
@@ -374,7 +374,7 @@ fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
         desk.reply(Err(error.clone()));
         let prompt = desk.session().failed_prompt.as_ref();
         assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
-        let fault = words::fault_of(&error);
+        let fault = texts::fault_of(&error);
         assert_eq!(fault.next().contains("may run twice"), may_have_arrived, "{fault:?}");
     }
     let mut desk = TestApp::running();
@@ -387,7 +387,8 @@ fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
     let mut desk = TestApp::running();
     desk.fail(-32603, "429 Too Many Requests");
     assert_eq!(failed(&desk), Some("go"));
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
+    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
+        .expect_sent(r#"call prompt "go""#);
     desk.update(says("at last")).end_turn(StopReason::EndTurn);
     desk.expect(
         r#"
@@ -398,14 +399,14 @@ fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
         "#,
     );
     assert_eq!(desk.session().failed_prompt, None);
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
 }
 
 #[test]
 fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
     let mut desk = TestApp::running();
     desk.crash().expect_sent("connect 2 after 500 ms");
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("");
+    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
     desk.handshake(all_capabilities()).reply(Ok(Reply::Done));
     desk.expect_sent("call resume s\ncall prompt \"go\"");
     // An agent that is not started by itself any more is started for it.
@@ -414,7 +415,8 @@ fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
     }
     desk.fx.clear();
     assert_eq!(failed(&desk), Some("go"));
-    desk.flow(|state, now, fx| flow::send_again(state, KEY, now, fx)).expect_sent("connect 4 after 0 ms");
+    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
+        .expect_sent("connect 4 after 0 ms");
     desk.handshake(all_capabilities())
         .reply(Ok(Reply::Done))
         .expect_sent("call resume s\ncall prompt \"go\"");
@@ -433,7 +435,7 @@ fn what_would_fail_again_is_not_offered() {
         ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
     {
         let error = CallError::Agent(RpcError::new(-32603, message));
-        assert_eq!(words::fault_of(&error), FaultKind::Busy, "{message}");
+        assert_eq!(texts::fault_of(&error), FaultKind::Busy, "{message}");
     }
     let mut desk = TestApp::running();
     desk.cancel().fail(-32603, "overloaded");

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::app::ViewCommand;
-use crate::app::flow::{self, ElicitationOutcome};
+use crate::app::operations::{self, ElicitationOutcome};
 use crate::app::{
     Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
     URL_OPTIONS,
@@ -98,7 +98,7 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         Some(place) if is_ambiguous(place) => {
             say(state, "This option cannot be sent: another one has the same id.", fx);
         }
-        Some(place) => flow::answer_ask(state, key, ask, Some(place), now, fx),
+        Some(place) => operations::answer_ask(state, key, ask, Some(place), now, fx),
         None if count == 0 => say(state, "The agent offers no answers. Escape rejects the request.", fx),
         None if action == Action::Accept => say(state, "Mark an answer first, or type its number.", fx),
         None => {}
@@ -117,10 +117,10 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     };
     match place {
         Some(0) if can_open(state) => {
-            flow::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
+            operations::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
         }
         Some(0) => say(state, "This address cannot be opened safely. Decline, or copy it by hand.", fx),
-        Some(1) => flow::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
+        Some(1) => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
         _ => {}
     }
     true
@@ -130,10 +130,10 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
 pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match first_ask(state).map(|open| &open.kind) {
         Some(OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_)) => {
-            flow::answer_first_ask(state, state.active, None, now, fx);
+            operations::answer_first_ask(state, state.active, None, now, fx);
         }
         Some(OpenRequestKind::Elicitation(_)) => {
-            flow::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, now, fx);
+            operations::answer_elicitation(state, state.active, ElicitationOutcome::Cancel, now, fx);
         }
         None => {}
     }

@@ -8,13 +8,13 @@ use std::time::Instant;
 use crate::app::tabs as app_tabs;
 use crate::app::{
     ChangesDialog, ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase,
-    State, ViewCommand, flow,
+    State, ViewCommand, operations,
 };
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
 use super::{
-    attention, dialogs, jump, leave, line_dialog, picker, places, providers, queue, rows, say, search,
-    sessions, tabs,
+    dialogs, inbox, jump, leave, line_dialog, picker, places, providers, queue, rows, say, search, sessions,
+    tabs,
 };
 
 /// Whether the action only opens a list or another session, so that it may be wished while a request of the
@@ -64,9 +64,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::RenameSession => {
             unless(is_named || session.ledger.reading.is_some(), "There is no session to be named yet.")
         }
-        Action::ContinueLast => {
-            unless(flow::last_session(state).is_some(), "No session of this folder waits to be gone on with.")
-        }
+        Action::ContinueLast => unless(
+            operations::last_session(state).is_some(),
+            "No session of this folder waits to be gone on with.",
+        ),
         Action::HandOver | Action::ExportSession => {
             unless(session.turn_count > 0, "Nothing was said in this session yet.")
         }
@@ -100,7 +101,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         ),
         Action::ForceStop => unless(is_agent_alive(state), "No agent is running."),
         Action::KillCommand => unless(
-            has_running_command(session) || flow::has_stoppable(session),
+            has_running_command(session) || operations::has_stoppable(session),
             "Nothing runs that can be stopped by itself.",
         ),
         Action::ArchiveSession => unless(can.can_archive && is_named, "The agent keeps no archive."),
@@ -185,8 +186,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
             say(state, text, fx);
         }
-        Action::KillCommand => flow::stop_part(state, key, now, fx),
-        Action::ArchiveSession => flow::archive_session(state, key, fx),
+        Action::KillCommand => operations::stop_part(state, key, now, fx),
+        Action::ArchiveSession => operations::archive_session(state, key, fx),
         Action::OpenProviders => providers::open(state),
         Action::OpenPalette => {
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
@@ -195,7 +196,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::OpenHelp => dialogs::toggle_page(state, dialogs::help(), fx),
         Action::OpenChanges
             if !matches!(state.modals.last(), Some(Modal::Changes(_)))
-                && flow::ask_for_all(state, action, fx) => {}
+                && operations::ask_for_all(state, action, fx) => {}
         Action::OpenChanges => dialogs::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
         Action::OpenLog => dialogs::toggle_page(state, dialogs::log(), fx),
         Action::OpenConnection => {
@@ -203,19 +204,19 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 dialogs::toggle_page(state, Modal::Connection(conn), fx);
             }
         }
-        Action::OpenAttention => attention::open(state, now, fx),
+        Action::OpenAttention => inbox::open(state, now, fx),
         Action::OpenAgents => picker::open_agents(state),
         Action::OpenSessions => sessions::open(state, false, now, fx),
-        Action::ContinueLast => flow::continue_last(state, now, fx),
+        Action::ContinueLast => operations::continue_last(state, now, fx),
         Action::SearchSessions => sessions::open(state, true, now, fx),
         Action::ExportSession => sessions::export_shown(state, fx),
         Action::HandOver if state.active_session().is_some_and(|session| session.ledger.has_forgotten) => {
-            flow::tell_agent(state, key, fx);
-            flow::send_held(state, key, now, fx);
+            operations::tell_agent(state, key, fx);
+            operations::send_held(state, key, now, fx);
         }
         Action::HandOver => picker::open_hand_over(state, fx),
-        Action::LoadEarlier => flow::load_earlier(state, key, fx),
-        Action::LoadLater => flow::load_later(state, key, fx),
+        Action::LoadEarlier => operations::load_earlier(state, key, fx),
+        Action::LoadLater => operations::load_later(state, key, fx),
         Action::CloseSession => sessions::close(state, key, now, fx),
         Action::OpenModes => open_modes(state),
         Action::NextMode => next_mode(state, now, fx),
@@ -237,18 +238,18 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::SignOut => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                flow::sign_out(state, conn, now, fx);
+                operations::sign_out(state, conn, now, fx);
             }
         }
         Action::OpenQueue => queue::open(state, fx),
-        Action::NewSession => flow::new_session(state, now, fx),
+        Action::NewSession => operations::new_session(state, now, fx),
         Action::ForkSession => sessions::fork_session(state, key, now, fx),
         Action::RenameSession => line_dialog::open_title(state, key),
-        Action::SendAgain => flow::send_again(state, key, now, fx),
-        Action::RestartAgent => flow::restart_agent(state, key, now, fx),
+        Action::SendAgain => operations::send_again(state, key, now, fx),
+        Action::RestartAgent => operations::restart_agent(state, key, now, fx),
         Action::ForceStop => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                flow::force_stop(state, conn, now, fx);
+                operations::force_stop(state, conn, now, fx);
             }
         }
         // The rest belongs to one layer only; here it means nothing.
@@ -286,13 +287,13 @@ fn next_mode(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         let next = choices.get(at.map_or(0, |at| at + 1)).or(choices.first());
         if let Some(value) = next.map(|choice| choice.value.clone()).filter(|value| value != current) {
             let id = id.clone();
-            flow::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+            operations::set_option(state, key, id, ConfigValue::Text(value), now, fx);
         }
     } else if let Some(modes) = &session.modes {
         let at = modes.available.iter().position(|mode| mode.id == modes.current);
         let next = modes.available.get(at.map_or(0, |at| at + 1)).or(modes.available.first());
         if let Some(mode) = next.map(|mode| mode.id.clone()).filter(|mode| *mode != modes.current) {
-            flow::set_mode(state, key, mode, now, fx);
+            operations::set_mode(state, key, mode, now, fx);
         }
     }
 }

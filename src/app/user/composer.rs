@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Effect, Session, SessionPhase, State, ViewCommand, flow};
+use crate::app::{Effect, Session, SessionPhase, State, ViewCommand, operations};
 use crate::model::Action;
 
 use super::{fuzzy, items, moved, picker, say};
@@ -118,7 +118,7 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
         return false;
     }
     let text = std::mem::take(&mut session.draft);
-    flow::remember(session, &text, fx);
+    operations::remember(session, &text, fx);
     state.user.completion = 0;
     state.user.dismissed = None;
     fx.push(Effect::View(ViewCommand::ClearDraft));
@@ -142,7 +142,7 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     set_draft(state, draft, fx);
 }
 
-/// Sends the prompt; `flow` queues it where it cannot go out yet. A command that is typed in part is completed first: nobody means to send `/comp`.
+/// Sends the prompt; `operations` queues it where it cannot go out yet. A command that is typed in part is completed first: nobody means to send `/comp`.
 fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
@@ -154,7 +154,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         let Some(session) = state.active_session() else { return };
         if !text.trim().is_empty() || !session.queue.is_empty() {
-            flow::submit(state, key, text, now, fx);
+            operations::submit(state, key, text, now, fx);
         }
         return;
     }
@@ -170,7 +170,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
     items::clear_mark(state);
     set_draft(state, String::new(), fx);
-    flow::submit(state, key, text, now, fx);
+    operations::submit(state, key, text, now, fx);
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
@@ -183,7 +183,7 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     };
     match (phase, conn) {
         (SessionPhase::NoAgent, _) => picker::open_agents(state),
-        (SessionPhase::NeedsSignIn, Some(conn)) if flow::running_sign_in(state, conn).is_some() => {
+        (SessionPhase::NeedsSignIn, Some(conn)) if operations::running_sign_in(state, conn).is_some() => {
             say(state, "The sign-in is under way. Escape gives it up.", fx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
@@ -262,7 +262,7 @@ fn from_end(session: &Session, index: usize) -> Option<&String> {
 fn leave_history(session: &mut Session, fx: &mut Vec<Effect>) {
     session.history_index = None;
     let stash = std::mem::take(&mut session.history_stash);
-    flow::remember(session, &stash, fx);
+    operations::remember(session, &stash, fx);
 }
 
 /// What is typed of a command's name: the draft is a slash and one word.

@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::app::{
     CopySource, Effect, Item, ItemBody, MessagePart, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall, flow,
+    ToolCall, operations,
 };
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
@@ -52,7 +52,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         let first = session.transcript.items().get(1);
         turn.is_some() && turn != first.map(|item| item.turn)
     };
-    if session.selected.is_none() && !is_whole(session) && flow::ask_for_all(state, action, fx) {
+    if session.selected.is_none() && !is_whole(session) && operations::ask_for_all(state, action, fx) {
         return true;
     }
     match commands::obstacle(state, action) {

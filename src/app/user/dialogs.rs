@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand, flow};
+use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand, operations};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::{leave, moved, on_action, open};
@@ -121,30 +121,32 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
     match outcome {
         ChoiceOutcome::Close => {}
         ChoiceOutcome::Act(action) => on_action(state, *action, now, fx),
-        ChoiceOutcome::Quit => flow::quit(state, now, fx),
-        ChoiceOutcome::ForceStop(conn) => flow::force_stop(state, *conn, now, fx),
-        ChoiceOutcome::Restart(key) => flow::restart_agent(state, *key, now, fx),
-        ChoiceOutcome::AnswerServers(folder, answer) => flow::answer_servers(state, folder, *answer, now, fx),
-        ChoiceOutcome::SignInToHost(conn) => flow::sign_in_to_host(state, *conn, fx),
-        ChoiceOutcome::RunLogin(conn, spec, env) => flow::run_login(state, *conn, spec, env, now, fx),
-        ChoiceOutcome::OpenListed { info, with_folders } => {
-            flow::open_listed(state, info, *with_folders, now, fx);
+        ChoiceOutcome::Quit => operations::quit(state, now, fx),
+        ChoiceOutcome::ForceStop(conn) => operations::force_stop(state, *conn, now, fx),
+        ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),
+        ChoiceOutcome::AnswerServers(folder, answer) => {
+            operations::answer_servers(state, folder, *answer, now, fx)
         }
-        ChoiceOutcome::CloseSession(key) => flow::close_session(state, *key, now, fx),
+        ChoiceOutcome::SignInToHost(conn) => operations::sign_in_to_host(state, *conn, fx),
+        ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, now, fx),
+        ChoiceOutcome::OpenListed { info, with_folders } => {
+            operations::open_listed(state, info, *with_folders, now, fx);
+        }
+        ChoiceOutcome::CloseSession(key) => operations::close_session(state, *key, now, fx),
         ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
-        ChoiceOutcome::DeleteSession(id) => flow::delete_session(state, id.clone(), fx),
+        ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
         ChoiceOutcome::DeleteKept { uid, listed } => {
             fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));
             if let Some(id) = listed {
-                flow::delete_session(state, id.clone(), fx);
+                operations::delete_session(state, id.clone(), fx);
             }
         }
-        ChoiceOutcome::GoOnIn(key, folder) => flow::go_on_in(state, *key, folder.clone(), now, fx),
+        ChoiceOutcome::GoOnIn(key, folder) => operations::go_on_in(state, *key, folder.clone(), now, fx),
         ChoiceOutcome::Export(uid, form) => {
             let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
             fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
         }
-        ChoiceOutcome::Fork(key, at) => flow::fork_session(state, *key, *at, now, fx),
+        ChoiceOutcome::Fork(key, at) => operations::fork_session(state, *key, *at, now, fx),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use crate::app::flow::{self, ElicitationOutcome};
+use crate::app::operations::{self, ElicitationOutcome};
 use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
@@ -30,7 +30,7 @@ pub fn on_line(state: &mut State, edit: &LineEdit) {
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Decline => {
-            flow::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
+            operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
             return true;
         }
         Action::FullScreen => {
@@ -71,7 +71,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 fn finish(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(values) = accept(state) {
         let outcome = ElicitationOutcome::Accept(Some(values));
-        flow::answer_elicitation(state, state.active, outcome, now, fx);
+        operations::answer_elicitation(state, state.active, outcome, now, fx);
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{asks, attention, first_ask, leave, on_ask_shown};
+use super::{asks, first_ask, inbox, leave, on_ask_shown};
 
 /// Input must have been quiet for this long, however long the dialog is there.
 const QUIET: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ pub fn on_input(state: &mut State, now: Instant) {
 /// Stamps dialogs that appeared, and makes `state.ask_view` fresh for another ask. Idempotent; `app::update`
 /// calls it at the end of every update, whatever the event was.
 pub fn settle(state: &mut State, now: Instant) {
-    attention::settle(state);
+    inbox::settle(state);
     on_ask_shown(state, now);
     asks::follow_call(state, now);
     leave::settle_question(state);

@@ -3,7 +3,7 @@
 use crate::app::fold::{fold_of, is_long_prompt};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
-    ViewCommand, flow,
+    ViewCommand, operations,
 };
 use crate::model::{Action, DiffChange, DiffPlace, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
 use std::time::Instant;
@@ -105,7 +105,7 @@ fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(child) = child {
-        flow::show_session(state, child, now, fx);
+        operations::show_session(state, child, now, fx);
         return;
     }
     let shows_thoughts = state.shows_thoughts;

@@ -8,7 +8,7 @@ use crate::app::outline::{Only, is_failure};
 use crate::app::search::title;
 use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall, TurnEnd, ViewCommand, flow,
+    ToolCall, TurnEnd, ViewCommand, operations,
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
@@ -41,7 +41,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
             return true;
         }
         Action::OpenFilter => {
-            if !flow::ask_for_all(state, action, fx) {
+            if !operations::ask_for_all(state, action, fx) {
                 open_filter(state);
             }
             return true;
@@ -80,7 +80,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         go_to(state, id, fx);
         return;
     }
-    if !is_forward && flow::ask_for_all(state, action, fx) {
+    if !is_forward && operations::ask_for_all(state, action, fx) {
         return;
     }
     let what = match stop {
@@ -117,7 +117,7 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 }
 
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
-    if flow::ask_for_all(state, Action::OpenOutline, fx) {
+    if operations::ask_for_all(state, Action::OpenOutline, fx) {
         return;
     }
     let Some(session) = state.active_session() else { return };

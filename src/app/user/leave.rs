@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::app::tabs;
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, flow,
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, operations,
 };
 
-use super::{asks, attention, changes, composer, first_ask, jump, say, search, takes_input};
+use super::{asks, changes, composer, first_ask, inbox, jump, say, search, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -32,12 +32,12 @@ const IDLE_ALL_BODY: &str = "Nothing is running any more. Quitting stops the age
 pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_open_to_keys = takes_input(state, now);
     if !state.modals.is_empty() {
-        if is_open_to_keys && !changes::leave_filter(state) && !attention::leave_whole(state) {
+        if is_open_to_keys && !changes::leave_filter(state) && !inbox::leave_whole(state) {
             close_top(state, fx);
         }
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
-        flow::cancel_turn(state, state.active, now, fx);
+        operations::cancel_turn(state, state.active, now, fx);
     } else if first_ask(state).is_some() {
         if is_open_to_keys {
             asks::reject(state, now, fx);
@@ -52,20 +52,20 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     } else if let Some(conn) = state
         .active_session()
         .and_then(|session| session.conn)
-        .filter(|conn| flow::running_sign_in(state, *conn).is_some())
+        .filter(|conn| operations::running_sign_in(state, *conn).is_some())
     {
-        flow::cancel_sign_in(state, conn, fx);
+        operations::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
-        flow::show_session(state, parent, now, fx);
+        operations::show_session(state, parent, now, fx);
     } else if is_turn_in_full_run(state) {
-        flow::cancel_turn(state, state.active, now, fx);
+        operations::cancel_turn(state, state.active, now, fx);
     } else if let Some(session) = state.sessions.get_mut(&state.active)
         && session.selected.take().is_none()
         && session.turn.is_running()
     {
         if is_cancel_overdue(state) {
             // Who chose to wait may have waited long enough.
-            flow::cancel_turn(state, state.active, now, fx);
+            operations::cancel_turn(state, state.active, now, fx);
         } else {
             say(state, "Waiting for the agent to stop.", fx);
         }
@@ -75,7 +75,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Clears the prompt, else cancels the turn; a second press within a second quits.
 pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(state.last_interrupt, now) {
-        flow::quit(state, now, fx);
+        operations::quit(state, now, fx);
         return;
     }
     if !takes_input(state, now) {
@@ -88,7 +88,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         close_top(state, fx);
     } else if first_ask(state).is_some() {
         if is_turn_in_full_run(state) {
-            flow::cancel_turn(state, state.active, now, fx);
+            operations::cancel_turn(state, state.active, now, fx);
         } else {
             asks::reject(state, now, fx);
         }
@@ -107,7 +107,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
     if is_asked || running_turns(state) == 0 {
-        flow::quit(state, now, fx);
+        operations::quit(state, now, fx);
         return;
     }
     let (title, body) = quit_words(state);
@@ -188,7 +188,7 @@ pub fn stop_browsing(state: &mut State) -> bool {
 
 fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if is_turn_in_full_run(state) || is_cancel_overdue(state) {
-        flow::cancel_turn(state, state.active, now, fx);
+        operations::cancel_turn(state, state.active, now, fx);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State, flow};
+use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State, operations};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{composer, providers, queue, say, sessions};
@@ -52,7 +52,7 @@ pub fn open_auth_vars(
     fx: &mut Vec<Effect>,
 ) {
     let Some(var) = missing.first() else {
-        flow::sign_in(state, conn, &method, given, now, fx);
+        operations::sign_in(state, conn, &method, given, now, fx);
         return;
     };
     let optional = if var.is_optional { " It may be left empty." } else { "" };
@@ -101,7 +101,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         LinePurpose::Title(key) => {
             state.modals.pop();
-            flow::set_title(state, key, text, now, fx);
+            operations::set_title(state, key, text, now, fx);
             sessions::on_sessions_listed(state);
         }
         LinePurpose::KeptTitle(uid) => {

@@ -5,9 +5,9 @@
 
 use std::time::Instant;
 
-use crate::app::kept::offered_row;
+use crate::app::archive::offered_row;
 use crate::app::tabs::open_dialog;
-use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, flow};
+use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, operations};
 use crate::model::{
     Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SessionKey,
 };
@@ -28,7 +28,7 @@ pub fn open_agents(state: &mut State) {
     if let Some(place) = picker.rows.iter().position(is_last) {
         picker.selected = place;
     }
-    if let Some(last) = flow::last_session(state) {
+    if let Some(last) = operations::last_session(state) {
         picker.rows.insert(0, offered_row(last));
         picker.matches = (0..picker.rows.len()).collect();
         picker.selected += 1;
@@ -229,14 +229,18 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             tabs::pick_agent(state, folder, &name, now, fx);
         }
         (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
-        (PickerKind::Mode, PickerValue::Id(id)) => flow::set_mode(state, key, ModeId::from(id), now, fx),
-        (PickerKind::Model, PickerValue::Id(id)) => flow::set_model(state, key, ModelId::from(id), now, fx),
+        (PickerKind::Mode, PickerValue::Id(id)) => {
+            operations::set_mode(state, key, ModeId::from(id), now, fx)
+        }
+        (PickerKind::Model, PickerValue::Id(id)) => {
+            operations::set_model(state, key, ModelId::from(id), now, fx)
+        }
         (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),
         (PickerKind::OptionValue(id), PickerValue::Id(value)) => {
             state
                 .modals
                 .retain(|modal| !matches!(modal, Modal::Picker(below) if below.kind == PickerKind::Option));
-            flow::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+            operations::set_option(state, key, id, ConfigValue::Text(value), now, fx);
         }
         (PickerKind::Theme, PickerValue::Id(name)) => {
             state.setup.theme.clone_from(&name);
@@ -250,11 +254,11 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         (PickerKind::HandOver, PickerValue::Id(name)) => {
             let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
             if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
-                flow::hand_over(state, key, spec, now, fx);
+                operations::hand_over(state, key, spec, now, fx);
             }
         }
         (PickerKind::Grant, PickerValue::Id(id)) => {
-            flow::revoke(state, &id, fx);
+            operations::revoke(state, &id, fx);
             say(state, "The permission was revoked.", fx);
             open_grants(state);
         }
@@ -279,7 +283,7 @@ fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>)
     let folder = session.place.cwd.clone();
     fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
     state.setup.last_agent = Some(spec.name.clone());
-    flow::start_agent(state, state.active, spec, now, fx);
+    operations::start_agent(state, state.active, spec, now, fx);
 }
 
 /// A switch is turned over; for the rest a second picker shows the values, above this one.
@@ -289,7 +293,7 @@ fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>
     match option.map(|option| &option.kind) {
         Some(ConfigKind::Boolean { current }) => {
             let value = ConfigValue::Bool(!current);
-            flow::set_option(state, state.active, id, value, now, fx);
+            operations::set_option(state, state.active, id, value, now, fx);
         }
         Some(ConfigKind::Select { .. }) => {
             let mut options = new(PickerKind::Option, "Options", rows::options(state));
@@ -316,14 +320,14 @@ fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant,
     let Some(conn) = conn else { return };
     let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
     let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
-    if let Some(refusal) = flow::variables_refused(state, conn, &method) {
-        flow::tell_refusal(state, conn, &refusal, None, fx);
+    if let Some(refusal) = operations::variables_refused(state, conn, &method) {
+        operations::tell_refusal(state, conn, &refusal, None, fx);
         return;
     }
     match method.kind {
         AuthKind::EnvVar { vars, .. } => {
             line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
         }
-        AuthKind::Agent | AuthKind::Terminal(_) => flow::sign_in(state, conn, id, Vec::new(), now, fx),
+        AuthKind::Agent | AuthKind::Terminal(_) => operations::sign_in(state, conn, id, Vec::new(), now, fx),
     }
 }

@@ -1,11 +1,11 @@
 //! Asking where the agent's models are to come from: which provider, which API, which address, which headers.
 //!
-//! Not its duty: telling the agent (`flow`). What is asked for is a few pickers and lines, one after the other;
+//! Not its duty: telling the agent (`operations`). What is asked for is a few pickers and lines, one after the other;
 //! nothing is sent before the last of them.
 //! Invariant: headers go only to the address that they were given for.
 
 use crate::app::{
-    Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State, flow,
+    Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State, operations,
 };
 use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 
@@ -74,7 +74,7 @@ pub fn pick(state: &mut State, conn: ConnId, id: &str) {
 /// An API was picked: where is it?
 pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
     if api == OFF {
-        flow::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
+        operations::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
         return;
     }
     let current = provider(state, conn, &id).and_then(|provider| provider.base_url.clone());
@@ -111,7 +111,7 @@ pub fn take_url(
         ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
     let wish = ProviderRequest { id, target: Some(target) };
     if is_known {
-        flow::change_provider(state, conn, wish, fx);
+        operations::change_provider(state, conn, wish, fx);
     } else {
         ask_header(state, conn, wish);
     }
@@ -128,7 +128,7 @@ pub fn take_header(
 ) -> Result<(), String> {
     if line.is_empty() {
         state.modals.pop();
-        flow::change_provider(state, conn, wish, fx);
+        operations::change_provider(state, conn, wish, fx);
         return Ok(());
     }
     let is_name = |name: &str| {

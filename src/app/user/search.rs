@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::app::search::{Hit, MOST_PAGES, Search, hits, texts};
-use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand, flow};
+use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand, operations};
 use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
 use super::{items, say};
@@ -103,7 +103,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     {
         search.pages_left -= 1;
         let key = session.key;
-        flow::load_earlier(state, key, fx);
+        operations::load_earlier(state, key, fx);
         return;
     }
     if search.is_pending() && !search.is_timed {
@@ -165,7 +165,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
     // Before the first hit there may be more in what is not shown yet.
     if was_at_first && search.is_at_last() && session.ledger.earlier.is_some() {
         let key = session.key;
-        flow::load_earlier(state, key, fx);
+        operations::load_earlier(state, key, fx);
     }
     reveal(state, fx);
 }

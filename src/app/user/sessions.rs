@@ -1,6 +1,6 @@
 //! The dialog of sessions: keys, and what can be done with the marked one.
 //!
-//! Not its duty: what stands in it (`modal::sessions`), doing it (`flow`).
+//! Not its duty: what stands in it (`modal::sessions`), doing it (`operations`).
 //! Invariants: nothing is closed or deleted without a yes, and the question says what goes where; what the agent
 //! does not offer is not asked of it.
 
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort,
-    State, TextSearch, flow, read_search, session_title,
+    State, TextSearch, operations, read_search, session_title,
 };
 use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
@@ -29,12 +29,12 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
         conn.listing = crate::app::Listing::default();
     }
     let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
-    dialog.serial = flow::list_kept(state, fx);
+    dialog.serial = operations::list_kept(state, fx);
     dialog.text = is_search.then(TextSearch::default);
     dialog.join(state);
     state.modals.push(Modal::Sessions(Box::new(dialog)));
     if state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list) {
-        flow::list_sessions(state, now, fx);
+        operations::list_sessions(state, now, fx);
     }
     preview(state, fx);
 }
@@ -198,7 +198,7 @@ fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
     let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
     if let Some(id) = unasked.map(|info| info.id.clone()) {
-        flow::ask_status(state, id, fx);
+        operations::ask_status(state, id, fx);
     }
 }
 
@@ -209,22 +209,22 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
         if let Some(hit) = dialog.marked_hit().cloned() {
             state.modals.pop();
             // A place is looked up to be read; a key goes on from there.
-            flow::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
+            operations::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
         }
         return;
     }
     let Some(row) = dialog.marked().cloned() else { return };
     state.modals.pop();
     if let Some(open) = &row.open {
-        flow::show_session(state, open.key, now, fx);
+        operations::show_session(state, open.key, now, fx);
         if takes {
-            flow::start_reading(state, open.key, now, fx);
+            operations::start_reading(state, open.key, now, fx);
         }
     } else if let Some(kept) = &row.kept {
-        flow::open_kept(state, &kept.uid, takes, None, now, fx);
+        operations::open_kept(state, &kept.uid, takes, None, now, fx);
     } else if let Some(info) = &row.listed {
         if takes {
-            flow::open_session(state, info.id.clone(), now, fx);
+            operations::open_session(state, info.id.clone(), now, fx);
         } else {
             say(state, "parlor has kept nothing of this session, so only its agent can show it.", fx);
         }
@@ -257,7 +257,7 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
         !is_busy && is_kept && is_written && session.parent.is_none()
     });
     if is_harmless {
-        flow::close_session(state, key, now, fx);
+        operations::close_session(state, key, now, fx);
     } else {
         ask_close(state, key, fx);
     }
@@ -337,7 +337,7 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
         (None, Some(uid)) => {
             let agent = row.agent();
             let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
-            let help = if has_name && flow::takes_titles(state, agent) {
+            let help = if has_name && operations::takes_titles(state, agent) {
                 format!("parlor keeps the title, and {agent} has it in its own list too.")
             } else {
                 "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
@@ -367,7 +367,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
     });
     let Some((turn, last)) = marked.filter(|_| can_branch) else {
-        flow::fork_session(state, key, None, now, fx);
+        operations::fork_session(state, key, None, now, fx);
         return;
     };
     state.modals.push(Modal::Choice(ChoiceDialog {
@@ -429,7 +429,7 @@ fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match marked(state).and_then(|row| row.open) {
         Some(open) => {
             state.modals.pop();
-            flow::show_session(state, open.key, now, fx);
+            operations::show_session(state, open.key, now, fx);
             picker::open_hand_over(state, fx);
         }
         None => say(state, "Open or read the session first, then hand it over.", fx),

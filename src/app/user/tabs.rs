@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::app::tabs::{self, Beginning, NewTab};
-use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, flow};
+use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, operations};
 use crate::model::{Action, SessionKey};
 
 use super::{picker, rows, say};
@@ -27,7 +27,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::FormerTab => {
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tabs::front(state)) {
-                Some(key) => flow::activate(state, key, now, fx),
+                Some(key) => operations::activate(state, key, now, fx),
                 None => say(state, "No other tab was in front before.", fx),
             }
         }
@@ -48,14 +48,14 @@ fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(place).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
-        flow::activate(state, *key, now, fx);
+        operations::activate(state, *key, now, fx);
     }
 }
 
 fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
     let keys = keys(state);
     if let Some(key) = usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
-        flow::activate(state, *key, now, fx);
+        operations::activate(state, *key, now, fx);
         return;
     }
     let text = match keys.len() {
@@ -102,7 +102,7 @@ pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, 
     let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
     let spec = choice.spec.clone();
     fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
-    flow::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
+    operations::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
 }
 
 /// Which folder for a new tab.

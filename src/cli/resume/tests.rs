@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{FolderReason, Record, RecordedEvent};
+use crate::services::folder_relocation;
 use crate::services::store::SessionRow;
-use crate::services::whereabouts;
 
 /// A store with one session of this folder.
 fn kept_in(root: &Path, folder: &Path) -> Store {
@@ -10,7 +10,7 @@ fn kept_in(root: &Path, folder: &Path) -> Store {
         uid: "k1".to_owned(),
         agent: "fake".to_owned(),
         folder: folder.to_owned(),
-        folder_mark: whereabouts::mark(folder),
+        folder_mark: folder_relocation::mark(folder),
         ..SessionRow::default()
     };
     let record = Record::Prompt { text: "hello".to_owned(), is_again: false };

@@ -83,7 +83,7 @@ fn color_of(color: Color) -> vt100::Color {
         Color::Reset => vt100::Color::Default,
         Color::Rgb(r, g, b) => vt100::Color::Rgb(r, g, b),
         Color::Indexed(index) => vt100::Color::Idx(index),
-        named => vt100::Color::Idx(pen::named_index(named)),
+        named => vt100::Color::Idx(ansi_writer::named_index(named)),
     }
 }
 

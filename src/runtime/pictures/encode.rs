@@ -19,7 +19,7 @@ use ratatui_image::protocol::sixel::Sixel;
 use crate::services::picture::Picture;
 use crate::ui::picture::strip::PLACEHOLDER;
 use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, PictureRows, row_of_cells};
-use crate::ui::text::mark::Mark;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::theme::{ColorSupport, reduce};
 
 use super::Text;

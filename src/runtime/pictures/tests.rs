@@ -129,8 +129,11 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
     picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
     let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
     let theme = crate::ui::theme::Theme::plain();
-    let look =
-        crate::ui::look::RenderContext::new(&theme, std::path::Path::new("/"), std::time::Instant::now());
+    let look = crate::ui::render_context::RenderContext::new(
+        &theme,
+        std::path::Path::new("/"),
+        std::time::Instant::now(),
+    );
     let told = || picture::lines(&data, "image/png", "", &look, 60);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

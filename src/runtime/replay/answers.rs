@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Job, Replay};
 use crate::acp::replay::LoggedAnswer;
-use crate::app::flow::{self, ElicitationOutcome};
+use crate::app::operations::{self, ElicitationOutcome};
 use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
 use crate::model::{
     Access, AllowedBy, AskId, ExitInfo, FileOp, ServedFile, ServiceEvent, SessionKey, TerminalId,
@@ -84,14 +84,14 @@ impl Replay {
             (OpenRequestKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
                 let is_it = |id: &String| request.options.iter().position(|option| option.id == *id);
                 let place = option.as_ref().and_then(is_it);
-                self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
+                self.act(now, |state, fx| operations::answer_ask(state, key, ask, place, now, fx));
             }
             // A dialog of parlor's own, about a command: its answer is whether the command was started.
             (OpenRequestKind::Access(access), answer) => {
                 let is_refused = matches!(answer, LoggedAnswer::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
                 let place = access.choices().iter().position(|known| *known == choice);
-                self.act(now, |state, fx| flow::answer_ask(state, key, ask, place, now, fx));
+                self.act(now, |state, fx| operations::answer_ask(state, key, ask, place, now, fx));
             }
             (OpenRequestKind::Elicitation(_), answer) => {
                 let outcome = match answer {
@@ -101,7 +101,7 @@ impl Replay {
                 };
                 let front = self.state.sessions.get(&key).and_then(|session| session.asks.front());
                 if front.is_some_and(|front| front.ask == ask) {
-                    self.act(now, |state, fx| flow::answer_elicitation(state, key, outcome, now, fx));
+                    self.act(now, |state, fx| operations::answer_elicitation(state, key, outcome, now, fx));
                 }
             }
             (OpenRequestKind::Permission { .. }, _) => {}

@@ -11,7 +11,7 @@ use crate::runtime::keys::{Keys, TtyEvent};
 use crate::runtime::signals::{Signal, Signals};
 use crate::runtime::tty::Tty;
 use crate::runtime::{BUDGET, in_runtime};
-use crate::ui::look::Glyphs;
+use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, text};
 

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::trouble::FsError;
+use super::fs_error::FsError;
 use crate::services::unix;
 
 /// As many links in one path as Linux follows.

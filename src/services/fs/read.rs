@@ -5,10 +5,10 @@ use std::io::{BufReader, Read as _};
 use cap_std::fs::{File, Metadata};
 
 use super::MAX_READ_BYTES;
+use super::fs_error::FsError;
 use super::lines::{Window, read_window};
 use super::place::Place;
 use super::seen::Seen;
-use super::trouble::FsError;
 use crate::services::unix;
 
 /// Reads the lines that were asked for, and tells what is now known of the file.

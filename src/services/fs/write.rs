@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use cap_std::fs::{Dir, File, Metadata};
 use cap_tempfile::TempFile;
 
+use super::fs_error::FsError;
 use super::place::Place;
 use super::read::{check_kind, content, open};
 use super::seen::Seen;
-use super::trouble::FsError;
 use crate::services::unix;
 
 /// Writes the file unless it changed since `seen`; tells what is now known of it.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::rows::{self, SessionRow, SessionState};
-use super::track::{Track, new_uid};
+use super::session_writer::{Track, new_uid};
 use super::write::{self, Batch};
 use super::{Fault, Store, StoreError, db, owner};
 use crate::model::{Note, RecordedEvent, SessionId};

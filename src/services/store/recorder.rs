@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::track::{Passed, Track};
+use super::session_writer::{Passed, Track};
 use super::write::{self, Batch};
 use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
 use crate::model::{Note, Record, ServiceEvent, SessionKey, SessionUpdate, StoreNews};
-use crate::services::{unix, whereabouts};
+use crate::services::{folder_relocation, unix};
 
 /// How long notes gather before they are written.
 const GATHER: Duration = Duration::from_millis(300);
@@ -337,7 +337,7 @@ impl Writer {
             track.row.agent_born = track.row.agent_pid.and_then(unix::birth);
             // A folder that is renamed later is known again by this.
             track.row.folder_mark =
-                whereabouts::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
+                folder_relocation::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
         }
         if track.is_kept() && !was_kept {
             let news = StoreNews::KeptAs { key: session, uid: track.row.uid.clone() };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use crate::model::{RecordedSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
-use crate::services::whereabouts::FolderMark;
+use crate::services::folder_relocation::FolderMark;
 
 /// How a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,7 +12,7 @@ use crate::model::{
     ArchiveHit, ArchiveOpening, ArchiveRow, ArchiveSearch, ExportForm, FolderOffer, FolderReason, StoreJob,
     StoreNews,
 };
-use crate::services::whereabouts::{self, Kin};
+use crate::services::folder_relocation::{self, Kin};
 use crate::services::{unix, when};
 
 /// Writes a session to a new file in a folder, and gives its path. What a file looks like is not the store's.
@@ -200,7 +200,7 @@ impl Store {
             let all = [(row.folder.as_path(), FolderReason::Imported), (current, FolderReason::Current)];
             return all.map(|(folder, why)| FolderOffer { folder: folder.to_owned(), why }).into();
         }
-        whereabouts::offers(&row.folder, row.folder_mark.as_ref(), current, &self.known_folders())
+        folder_relocation::offers(&row.folder, row.folder_mark.as_ref(), current, &self.known_folders())
     }
 
     /// Folders of the latest sessions.

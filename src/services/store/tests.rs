@@ -3,11 +3,11 @@ use std::path::Path;
 use super::*;
 use crate::model::*;
 
-mod ceiling;
+mod archive;
 mod disk;
 mod faults;
 mod format;
-mod kept;
+mod paging;
 mod sessions;
 
 /// A store in a folder of its own.

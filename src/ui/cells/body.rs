@@ -8,22 +8,22 @@ use std::ops::Range;
 
 use ratatui::text::Line;
 
-use crate::app::repeats::repeats;
+use crate::app::duplicate_diffs::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
-use crate::ui::diff::desk::{self, Diffs, Shown};
+use crate::ui::diff::cache::{self, Diffs, Shown};
 use crate::ui::diff::{Diff, FileStatus, Layout as DiffColumns, Pages};
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark::Mark;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
 
 use super::told::{TEXT_BYTES, Untold, text_lines};
-use super::{block_lines, changes_of, fate, output, placed, tool};
+use super::{block_lines, changes_of, file_status, output, placed, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
-    desk::diffs(&placed(tool, &changes_of(tool)), &Shown::default())
+    cache::diffs(&placed(tool, &changes_of(tool)), &Shown::default())
 }
 
 /// The variables of a command that goes through parlor, and the size of a write that is too large to be shown.
@@ -170,7 +170,7 @@ impl ToolBody {
 
     /// The same where nobody waits for a frame: changes are compared now.
     pub fn whole(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
-        desk::settle(&placed(tool, &changes_of(tool)), &Shown::default());
+        cache::settle(&placed(tool, &changes_of(tool)), &Shown::default());
         Self::of(tool, session, look, cols)
     }
 
@@ -188,8 +188,8 @@ impl ToolBody {
         };
         let columns = DiffColumns::choose(look.diff_layout, cols);
         for (index, diff) in diffs.iter().enumerate() {
-            if diffs.len() > 1 || (fate::needs_head(diff) && !is_told_above(diff)) {
-                self.push(vec![fate::diff_head(diff, look, cols)]);
+            if diffs.len() > 1 || (file_status::needs_head(diff) && !is_told_above(diff)) {
+                self.push(vec![file_status::diff_head(diff, look, cols)]);
             }
             if !diff.is_empty() {
                 let pages = Pages::of(diff, columns, cols);

@@ -12,12 +12,12 @@ use ratatui::text::Line;
 use crate::app::{Item, ItemBody, MessagePart, Session};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
-use crate::ui::diff::desk::{Diffs, Key};
-use crate::ui::look::RenderContext;
+use crate::ui::diff::cache::{Diffs, Key};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::picture;
+use crate::ui::render_context::RenderContext;
 use crate::ui::terminal::Screen;
-use crate::ui::text::mark::Mark;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::theme::Role;
 
 use super::{block_lines, exact_lines, message, other, output, resource_line, tool};

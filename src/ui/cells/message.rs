@@ -5,9 +5,9 @@ use ratatui::text::{Line, Span};
 use crate::app::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
-use crate::ui::look::{RenderContext, duration, size, with_commas};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
-use crate::ui::text::mark::Mark;
+use crate::ui::render_context::{RenderContext, duration, size, with_commas};
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::one_line;
 use crate::ui::theme::Role;
 

@@ -5,9 +5,9 @@ use ratatui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
-use crate::ui::look::{RenderContext, duration};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
-use crate::ui::text::mark::Mark;
+use crate::ui::render_context::{RenderContext, duration};
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 

@@ -21,7 +21,7 @@ fn body(tool: &ToolCall, cols: u16) -> Vec<String> {
     let theme = Theme::plain();
     let mut body = ToolBody::of(tool, &session(), &look(&theme), cols);
     if body.is_coming {
-        crate::ui::diff::desk::work_off();
+        crate::ui::diff::cache::work_off();
         body = ToolBody::of(tool, &session(), &look(&theme), cols);
     }
     let lines = body.lines(0..body.len(), &look(&theme));

@@ -11,11 +11,11 @@ use ratatui::text::{Line, Span};
 
 use super::changes_of;
 use crate::app::ToolCall;
-use crate::app::repeats::repeats;
+use crate::app::duplicate_diffs::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{DiffChange, FileDiff, ToolKind};
 use crate::ui::json::{self, Leaf, Step};
-use crate::ui::look::{RenderContext, size};
+use crate::ui::render_context::{RenderContext, size};
 use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
 use crate::ui::theme::Role;
 

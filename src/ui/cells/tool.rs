@@ -8,26 +8,27 @@ mod preview;
 
 use ratatui::text::{Line, Span};
 
+use crate::app::duplicate_diffs::repeats;
 use crate::app::fold::{fold_of, has_output_alone};
-use crate::app::repeats::repeats;
 use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::diff::Layout as DiffColumns;
-use crate::ui::diff::desk::{self, Key, Shown};
-use crate::ui::look::{RenderContext, duration};
+use crate::ui::diff::cache::{self, Key, Shown};
 use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
-use crate::ui::text::mark::Mark;
 use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
-use super::fate::{diff_head, fate_line, needs_head};
+use super::file_status::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
-    access_lines, changes_of, kind_word, output, placed, raw_lines, reason, short_lines, untold_commands,
+    access_lines, changes_of, failure_summary, kind_word, output, placed, raw_lines, short_lines,
+    untold_commands,
 };
 
 /// Rows of a change that are shown before it is opened.
@@ -85,7 +86,7 @@ fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
     if key == layout.diff_key && !layout.waits {
         return;
     }
-    match desk::diffs(&changes, &shown) {
+    match cache::diffs(&changes, &shown) {
         Some(diffs) => (layout.diffs, layout.waits) = (diffs, false),
         None => layout.waits = true,
     }
@@ -325,7 +326,8 @@ impl<'a> Body<'a, '_> {
     /// Why the call failed, first.
     fn add_reason(&mut self) {
         if self.tool.kind == ToolKind::Execute {
-            let told = self.output_bytes().filter(|_| self.fold == Fold::Closed).and_then(reason::first);
+            let told =
+                self.output_bytes().filter(|_| self.fold == Fold::Closed).and_then(failure_summary::first);
             self.push_reason(told);
             return;
         }

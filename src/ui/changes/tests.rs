@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
 use crate::model::{DiffPlace, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
-use crate::ui::look::Glyphs;
+use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
 fn stage() -> Stage {
@@ -131,13 +131,13 @@ fn a_frame_draws_what_fits_however_long_the_change_is() {
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
     let mut view = stage.view();
     assert!(shown(&stage, &mut view, (80, 12)).contains("Comparing the texts…"), "no frame waits for it");
-    assert_eq!(desk::work_off(), 1);
+    assert_eq!(cache::work_off(), 1);
     assert!(shown(&stage, &mut view, (80, 12)).contains("  1 − old"));
     let laid = view.changes.laid.as_ref().unwrap();
     assert_eq!((laid.len(), laid.hunks()), (40_000, vec![0]));
     view.apply(ViewCommand::ScrollDialog(i32::MAX));
     assert!(shown(&stage, &mut view, (80, 12)).contains("20000 + new"));
-    assert_eq!(desk::work_off(), 0, "what was compared stays");
+    assert_eq!(cache::work_off(), 0, "what was compared stays");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn counts_of_many_files_come_one_after_another() {
     let first = counted(&shown(&stage, &mut view, (120, 12)));
     assert!((1..6).contains(&first), "{first}");
     let mut frames = 0;
-    while desk::work_off() > 0 {
+    while cache::work_off() > 0 {
         shown(&stage, &mut view, (120, 12));
         frames += 1;
     }

@@ -8,8 +8,8 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::app::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark::Mark;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::text::{Line, Span};
 
-use crate::ui::look::RenderContext;
+use crate::ui::render_context::RenderContext;
 use crate::ui::text::{hard_wrap, width};
 
 use super::draw::{Layout, clean, columns};

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::app::DiffLayout;
-use crate::ui::look::RenderContext;
+use crate::ui::render_context::RenderContext;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
@@ -344,7 +344,7 @@ fn drawn_rows_know_the_text_of_each_side() {
     let theme = Theme::plain();
     let look = look(&theme);
     let read = |layout, is_second: bool| {
-        let mut lines = crate::ui::text::mark::Lines::default();
+        let mut lines = crate::ui::text::copy_hint::Lines::default();
         for row in diff.draw(0..diff.len(layout), layout, &look, 40) {
             lines.add(&row, is_second, &(0..99));
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::app::DiffLayout;
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint;
 use crate::ui::theme::Theme;
 
 use super::Markdown;
@@ -27,5 +27,5 @@ pub fn plain_text(source: &str, now: Instant) -> String {
         }
         rows.extend(markdown.draw(index, source, &look, COLS));
     }
-    mark::text_of(&rows)
+    copy_hint::text_of(&rows)
 }

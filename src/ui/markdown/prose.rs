@@ -8,9 +8,9 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::model::Target;
-use crate::ui::look::RenderContext;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
-use crate::ui::text::mark::Mark;
 use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
 

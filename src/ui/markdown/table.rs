@@ -4,8 +4,8 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark::Mark;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 

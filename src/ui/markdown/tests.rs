@@ -226,7 +226,7 @@ fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
     );
     assert!(lines.iter().any(|line| line.to_string().trim_end() == "     2  two"), "{lines:?}");
     assert!(lines.iter().all(|line| width(&line.to_string()) <= 60));
-    let copied = crate::ui::text::mark::text_of(&lines);
+    let copied = crate::ui::text::copy_hint::text_of(&lines);
     assert!(copied.starts_with(&code) && copied.contains("one\n"), "{copied}");
     // Line by line as at once.
     let mut growing = Markdown::default();
@@ -530,7 +530,7 @@ fn drawn_rows_know_what_is_text() {
                     fn main() {\n\n    a_long_name(\"and a text\");\n}\n\na\tb\n1\t";
     for cols in [18, 30, 96] {
         let rows = draw_all(&mut Markdown::of(source), source, cols);
-        assert_eq!(crate::ui::text::mark::text_of(&rows), expected, "{cols}");
+        assert_eq!(crate::ui::text::copy_hint::text_of(&rows), expected, "{cols}");
     }
     assert_eq!(plain_text(source, Instant::now()), expected);
 }

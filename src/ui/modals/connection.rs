@@ -3,13 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::sheet::{DialogFrame, Place, Row, words};
+use super::dialog_frame::{DialogFrame, Place, Row, words};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;

@@ -4,13 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
+use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use super::place_in_queue;
-use super::sheet::{DialogFrame, Place, Row, input, words};
 use crate::app::user::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};

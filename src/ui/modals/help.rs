@@ -4,12 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{DialogFrame, Place, Row, input, words};
+use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
 use crate::ui::composer::TEXT_KEYS;
-use crate::ui::scene::{FrameContext, line_width};
+use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;

@@ -14,13 +14,13 @@ use ratatui::text::{Line, Span};
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::sheet::{DialogFrame, Place, Row, Window, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
 use crate::ui::cells::kind_word;
-use crate::ui::look::{duration, size};
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::render_context::{duration, size};
 use crate::ui::text::{
     TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
 };

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use ratatui::text::Line;
 
-use super::sheet::{Row, choice};
+use super::dialog_frame::{Row, choice};
 use crate::config::keymap::Context;
 use crate::model::{Action, PermissionKind, PermissionRequest};
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 

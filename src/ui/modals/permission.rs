@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::sheet::{DialogFrame, Place, Row, Window, choice, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::user::{self, inspect_url};
 use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
@@ -20,7 +20,7 @@ use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolK
 use crate::ui::cells::told::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, FileStatus};
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};

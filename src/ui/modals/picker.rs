@@ -9,11 +9,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::sheet::{DialogFrame, Place, Row, Window, input, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Window, input, words};
 use crate::app::{Picker, PickerKind, PickerRow};
 use crate::config::keymap::Context;
 use crate::model::Action;
-use crate::ui::scene::FrameContext;
+use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};

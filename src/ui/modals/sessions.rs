@@ -11,12 +11,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::sheet::{DialogFrame, Place, Row, input, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
+use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::rows::RowCache;
-use crate::ui::scene::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::transcript;

@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use super::sheet::{DialogFrame, Place, Row, choice, input, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, choice, input, spread, words};
 use crate::app::{ChoiceDialog, LineDialog};
 use crate::config::keymap::Context;
 use crate::model::Action;
-use crate::ui::scene::{FrameContext, counted};
+use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};

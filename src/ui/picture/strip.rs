@@ -13,7 +13,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
-use crate::ui::text::mark::Mark;
+use crate::ui::text::copy_hint::Mark;
 
 /// Begins a row of a picture.
 pub const HEAD: char = '\u{10fff0}';

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event as Terminal, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::terminal_title;
-use crate::app::{Event, SessionPhase, Turn, Unseen, UnseenKind, flow};
+use crate::app::{Event, SessionPhase, Turn, Unseen, UnseenKind, operations};
 use crate::config::keymap::Keymap;
 use crate::model::Action;
-use crate::ui::look::Glyphs;
+use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, permission, streaming, text, theme};
 use crate::ui::{is_animating, next_frame_in, route};
 
@@ -86,7 +86,7 @@ fn where_names_do_not_fit_numbers_and_marks_stay_and_the_front_is_always_there()
     let narrow = bar(&stage, (40, 12));
     assert!(narrow.starts_with(" ▸1⠿  2!  3⠿") && narrow.ends_with('>'), "{narrow}");
     let (last, now) = (*stage.state.sessions.keys().next_back().unwrap(), stage.now);
-    flow::activate(&mut stage.state, last, now, &mut Vec::new());
+    operations::activate(&mut stage.state, last, now, &mut Vec::new());
     let narrow = bar(&stage, (40, 12));
     assert!(
         narrow.starts_with(" !") && narrow.trim_end().ends_with("▸29"),

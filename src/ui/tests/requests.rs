@@ -69,7 +69,7 @@ fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
     let mut frame = || text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
     let first = frame();
     assert!(first.contains("Comparing the texts…") && first.contains("Allow this edit?"), "{first}");
-    assert_eq!(crate::ui::diff::desk::work_off(), 1);
+    assert_eq!(crate::ui::diff::cache::work_off(), 1);
     let second = frame();
     assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
     frame();
@@ -182,7 +182,7 @@ fn a_write_is_asked_with_its_change_and_where_it_leads() {
     crate::app::update(&mut stage.state, crate::app::Event::Service(event), stage.now);
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
-    crate::ui::diff::desk::work_off();
+    crate::ui::diff::cache::work_off();
     let shown = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
     for part in [
         "Write to a protected file?",

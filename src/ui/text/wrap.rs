@@ -6,8 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::copy_hint::Mark;
 use super::grapheme_width;
-use super::mark::Mark;
 
 /// One grapheme of a line: where it is and how wide.
 #[derive(Clone, Copy)]

@@ -17,8 +17,8 @@ use crate::app::ItemBody;
 use crate::app::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
 use crate::ui::cells::layout::Source;
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark::{self, Join};
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::{self, Join};
 use crate::ui::theme::Role;
 
 use super::list::List;
@@ -214,20 +214,20 @@ fn block_of(list: &List<'_>, item: usize, place: Option<usize>, byte: usize) -> 
 
 /// What matches on rows, from top to bottom; scored by a text and a place in it, if there is one.
 fn matches(rows: &[Line<'_>], pattern: &Pattern, context: Option<&(&str, Range<usize>)>) -> Vec<Match> {
-    let has_columns = rows.iter().any(mark::has_columns);
+    let has_columns = rows.iter().any(copy_hint::has_columns);
     let mut all = Vec::new();
     for is_second in [false, true].into_iter().take(if has_columns { 2 } else { 1 }) {
         let mut text = String::new();
         // The first byte of each character, its row and its columns.
         let mut cells: Vec<(usize, usize, Range<usize>)> = Vec::new();
         for (row, line) in rows.iter().enumerate() {
-            match mark::join(line, is_second) {
+            match copy_hint::join(line, is_second) {
                 Join::Nothing => continue,
                 Join::Line if !text.is_empty() => text.push('\n'),
                 Join::Spaced if !text.is_empty() => text.push(' '),
                 _ => {}
             }
-            for glyph in mark::glyphs(line, is_second) {
+            for glyph in copy_hint::glyphs(line, is_second) {
                 cells.push((text.len(), row, glyph.col..glyph.col + glyph.cols));
                 text.push_str(glyph.text);
             }

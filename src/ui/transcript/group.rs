@@ -8,8 +8,8 @@ use crate::app::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, LineRun};
 use crate::ui::cells::{is_groupable, kind_word, title};
 use crate::ui::markdown::PROSE_COLS;
+use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
-use crate::ui::text::mark::Mark;
 use crate::ui::text::width;
 use crate::ui::theme::Role;
 

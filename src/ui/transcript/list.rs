@@ -3,9 +3,9 @@
 use crate::app::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::layout::{Context, Layout};
-use crate::ui::look::RenderContext;
 use crate::ui::markdown::PROSE_COLS;
 use crate::ui::picture;
+use crate::ui::render_context::RenderContext;
 
 use super::{Anchor, Cell, Place, ScrollRequest, TranscriptView, find, group, heights};
 

@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::app::Session;
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark;
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint;
 
 use super::list::List;
 use super::{Anchor, LEFT_COLS, Place, RIGHT_COLS, TranscriptView};
@@ -65,5 +65,5 @@ impl List<'_> {
 
 /// Letters of a row that no wrap adds or takes away.
 fn letters(line: &Line<'_>) -> usize {
-    mark::glyphs(line, false).filter(|glyph| !glyph.text.trim().is_empty()).count()
+    copy_hint::glyphs(line, false).filter(|glyph| !glyph.text.trim().is_empty()).count()
 }

@@ -15,8 +15,8 @@ use ratatui::text::Line;
 
 use crate::app::Session;
 use crate::model::{Gap, ItemId};
-use crate::ui::look::RenderContext;
-use crate::ui::text::mark::{self, Glyph, Join, Lines};
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::copy_hint::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
 
 use super::list::List;
@@ -291,7 +291,7 @@ impl TranscriptView {
         let (origin, is_second) = begun.unwrap_or_else(|| {
             let spot = held.place.spot;
             let line = self.rows(spot).get(spot.row);
-            let is_second = line.is_some_and(|line| mark::is_second(line, spot.col));
+            let is_second = line.is_some_and(|line| copy_hint::is_second(line, spot.col));
             (self.unit(held.place, held.unit, is_second), is_second)
         });
         let (from, end) = self.unit(to, held.unit, is_second);
@@ -315,7 +315,7 @@ impl TranscriptView {
             Unit::Word => word_around(rows, spot, is_second),
             Unit::Line => {
                 let goes_on = |row: usize| {
-                    let join = rows.get(row).map(|line| mark::join(line, is_second));
+                    let join = rows.get(row).map(|line| copy_hint::join(line, is_second));
                     matches!(join, Some(Join::Joined | Join::Spaced))
                 };
                 let (mut first, mut last) = (spot.row, spot.row);
@@ -334,10 +334,10 @@ impl TranscriptView {
 /// The word around a spot, across rows that go on.
 fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Spot) {
     let glyphs_of = |row: usize| -> Vec<Glyph<'_>> {
-        rows.get(row).map(|line| mark::glyphs(line, is_second).collect()).unwrap_or_default()
+        rows.get(row).map(|line| copy_hint::glyphs(line, is_second).collect()).unwrap_or_default()
     };
     let is_joined =
-        |row: usize| rows.get(row).is_some_and(|line| mark::join(line, is_second) == Join::Joined);
+        |row: usize| rows.get(row).is_some_and(|line| copy_hint::join(line, is_second) == Join::Joined);
     let cell = (spot, Spot { col: spot.col.saturating_add(1), ..spot });
     let glyphs = glyphs_of(spot.row);
     let Some(at) = glyphs.iter().position(|glyph| (glyph.col..glyph.col + glyph.cols).contains(&spot.col))
@@ -419,7 +419,7 @@ pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut B
         let Some(cols) = selected.cols_in(seen.item, seen.piece, row) else { continue };
         let spot = Spot { item: seen.item, piece: seen.piece, row, col: 0 };
         let Some(line) = view.rows(spot).get(row) else { continue };
-        for run in mark::text_runs(line, selected.is_second && mark::has_columns(line), &cols) {
+        for run in copy_hint::text_runs(line, selected.is_second && copy_hint::has_columns(line), &cols) {
             let clamp =
                 |col: usize| seen.x.saturating_add(u16::try_from(col).unwrap_or(u16::MAX)).min(area.right());
             let (x, end) = (clamp(run.start), clamp(run.end));

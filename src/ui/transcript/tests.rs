@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::*;
 use crate::app::{ItemBody, Message, MessagePart, Session, TerminalView, ToolCall, TurnEnd};
 use crate::model::*;
-use crate::ui::look::Glyphs;
+use crate::ui::render_context::Glyphs;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
@@ -15,7 +15,7 @@ mod find;
 mod hostile;
 mod huge;
 mod items;
-mod lead;
+mod link_hit;
 mod scroll;
 
 fn session() -> Session {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use parlor::acp::log::Log;
 use parlor::acp::tap::{Direction, TapFilter};
-use parlor::app::{State, flow};
+use parlor::app::{State, operations};
 use parlor::config::keymap::Keymap;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 use parlor::runtime::replay::Replay;
@@ -402,7 +402,7 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
         seen.insert(Ability::Modes, "yes");
     }
     if can.models {
-        flow::set_model(&mut rig.state, key, "big".into(), Instant::now(), &mut effects);
+        operations::set_model(&mut rig.state, key, "big".into(), Instant::now(), &mut effects);
         rig.run(std::mem::take(&mut effects));
         rig.wait("the model", |state| {
             state.sessions[&state.active].models.as_ref().is_some_and(|it| it.current.as_str() == "big")
@@ -411,7 +411,7 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     }
     if can.options {
         let value = ConfigValue::Text("b".to_owned());
-        flow::set_option(&mut rig.state, key, "route".to_owned(), value, Instant::now(), &mut effects);
+        operations::set_option(&mut rig.state, key, "route".to_owned(), value, Instant::now(), &mut effects);
         rig.run(std::mem::take(&mut effects));
         rig.wait("the option", |state| {
             format!("{:?}", state.sessions[&state.active].options).contains("\"b\", choices")

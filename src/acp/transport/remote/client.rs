@@ -14,8 +14,8 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Request, RequestBuilder, Response, StatusCode, Url};
 
+use super::http_error::HttpError;
 use super::token;
-use super::trouble::HttpError;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| {
-            refused(format!("No HTTP client could be made: {}.", super::trouble::innermost(&error)))
+            refused(format!("No HTTP client could be made: {}.", super::http_error::innermost(&error)))
         })?;
         Ok(Arc::new(Self {
             http,

@@ -15,10 +15,10 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::desk::{HttpContext, Inlet, is_events};
-use super::letter;
+use super::envelope;
+use super::http_context::{HttpContext, Inlet, is_events};
+use super::http_error::{HttpError, host_of, innermost};
 use super::sse::{SseItem, SseReader};
-use super::trouble::{HttpError, host_of, innermost};
 
 /// Shorter silences do not count as broken, however often a server shows that it lives.
 const LEAST_IDLE: Duration = Duration::from_secs(10);
@@ -161,7 +161,7 @@ impl EventReader {
         }
     }
 
-    async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::desk::Disconnected> {
+    async fn hand_on(&mut self, items: &mut Vec<SseItem>) -> Result<(), super::http_context::Disconnected> {
         let mut pieces = Vec::new();
         let ends_with_comment = items.last() == Some(&SseItem::Comment);
         for item in items.drain(..) {
@@ -178,7 +178,7 @@ impl EventReader {
                 }
                 continue;
             }
-            letter::sort_event(item, &mut pieces);
+            envelope::sort_event(item, &mut pieces);
         }
         if ends_with_comment {
             self.silence.on_comment();

@@ -16,11 +16,11 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::watch;
 
-use super::desk::{HttpContext, TaskEvent};
+use super::envelope::{self, Envelope, Kind};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
-use super::letter::{self, Envelope, Kind};
+use super::http_context::{HttpContext, TaskEvent};
+use super::http_error::host_of;
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
-use super::trouble::host_of;
 use crate::acp::transport::LinkEnd;
 
 /// The header that names the connection.
@@ -92,7 +92,7 @@ impl Streamable {
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = letter::read(&text) else { return Ok(()) };
+        let Some(letter) = envelope::read(&text) else { return Ok(()) };
         if frame.len() > MAX_BODY_BYTES {
             let text = format!(
                 "The message has {} MiB, and {} takes at most {} MiB. Send less at once.",
@@ -198,7 +198,7 @@ fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Reques
         if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
             return true;
         }
-        let Some(letter) = letter::read(text) else { return true };
+        let Some(letter) = envelope::read(text) else { return true };
         if !requests.is_news(&letter, &desk.inlet) {
             return false;
         }

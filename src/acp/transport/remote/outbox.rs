@@ -17,10 +17,10 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::desk::{Disconnected, HttpContext, Inlet, body, is_events};
+use super::envelope::{self, Envelope, Kind};
 use super::events::{BodyEnd, EventReader, Hook, Opening};
-use super::letter::{self, Envelope, Kind};
-use super::trouble::{HttpError, host_of};
+use super::http_context::{Disconnected, HttpContext, Inlet, body, is_events};
+use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
@@ -381,7 +381,7 @@ pub async fn take(
             Err(trouble) => return Ok(broken(trouble.text().to_owned())),
         };
         let text = String::from_utf8_lossy(&body);
-        let answer = letter::read(&text);
+        let answer = envelope::read(&text);
         let is_wanted = match &answer {
             Some(_) => true,
             None => is_only_way && letter.kind == Kind::Request || body.trim_ascii_start().starts_with(b"["),
@@ -392,7 +392,7 @@ pub async fn take(
             let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
             let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
             let body = match &letter.id {
-                Some(id) if is_own => letter::with_id(&text, id).unwrap_or_else(|| body.clone()),
+                Some(id) if is_own => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
                 _ => body.clone(),
             };
             if !is_only_way && letter.kind == Kind::Request {

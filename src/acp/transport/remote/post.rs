@@ -17,12 +17,12 @@ use reqwest::{Method, Response, StatusCode, Url};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 
-use super::desk::{HttpContext, is_events};
+use super::envelope::{self, Envelope};
 use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
-use super::letter::{self, Envelope};
+use super::http_context::{HttpContext, is_events};
+use super::http_error::{HttpError, host_of};
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use super::places::Places;
-use super::trouble::{HttpError, host_of};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
@@ -85,7 +85,7 @@ impl Post {
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = letter::read(&text) else { return Ok(()) };
+        let Some(letter) = envelope::read(&text) else { return Ok(()) };
         if let Some(text) = self.too_large(frame, &letter, &text) {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
@@ -105,7 +105,7 @@ impl Post {
         let host = host_of(self.outbox.inbox.places.post.as_str());
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
         if is_small && letter.method == "session/prompt" {
-            let bytes = letter::prompt_text_bytes(text);
+            let bytes = envelope::prompt_text_bytes(text);
             if bytes > SMALL_PROMPT_BYTES {
                 return Some(format!(
                     "The prompt has {} KiB of text, and {host} takes at most {} KiB. Shorten it, or name files instead of pasting them.",
@@ -243,12 +243,12 @@ fn hook(desk: &HttpContext, requests: &Arc<Requests>) -> Hook {
     Arc::new(move |text| {
         // Most messages are updates.
         let is_update = memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none();
-        is_update || letter::read(text).is_none_or(|letter| requests.is_news(&letter, &inlet))
+        is_update || envelope::read(text).is_none_or(|letter| requests.is_news(&letter, &inlet))
     })
 }
 
 fn learn(is_small: &AtomicBool, answer: &str) {
-    if letter::agent_name(answer).is_some_and(|name| name.to_lowercase().contains("zeptoclaw")) {
+    if envelope::agent_name(answer).is_some_and(|name| name.to_lowercase().contains("zeptoclaw")) {
         is_small.store(true, Ordering::Relaxed);
     }
 }

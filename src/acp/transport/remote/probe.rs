@@ -12,14 +12,14 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::time::timeout;
 
 use super::client::Client;
-use super::desk::{HttpContext, body, is_events, is_of_type};
+use super::envelope::{self, Envelope, Kind};
 use super::http::{CONNECTION_ID, Streamable};
-use super::letter::{self, Envelope, Kind};
+use super::http_context::{HttpContext, body, is_events, is_of_type};
+use super::http_error::{HttpError, host_of};
 use super::places::Places;
 use super::post::{Post, events_at};
 use super::route::Route;
 use super::socket::Socket;
-use super::trouble::{HttpError, host_of};
 use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
@@ -61,7 +61,7 @@ impl Probe {
     /// Sends `initialize`. The route that fits; `None`: the next attempt may tell.
     pub async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = letter::read(&text) else { return Ok(None) };
+        let Some(letter) = envelope::read(&text) else { return Ok(None) };
         let urls = self.urls();
         if self.profile == Some(Profile::OpenOxide) && self.remote.carrier.is_none() {
             for url in &urls {
@@ -165,7 +165,7 @@ impl Probe {
             route.outbox.expect(letter);
             return Ok(Some(Route::Post(Box::new(route))));
         }
-        let Some(answer) = letter::read(&text).filter(|answer| answer.kind == Kind::Response) else {
+        let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON, but no answer of an agent" } else { "no JSON" };
             return Err(LinkEnd::Refused(format!(
                 "What answers at {} is no agent: it sent {what}. Correct the address.",
@@ -173,7 +173,7 @@ impl Probe {
             )));
         };
         let body = match (&answer.id, &letter.id) {
-            (None, Some(id)) => letter::with_id(&text, id).unwrap_or_else(|| body.clone()),
+            (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
             _ => body.clone(),
         };
         if let Some(connection) = connection {
@@ -208,7 +208,7 @@ impl Probe {
     /// The event stream of a server that answered `initialize` in its POST. A system whose updates come as events has
     /// one; of others it is not known, but for the one that has none.
     async fn stream_beside(&self, places: &Places, answer: &str) -> Option<Response> {
-        let name = letter::agent_name(answer).unwrap_or_default().to_lowercase();
+        let name = envelope::agent_name(answer).unwrap_or_default().to_lowercase();
         let has_none = self.profile == Some(Profile::ZeptoClaw) || name.contains("zeptoclaw");
         if has_none || self.remote.carrier.is_some() {
             return None;

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 
 use super::client::Client;
-use super::desk::HttpContext;
 use super::http::Streamable;
+use super::http_context::HttpContext;
+use super::http_error::HttpError;
 use super::places::Places;
 use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
-use super::trouble::HttpError;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 

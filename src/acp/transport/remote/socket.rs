@@ -7,7 +7,7 @@
 //! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no
 //! subprotocol, binary frames are ignored.
 
-mod pulse;
+mod keepalive;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,12 +25,12 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::desk::HttpContext;
-use super::letter::{self, Kind};
-use super::trouble::{HttpError, host_of};
+use super::envelope::{self, Kind};
+use super::http_context::HttpContext;
+use super::http_error::{HttpError, host_of};
 use crate::acp::transport::LinkEnd;
 
-use pulse::Keepalive;
+use keepalive::Keepalive;
 
 /// Servers close the socket on longer messages.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -95,7 +95,7 @@ impl Socket {
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         if frame.len() > MAX_MESSAGE_BYTES
-            && let Some(letter) = letter::read(&String::from_utf8_lossy(frame))
+            && let Some(letter) = envelope::read(&String::from_utf8_lossy(frame))
         {
             let text = format!(
                 "The message has {} MiB, and a web socket takes at most {} MiB. Send less at once.",
@@ -105,7 +105,7 @@ impl Socket {
             return Ok(self.desk.unsent(&letter, &text).await?);
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
-        if let Some(letter::Envelope { kind: Kind::Request, id: Some(id), .. }) = letter::read(&text) {
+        if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
             held(&self.pulse).asked(&id);
         }
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
@@ -181,13 +181,13 @@ fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
     if !held(pulse).is_at_work() || text.contains("\"method\":") {
         return None;
     }
-    letter::read(text).filter(|letter| letter.kind == Kind::Response)?.id
+    envelope::read(text).filter(|letter| letter.kind == Kind::Response)?.id
 }
 
 fn broken(host: &str, error: &Error) -> LinkEnd {
     LinkEnd::Io(match error {
         Error::Capacity(_) => format!("{host} sent a message over the limit on the web socket"),
         Error::WriteBufferFull(_) => format!("{host} does not read what is sent on the web socket"),
-        error => format!("the web socket to {host} broke: {}", super::trouble::innermost(error)),
+        error => format!("the web socket to {host} broke: {}", super::http_error::innermost(error)),
     })
 }

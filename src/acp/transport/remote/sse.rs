@@ -1,7 +1,7 @@
 //! Reads server-sent events.
 //!
 //! Cuts the bytes of an event stream into events: bytes go in by [`SseReader::feed`] as they were read, events come
-//! out in order. What an event holds is read by `letter`; `events` opens a stream again.
+//! out in order. What an event holds is read by `envelope`; `events` opens a stream again.
 //! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
 //! and reported; at most one event of the limit is held; an event cut off by the end of the stream is discarded, and
 //! its id with it.

@@ -2,7 +2,7 @@
 //!
 //! Duty: certificates are judged as the system judges them, and by the authorities that the user names on top;
 //! HTTP/2 is offered where the connection does not become a web socket.
-//! Not its duty: what is said when a certificate is refused (`trouble`).
+//! Not its duty: what is said when a certificate is refused (`http_error`).
 //! Invariants: there is no way to switch the judgement off; a file of authorities that cannot be used is told
 //! before anything is sent.
 

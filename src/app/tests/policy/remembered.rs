@@ -92,7 +92,7 @@ fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
     assert_eq!(listed, ["run any command in the session's folders"]);
     assert!(desk.state.grants.is_empty());
     let id = granted(&desk.state)[0].id();
-    desk.flow(|state, _, fx| flow::revoke(state, &id, fx));
+    desk.flow(|state, _, fx| operations::revoke(state, &id, fx));
     assert!(!is_started(&mut desk, 5, command("ls")));
     // An agent on another machine is not offered it.
     let mut desk = TestApp::running();

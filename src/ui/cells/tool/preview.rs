@@ -6,11 +6,11 @@
 use ratatui::text::Line;
 
 use crate::app::fold::count_lines;
-use crate::ui::look::with_commas;
+use crate::ui::render_context::with_commas;
 use crate::ui::terminal;
 
-use super::super::reason;
 use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};
+use crate::ui::cells::failure_summary;
 
 /// Lines that are shown of the beginning and of the end of an output that went well.
 const FIRST_LINES: usize = 5;
@@ -73,7 +73,7 @@ impl Body<'_, '_> {
         let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
             if self.is_bad(exit_code(self.tool, self.context.session)) {
-                let told = self.output_bytes().and_then(|output| reason::before_tail(output, most));
+                let told = self.output_bytes().and_then(|output| failure_summary::before_tail(output, most));
                 self.push_reason(told);
             }
             let line = more_line(&counted(hidden), self.context.look);

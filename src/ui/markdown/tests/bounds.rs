@@ -225,7 +225,7 @@ fn tabs_in_code_are_copied_as_tabs() {
         };
         let mut markdown = Markdown::of(&source);
         let rows = draw_all(&mut markdown, &source, 60);
-        assert_eq!(crate::ui::text::mark::text_of(&rows), code, "{fence}");
+        assert_eq!(crate::ui::text::copy_hint::text_of(&rows), code, "{fence}");
         assert!(rows.iter().all(|row| !row.to_string().contains('\t')));
         assert!(rows[0].to_string().contains("    if x {"), "{:?}", rows[0].to_string());
     }

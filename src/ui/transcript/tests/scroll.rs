@@ -302,7 +302,7 @@ fn an_open_change_of_ten_thousand_lines_costs_a_screen() {
         view.kept_lines()
     };
     kept(&mut view);
-    assert_eq!(crate::ui::diff::desk::work_off(), 1, "no frame waits until so much is compared");
+    assert_eq!(crate::ui::diff::cache::work_off(), 1, "no frame waits until so much is compared");
     // Pieces of 48 rows: those on the screen, and one at each edge.
     assert!(kept(&mut view) <= 4 * 48, "at its end: {}", view.kept_lines());
     // Pieces that were passed may stay, as many as the view keeps of anything.

@@ -1,0 +1,223 @@
+//! `initialize`, both ways.
+//!
+//! Duty: say what parlor can do, which is what is built and nothing more; read what the agent can do.
+//! Not its duty: when to try another form (`peer`), how to sign in (`app`; the methods are read in `auth`).
+//! ACP v1 initialization: a capability that is absent or `null` is not there.
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use crate::model::{AgentCapabilities, AgentInfo, CallError, Callbacks, Profile};
+
+use super::quirks::{Quirk, Quirks};
+use super::replies::malformed;
+use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed};
+use super::{auth, openoxide, options, strict, unstable};
+
+/// The newest version of the protocol that parlor speaks.
+const VERSION: u16 = 1;
+
+/// How long the agent with a limit waits for an answer to a permission request.
+const PATIENCE_SECS: u32 = 30;
+
+/// Markers of `sessionCapabilities` that parlor reads: objects by the protocol, truth values in places.
+const SESSION_MARKERS: &[&str] =
+    &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
+
+/// Method and params of a form of `initialize`; see [`super::Codec::initialize`].
+pub(super) fn encode(attempt: u8, offer: Offer, quirks: &Quirks) -> Option<(&'static str, String)> {
+    // What the agent is known to speak comes first, and the other forms after it.
+    let order = if quirks.has(Quirk::OwnMethods) { [2, 0, 1] } else { [0, 1, 2] };
+    let capabilities = match order.get(usize::from(attempt))? {
+        0 => with_unstable(offer),
+        _ if quirks.is_strict() => return None,
+        1 => stable(offer),
+        _ => return Some(openoxide::initialize()),
+    };
+    let name = if quirks.has(Quirk::WantsName) { "banjo-parlor" } else { "parlor" };
+    let info = schema::Implementation::new(name, env!("CARGO_PKG_VERSION")).title("parlor".to_owned());
+    let request = schema::InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(capabilities)
+        .client_info(info);
+    Some((schema::AGENT_METHOD_NAMES.initialize, to_json(&request)))
+}
+
+/// What parlor offers to one agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    /// Files and terminals.
+    pub callbacks: Callbacks,
+    /// Whether the user can sign in by a command of the agent's own: parlor must know its command for that.
+    /// Source: ACP v1 authentication, terminal auth.
+    pub runs_sign_in: bool,
+}
+
+fn stable(offer: Offer) -> schema::ClientCapabilities {
+    schema::ClientCapabilities::new()
+        .fs(schema::FileSystemCapabilities::new()
+            .read_text_file(offer.callbacks.fs_read)
+            .write_text_file(offer.callbacks.fs_write))
+        .terminal(offer.callbacks.terminal)
+        .session(
+            schema::ClientSessionCapabilities::new()
+                .config_options(
+                    schema::SessionConfigOptionsCapabilities::new()
+                        .boolean(schema::BooleanConfigOptionCapabilities::new()),
+                )
+                .notices(schema::NoticeCapabilities::new())
+                .compaction(schema::CompactionCapabilities::new()),
+        )
+        .auth(schema::AuthCapabilities::new().terminal(offer.runs_sign_in))
+        .elicitation(
+            schema::ElicitationCapabilities::new()
+                .form(schema::ElicitationFormCapabilities::new())
+                .url(schema::ElicitationUrlCapabilities::new()),
+        )
+}
+
+/// Plans by id, subagents, and what agents of today look for in `_meta`: `terminal_output` makes claude
+/// tell its commands' output live, `terminal-auth` makes older agents tell how to sign in.
+pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
+    let mut meta = Object::from_iter([("terminal_output".to_owned(), Value::Bool(true))]);
+    if offer.runs_sign_in {
+        meta.insert("terminal-auth".to_owned(), Value::Bool(true));
+    }
+    stable(offer)
+        .plan(schema::PlanCapabilities::new())
+        .subagents(schema::SubagentCapabilities::new())
+        .meta(meta)
+}
+
+/// Reads the answer.
+pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
+    if quirks.is_strict() {
+        strict::initialize(result).map_err(|error| malformed(&error))?;
+    }
+    let mut result = parse_object(result).ok_or_else(|| malformed("it holds no object"))?;
+    let is_own_protocol = !quirks.is_strict() && openoxide::is_spoken_in(&result);
+    if is_own_protocol {
+        quirks.learn_profile(Profile::OpenOxide);
+    }
+    let version = decode_version(result.get("protocolVersion"), quirks)?;
+    let mut info = AgentInfo { protocol_version: version, ..AgentInfo::default() };
+
+    if let Some(Value::Object(agent)) = take(&mut result, &["agentInfo", "serverInfo", "agent_info"]) {
+        info.name = first_text(&agent, &["name"]);
+        info.title = first_text(&agent, &["title"]);
+        info.version = first_text(&agent, &["version"]);
+    }
+    if let Some(name) = &info.name {
+        quirks.seed(name);
+    }
+    if let Some(Value::Object(capabilities)) =
+        take(&mut result, &["agentCapabilities", "agent_capabilities", "capabilities"])
+    {
+        info.commands = capabilities
+            .get("slash_commands")
+            .map(|commands| options::decode_commands(list(commands.clone()), &mut Vec::new()))
+            .unwrap_or_default();
+        info.capabilities = if is_own_protocol {
+            openoxide::capabilities(&capabilities)
+        } else {
+            let told = capabilities.clone();
+            let mut can = decode_capabilities(capabilities);
+            unstable::capabilities(&told, &mut can);
+            can
+        };
+    }
+    let can = &mut info.capabilities;
+    if can.can_resume {
+        quirks.forget(Quirk::OldResume);
+    }
+    can.can_list |= quirks.has(Quirk::HiddenList);
+    can.can_resume |= quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
+    can.dies_on_cancel = quirks.has(Quirk::DiesOnCancel);
+    can.permission_limit_secs = quirks.has(Quirk::ShortPatience).then_some(PATIENCE_SECS);
+    info.profile = quirks.profile();
+    let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
+    info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
+    info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
+    info.quirks = quirks.sentences();
+    Ok(info)
+}
+
+/// Agents write 1, "1", "1.0" or nothing. An older version is taken as ours; a newer one cannot be.
+fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, CallError> {
+    let number = match version {
+        None | Some(Value::Null) => {
+            quirks.note(Quirk::NoVersion);
+            f64::from(VERSION)
+        }
+        Some(Value::Number(number)) => number.as_f64().unwrap_or_default(),
+        Some(Value::String(text)) => {
+            quirks.note(Quirk::VersionAsText);
+            let digits: String =
+                text.trim_start_matches('v').chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().map_err(|_| malformed(&format!("its protocol version is `{text}`")))?
+        }
+        Some(other) => return Err(malformed(&format!("its protocol version is `{other}`"))),
+    };
+    if number >= f64::from(VERSION) + 1.0 {
+        // ACP v1 initialization: a client that does not speak the answered version SHOULD close.
+        return Err(CallError::OtherVersion { theirs: number.to_string() });
+    }
+    Ok(VERSION)
+}
+
+fn decode_capabilities(mut told: Object) -> AgentCapabilities {
+    rename(&mut told, "loadSession", &["load_session"]);
+    for (name, others) in [
+        ("promptCapabilities", &["prompt_capabilities", "prompt"][..]),
+        ("mcpCapabilities", &["mcp_capabilities", "mcp"]),
+        ("sessionCapabilities", &["session_capabilities", "session"]),
+    ] {
+        rename(&mut told, name, others);
+    }
+    if let Some(Value::Object(session)) = told.get_mut("sessionCapabilities") {
+        rename(session, "title", &["setTitle", "set_title"]);
+        for marker in SESSION_MARKERS {
+            as_marker(session, marker);
+        }
+    }
+    if let Some(Value::Object(auth)) = told.get_mut("auth") {
+        as_marker(auth, "logout");
+    }
+    if told.get("loadSession").is_some_and(Value::is_object) {
+        told.insert("loadSession".to_owned(), true.into());
+    }
+    let Ok(can) = typed::<schema::AgentCapabilities>(Value::Object(told)) else {
+        return AgentCapabilities::default();
+    };
+    let session = can.session_capabilities;
+    AgentCapabilities {
+        can_load: can.load_session,
+        can_resume: session.resume.is_some(),
+        can_list: session.list.is_some(),
+        can_delete: session.delete.is_some(),
+        can_close: session.close.is_some(),
+        can_fork: session.fork.is_some(),
+        can_set_title: session.title.is_some(),
+        additional_directories: session.additional_directories.is_some(),
+        prompt_image: can.prompt_capabilities.image,
+        prompt_audio: can.prompt_capabilities.audio,
+        prompt_embedded_context: can.prompt_capabilities.embedded_context,
+        mcp_http: can.mcp_capabilities.http,
+        mcp_sse: can.mcp_capabilities.sse,
+        can_log_out: can.auth.logout.is_some(),
+        ..AgentCapabilities::default()
+    }
+}
+
+/// `true` means the marker `{}`, `false` means that it is not there.
+fn as_marker(object: &mut Object, key: &str) {
+    match object.get(key) {
+        Some(Value::Bool(true)) => {
+            object.insert(key.to_owned(), json!({}));
+        }
+        Some(Value::Bool(false)) => {
+            object.shift_remove(key);
+        }
+        _ => {}
+    }
+}

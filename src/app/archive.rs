@@ -1,0 +1,581 @@
+//! Kept sessions in the app: opening, reading and going on with them, their older parts, what becomes of them.
+//!
+//! Duty: asks the store, and makes sessions of what it answers. Not its duty: the list (`modal::sessions`), keys
+//! (`user::sessions`), making a transcript of records (`restore`), calls to agents (`open`).
+//! A session that is only read has no agent and keeps nothing; it is gone on with once the store has given it to
+//! this parlor alone.
+//! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
+
+mod offer;
+mod pages;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::escape::visible;
+use crate::model::{
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, Record, RecordedSession, SessionKey,
+    Severity, StoreJob, StoreNews,
+};
+
+use super::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
+    SessionPhase, State, call, close, conn, from_list, open, paging, recorder, restore, tabs, titles, turn,
+    user,
+};
+
+pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
+pub use offer::{continue_last, last_session};
+
+/// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
+const PREVIEW_KEYS: u64 = u64::MAX / 2;
+
+/// A session that is read without an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Its id in the store.
+    pub uid: String,
+    /// The number behind its last event.
+    pub end_seq: i64,
+    /// Whether it is about to be gone on with.
+    pub is_taking: bool,
+    /// What is kept behind what is shown.
+    pub later: Option<Later>,
+}
+
+/// Events of a session that is only read, behind those that are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Later {
+    /// The number of the first of them.
+    pub from: i64,
+    /// How many there are.
+    pub count: u64,
+    /// Whether a page of them is on its way.
+    pub is_loading: bool,
+}
+
+/// Events that are kept, but not shown yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// The session's id in the store.
+    pub uid: String,
+    /// The number of the first event that is shown.
+    pub before: i64,
+    /// How many there are.
+    pub count: u64,
+    /// Whether a page of them is on its way.
+    pub is_loading: bool,
+    /// Whether the last page could not be read: then nobody asks for it but the user.
+    pub has_failed: bool,
+}
+
+impl Reading {
+    /// Of what the store gave.
+    pub(super) fn of(uid: &str, kept: &RecordedSession) -> Self {
+        let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
+        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
+    }
+}
+
+/// Asks for the list of kept sessions; gives the number that its pages will have.
+pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
+    state.next.store += 1;
+    let serial = state.next.store;
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::List { serial, folder }));
+    serial
+}
+
+/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown; an
+/// event that is too far from what it shows is read beside it.
+pub fn open_kept(
+    state: &mut State,
+    uid: &str,
+    takes: bool,
+    at: Option<i64>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let open = if let Some(at) = at { showing(state, uid, at) } else { open_as(state, uid) };
+    if let Some(key) = open {
+        tabs::activate(state, key, now, fx);
+        if let Some(at) = at {
+            fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
+        }
+        if takes {
+            start_reading(state, key, now, fx);
+        }
+        return;
+    }
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
+}
+
+/// Goes on with a session that is only read: the store is asked for it. Where it is open in another tab, that one is
+/// shown.
+pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(uid) = reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
+    if let Some(open) = open_as(state, &uid).filter(|open| *open != key) {
+        let typed = state.sessions.get_mut(&key);
+        let (draft, queue) = typed
+            .map(|typed| (std::mem::take(&mut typed.draft), std::mem::take(&mut typed.queue)))
+            .unwrap_or_default();
+        close::close_session(state, key, now, fx);
+        tabs::activate(state, open, now, fx);
+        if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
+            session.draft = draft;
+        }
+        for prompt in queue {
+            turn::submit(state, open, prompt, now, fx);
+        }
+        return true;
+    }
+    let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+    else {
+        return false;
+    };
+    if !std::mem::replace(&mut reading.is_taking, true) {
+        fx.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
+    }
+    true
+}
+
+/// Goes on with a session in another folder than before.
+pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.cwd.clone_from(&folder);
+        fx.push(Effect::ReadGit { session: key, folder });
+        start_reading(state, key, now, fx);
+    }
+}
+
+/// Asks for a page of what came before, if there is more.
+pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    fx.extend(state.sessions.get_mut(&key).and_then(paging::earlier_job).map(Effect::Store));
+}
+
+/// Asks for a page of what comes behind, if there is more.
+pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+        && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)
+    {
+        later.is_loading = true;
+        fx.push(Effect::Store(StoreJob::Later { key, uid: reading.uid.clone(), from: later.from }));
+    }
+}
+
+fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
+    state.sessions.get(&key)?.ledger.reading.as_ref()
+}
+
+/// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
+pub(super) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_open = |session: &&Session| session.ledger.keeping.kept_as.as_deref() == Some(uid);
+    let open = state.sessions.values().find(is_open).map(|session| session.key);
+    open.or_else(|| read_as(state, uid))
+}
+
+/// The session that the store knows by this id, if it is read here.
+fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_read =
+        |session: &&Session| session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid);
+    state.sessions.values().find(is_read).map(|session| session.key)
+}
+
+/// The session that shows this event of one that is kept.
+fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
+    [open_as(state, uid), read_as(state, uid)].into_iter().flatten().find(|key| {
+        state.sessions.get(key).is_some_and(|session| {
+            let ledger = &session.ledger;
+            let later = ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+            ledger.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
+                && later.is_none_or(|later| at < later.from)
+        })
+    })
+}
+
+/// What the store answered.
+pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
+    match news {
+        StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
+        StoreNews::FolderSession(row) => offer::on_session(state, *row),
+        StoreNews::Unsaved(why) => state.unsaved = why,
+        StoreNews::Told(words) => push_note(state, Severity::Warning, words),
+        StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
+            on_dialog_news(state, news, now);
+        }
+        StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
+        StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
+        StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
+        StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
+        StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
+        StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
+        StoreNews::Renamed { uid, title, result } => match result {
+            Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
+            Err(why) => call::flash(state, format!("Not renamed. {why}"), fx),
+        },
+        StoreNews::TitleKnown { uid, result } => match result {
+            Ok(()) => mark_title(state, &uid, None, false),
+            Err(why) => call::flash(state, why, fx),
+        },
+        StoreNews::Deleted { uid, result } => match result {
+            Ok(()) => {
+                in_dialog(state, |dialog| dialog.kept.retain(|row| row.uid != uid));
+                call::flash(state, "parlor's record of the session is deleted.", fx);
+            }
+            Err(why) => call::flash(state, format!("Not deleted. {why}"), fx),
+        },
+        StoreNews::Exported(Ok(path)) => {
+            call::flash(state, format!("Written to {}", path.display()), fx);
+            let title = format!("The session was written to {}.", path.display());
+            push_note(state, Severity::Info, title);
+        }
+        StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
+        StoreNews::Written { key, upto, marks } => paging::on_written(state, key, upto, &marks, fx),
+        StoreNews::KeptAs { key, uid } => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.ledger.keeping.kept_as = Some(uid);
+            }
+        }
+    }
+}
+
+/// A line in the shown transcript that is not worth keeping.
+fn push_note(state: &mut State, severity: Severity, title: String) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        let body = ItemBody::Notice { severity, title, detail: None };
+        restore::push_line(session, body);
+    }
+}
+
+fn in_dialog(state: &mut State, change: impl FnOnce(&mut super::SessionsDialog)) {
+    // It is put together from the rest of the state, and so taken out for a moment.
+    let mut modals = std::mem::take(&mut state.modals);
+    let dialog = modals.iter_mut().find_map(|modal| match modal {
+        Modal::Sessions(dialog) => Some(dialog),
+        _ => None,
+    });
+    if let Some(dialog) = dialog {
+        change(dialog);
+        dialog.join(state);
+    }
+    state.modals = modals;
+}
+
+fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
+    match news {
+        StoreNews::Listed { serial, rows, is_last } => in_dialog(state, |dialog| {
+            if dialog.serial != serial {
+                return;
+            }
+            dialog.is_loading = !is_last;
+            match rows {
+                Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
+                Err(why) => dialog.problem = Some(why),
+            }
+        }),
+        StoreNews::Previewed { uid, kept } => {
+            let folds = state.setup.folds;
+            state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + state.next.store);
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(Preview { session, .. }) =
+                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                    && let Ok(kept) = &kept
+                {
+                    let mut shown = Session { folds, ..Session::new(key, kept.head.place.clone()) };
+                    restore::restore(&mut shown, (**kept).clone(), now);
+                    *session = Some(Box::new(shown));
+                }
+            }
+        }
+        StoreNews::Found { serial, hits } => {
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+                {
+                    text.is_running = false;
+                    text.selected = 0;
+                    match &hits {
+                        Ok(hits) => text.hits.clone_from(hits),
+                        Err(why) => dialog.problem = Some(why.clone()),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
+    let ArchiveOpening { uid, takes, at, kept, offers } = opening;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    if let Some(key) = open_as(state, &uid).filter(|_| at.is_none()) {
+        tabs::activate(state, key, now, fx);
+        return;
+    }
+    let former = tabs::front(state);
+    // What was said of the session before means nothing any more.
+    state.flash = None;
+    // Another place of what is read takes its place.
+    let read = read_as(state, &uid);
+    let (key, mark) = add(state, &uid, kept, takes, now, fx);
+    if let Some(read) = read {
+        close::close_session(state, read, now, fx);
+    }
+    if takes {
+        go_on(state, key, now, fx);
+    }
+    drop_unused(state, former, now, fx);
+    if let Some(mark) = mark {
+        user::go_to(state, mark, fx);
+    }
+    if let Some(offers) = offers {
+        offer_folders(state, key, &offers, now);
+    }
+}
+
+/// A session made of what was kept, on the screen. Gives the item of the event that was looked for.
+fn add(
+    state: &mut State,
+    uid: &str,
+    kept: RecordedSession,
+    takes: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> (SessionKey, Option<crate::model::ItemId>) {
+    // What was typed in it stands in the tab that it is open in.
+    let is_second = open_as(state, uid).is_some_and(|open| reading_of(state, open).is_none());
+    let key = state.add_session();
+    let reading = Reading::of(uid, &kept);
+    let open_in = kept.open_in;
+    let mut mark = None;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        mark = restore::restore(session, kept, now);
+        if !takes {
+            set_reading(session, reading, open_in);
+        }
+        if is_second {
+            session.draft.clear();
+            session.queue.clear();
+        }
+        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+    }
+    tabs::activate(state, key, now, fx);
+    open::take_history(state, key, fx);
+    (key, mark)
+}
+
+/// Makes it a session that is only read.
+pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
+    session.ledger.keeping.kept_as = None;
+    session.ledger.reading = Some(reading);
+    let cause = match open_in {
+        Some(pid @ 1..) => {
+            format!("Another parlor (process {pid}) has this session open. It can be read here.")
+        }
+        Some(0) => "Another parlor has this session open. It can be read here.".to_owned(),
+        None => "This session is only read. Start its agent to go on with it.".to_owned(),
+    };
+    session.phase = SessionPhase::Ended { cause };
+}
+
+/// Finds the agent of a kept session and has it go on: one that runs already, else a new process.
+fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(spec) = agent_of(state, key) {
+        conn::start_agent(state, key, spec, now, fx);
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::NoAgent;
+        let keeping = &session.ledger.keeping;
+        let name = keeping.agent.as_ref().map_or("", |(name, ..)| name.as_str());
+        let words = unknown_agent(name, keeping.kept_as.as_deref().unwrap_or_default());
+        call::notice(state, key, Severity::Info, words, None);
+    }
+    user::open_agents(state);
+}
+
+/// What to do where the agent of a kept session is not known here.
+pub fn unknown_agent(name: &str, uid: &str) -> String {
+    format!(
+        "The agent of this session, {name:?}, is not configured here. Choose an agent, or if it was reached at a URL, \
+         run `parlor --resume {uid} --connect URL`."
+    )
+}
+
+/// The agent of a kept session: the one of that name here, else what was started here then.
+fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
+    let (name, command, args) = state.sessions.get(&key)?.ledger.keeping.agent.as_ref()?;
+    let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
+    known.map(|choice| choice.spec.clone()).or_else(|| {
+        (!command.is_empty()).then(|| AgentSpec {
+            name: name.clone(),
+            command: command.clone(),
+            args: args.clone(),
+            callbacks: state.setup.callbacks,
+            ..AgentSpec::default()
+        })
+    })
+}
+
+/// Whether nothing was said in a session, and nothing is read in it.
+fn is_fresh(session: &Session) -> bool {
+    session.parent.is_none() && session.turn_count == 0 && session.ledger.reading.is_none()
+}
+
+/// A session in which nothing was said gives way to the one that was opened from it.
+pub(super) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_unused = state.sessions.get(&former).is_some_and(|session| {
+        session.key != state.active
+            && is_fresh(session)
+            && session.draft.trim().is_empty()
+            && session.queue.is_empty()
+            && session.asks.is_empty()
+            && session.ledger.keeping.kept_as.is_none()
+    });
+    if is_unused {
+        close::close_session(state, former, now, fx);
+    }
+}
+
+fn on_taken(
+    state: &mut State,
+    key: SessionKey,
+    kept: Result<RecordedSession, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(reading) = &mut session.ledger.reading else { return };
+    reading.is_taking = false;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
+    session.ledger.reading = None;
+    let (title, folder) = (session.title.clone(), session.place.cwd.clone());
+    let draft = std::mem::take(&mut session.draft);
+    let queue = std::mem::take(&mut session.queue);
+    if is_whole_end {
+        paging::on_appended(session, kept.end_seq, paging::Needs::default());
+        session.draft.clone_from(&kept.draft);
+        session.queue = kept.queue.clone().into();
+        session.ledger.owes_title |= kept.head.owes_title;
+        let keeping = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
+        session.ledger.keeping = keeping;
+    } else {
+        // Another parlor went on with it meanwhile, or another part of it is shown.
+        drop(session.transcript.take());
+        session.forget_places();
+        session.turn_count = 0;
+        restore::restore(session, kept, now);
+    }
+    session.title = title.or(session.title.take());
+    session.place.cwd = folder;
+    // What was typed while it was read counts.
+    if !draft.is_empty() {
+        session.draft = draft;
+    }
+    session.queue.extend(queue);
+    go_on(state, key, now, fx);
+}
+
+/// Says that the folder is gone, or that only a file names it, and asks where the session is to go on.
+pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[FolderOffer], now: Instant) {
+    let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let label = |offer: &FolderOffer| {
+        let why = match offer.why {
+            FolderReason::Moved => "the same folder under another name",
+            FolderReason::Worktree => "a worktree of the same repository",
+            FolderReason::SameRemote => "a repository with the same remote",
+            FolderReason::SameName => "a folder of the same name, perhaps another one",
+            FolderReason::Current => "where you are now",
+            FolderReason::Imported => "the folder that the imported file names",
+        };
+        format!("Go on in {} ({why})", visible(&offer.folder.to_string_lossy()))
+    };
+    let mut choices: Vec<Choice> = offers
+        .iter()
+        .map(|offer| Choice {
+            label: label(offer),
+            outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()),
+        })
+        .collect();
+    choices.push(Choice { label: "Only read it".to_owned(), outcome: ChoiceOutcome::Close });
+    let selected = choices.len() - 1;
+    let named = visible(&gone.to_string_lossy()).into_owned();
+    let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
+        let body = vec![
+            format!("The file says that it worked in {named}."),
+            "The agent may read and write files without asking in the folder that you choose.".to_owned(),
+        ];
+        ("This session was imported from a file", body)
+    } else {
+        let body = vec![
+            format!("It worked in {named}, and there is no such folder now."),
+            "The agent may know files of the old folder by their old names.".to_owned(),
+        ];
+        ("The folder of this session is gone", body)
+    };
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body,
+        choices,
+        selected,
+        opened_by_itself: Some(now),
+    });
+    tabs::open_dialog(state, key, dialog);
+}
+
+/// What the store keeps of a session's title changed: the title itself, if one is given, and whether its agent does not
+/// know it.
+pub(super) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
+    in_dialog(state, |dialog| {
+        for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
+            let row = std::sync::Arc::make_mut(row);
+            row.owes_title = owes;
+            if let Some(title) = title {
+                title.clone_into(&mut row.title);
+            }
+        }
+    });
+    if let Some(session) = open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
+        && let Some(title) = title
+    {
+        session.title = Some(title.to_owned());
+        session.ledger.has_own_title = true;
+        session.ledger.owes_title = owes;
+    }
+}
+
+/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
+pub(super) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
+    let kept_as = state.sessions.get(&from).and_then(|session| session.ledger.keeping.kept_as.clone());
+    if let Some(session) = state.sessions.get_mut(&to) {
+        session.ledger.keeping.notes.push(Note::CameFrom { session: from, kept_as, copied_turns });
+    }
+}
+
+/// A line in a transcript, kept.
+pub(super) fn say(session: &mut Session, title: String, detail: Option<String>) {
+    let severity = Severity::Info;
+    recorder::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+}
+
+/// The user's folder.
+fn call_folder(state: &State) -> PathBuf {
+    state.setup.folder.clone()
+}

@@ -1,0 +1,477 @@
+//! The ceiling: how much of a session's transcript is in memory; the rest is on the disk only.
+//!
+//! Duty: cuts a transcript into pages as it grows, marks the cuts in what is kept, lets the oldest pages go once the
+//! store has written them (`trim`), and reads them again when they are looked at (`load`).
+//! Not its duty: writing (`services::store`), making items of what was read (`restore`).
+//! Pages can be read one by one because of one rule: what happens to an item is kept with the item's page, however late
+//! it comes. So no page needs another one, whether it is in memory or not. Of a session that was opened, pages that do
+//! need each other are read again as one (`edge`).
+//! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
+//! the same with a ceiling as without one, for items are looked at once for each page.
+
+mod edge;
+mod gone;
+mod load;
+mod trim;
+mod weight;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::model::{
+    Action, AgentTerminal, EventPlace, ItemId, MarkPlace, Note, Record, SessionKey, SessionUpdate,
+    ToolCallPatch,
+};
+
+use super::{Earlier, Effect, Replay, Session, State, Transcript, archive, messages, tools};
+use gone::{Gone, Key};
+
+pub(super) use edge::{Needs, Things};
+pub use load::ask_for_all;
+pub(super) use load::{
+    Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, redo, wait_for_both,
+};
+pub(super) use trim::settle;
+pub(super) use weight::of_update as weight_of;
+
+/// A ceiling has so many pages.
+const PAGES: usize = 8;
+/// The least and the most bytes of a page.
+const LEAST_PAGE: usize = 16 << 10;
+const MOST_PAGE: usize = 1 << 20;
+
+/// What is known of the pages of a transcript.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pages {
+    /// About how many bytes of items are to be in memory; 0: all.
+    pub limit_bytes: usize,
+    /// The last mark that was made, or late event that was kept.
+    serial: u64,
+    /// The last of them that is on the disk.
+    written: u64,
+    /// Whether the user was told that nothing can go.
+    is_told: bool,
+    /// Something happened that may let pages go.
+    wants_trim: bool,
+    /// Where the reader is, who left the end.
+    reader: Option<ItemId>,
+    /// The line below all items that says how much of a session that is only read is not shown.
+    pub(super) later_line: Option<ItemId>,
+    /// What the user wished and waits for pages.
+    redo: Option<Action>,
+    /// The pages.
+    book: PageIndex,
+}
+
+/// Pages of one history: it begins anew with another one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct PageIndex {
+    /// Those that are complete and in memory, the oldest first.
+    closed: VecDeque<Page>,
+    /// What came since.
+    open: Page,
+    /// Those that are only on the disk, the oldest first.
+    gone: Vec<Gone>,
+    /// How many of these are being read.
+    reading: usize,
+    /// Something came late for one of them since it was asked for: what comes may be without it.
+    is_stale: bool,
+    /// The last late event that was kept for one of them.
+    away_late: u64,
+    /// What is read again as one page.
+    merge: Option<Merge>,
+}
+
+/// What stood there before a history that is being replayed, to be restored if that fails.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Former {
+    /// The items.
+    pub(super) transcript: Transcript,
+    /// Their pages.
+    pub(super) book: PageIndex,
+    /// What is kept and was not shown.
+    pub(super) earlier: Option<Earlier>,
+}
+
+/// A page in memory. It ends where the next one begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Page {
+    /// Where it begins in what is kept; `None`: it is not known.
+    begin: Option<EventPlace>,
+    /// Its first item, or that before which it began.
+    first: ItemId,
+    weight: usize,
+    /// The last late event that was kept for it.
+    late: u64,
+    /// Whether not all of it could be kept.
+    is_cut: bool,
+    /// How it is to be played.
+    kind: PageKind,
+    /// What of it depends on pages that were not read yet.
+    needs: Needs,
+}
+
+/// How a page is to be played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PageKind {
+    /// Events are left out that are about something in pages that were not read yet.
+    hides: bool,
+    /// The session ended with it when it was opened.
+    is_end: bool,
+}
+
+/// A page that what is in memory depends on: both are read again, and played as one.
+#[derive(Debug, Clone, PartialEq)]
+struct Merge {
+    /// The number of the page's first event.
+    first_seq: i64,
+    /// How many events stand before it.
+    left: u64,
+    /// So many pages in memory belong to it.
+    pages: usize,
+    /// The last late event that was kept when they were asked for.
+    asked: u64,
+}
+
+impl Pages {
+    /// Without a page, with this ceiling.
+    pub(super) fn new(limit_bytes: usize) -> Self {
+        Self { limit_bytes, ..Self::default() }
+    }
+
+    /// Whether some of what was shown is on the disk only.
+    pub(super) fn has_gone(&self) -> bool {
+        !self.book.gone.is_empty()
+    }
+
+    /// How many bytes of items are in memory, about.
+    pub fn weight(&self) -> usize {
+        self.book.closed.iter().map(|page| page.weight).sum::<usize>() + self.book.open.weight
+    }
+
+    /// Whether some of it had to go, and not much room is left.
+    pub fn is_full(&self) -> bool {
+        self.has_gone() && self.weight() >= self.limit_bytes / 2
+    }
+
+    /// Where the reader is known to be: the page of an item, counted from the first in memory.
+    pub fn page_of(&self, transcript: &Transcript, item: ItemId) -> usize {
+        let item = transcript.rank(item);
+        self.book.closed.iter().take_while(|page| transcript.rank(page.first) <= item).count()
+    }
+
+    /// Where the reader was when that was told last.
+    pub fn reader(&self) -> Option<ItemId> {
+        self.reader
+    }
+
+    /// The reader left the end, or follows it again.
+    pub(super) fn set_reader(&mut self, reader: Option<ItemId>) {
+        self.reader = reader;
+        self.wants_trim = true;
+    }
+
+    /// What kept pages here, a search or a list of items, may be gone.
+    pub(super) fn look_again(&mut self) {
+        self.wants_trim = true;
+    }
+
+    /// Another history begins.
+    pub(super) fn forget(&mut self) -> PageIndex {
+        self.redo = None;
+        std::mem::take(&mut self.book)
+    }
+
+    /// The history from before comes back.
+    pub(super) fn take_back(&mut self, book: PageIndex) {
+        self.book = book;
+    }
+
+    fn page_bytes(&self) -> usize {
+        (self.limit_bytes / PAGES).clamp(LEAST_PAGE, MOST_PAGE)
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+}
+
+/// The place behind the page of an item that is not in the last page, if its page can be told.
+fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
+    let transcript = &session.transcript;
+    let item = transcript.rank(item);
+    let PageIndex { closed, open, .. } = &mut session.pages.book;
+    if item >= transcript.rank(open.first) {
+        return None;
+    }
+    let place = closed.partition_point(|page| transcript.rank(page.first) <= item).checked_sub(1)?;
+    let end = closed.get(place + 1).unwrap_or(open).begin?;
+    closed.get_mut(place).map(|page| (end, page))
+}
+
+/// About how many bytes all items of a session take.
+pub(super) fn weight_of_items(session: &Session) -> usize {
+    let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
+    weight::of_items(session, first, session.transcript.next_id())
+}
+
+/// What was made of kept events is in memory: it is a page of its own.
+pub(super) fn on_restored(
+    session: &mut Session,
+    first: ItemId,
+    (first_seq, end_seq): (i64, i64),
+    needs: Needs,
+) {
+    let next = session.transcript.next_id();
+    let weight = weight::of_items(session, first, next);
+    let begin = Some(EventPlace::Seq(first_seq));
+    let kind = PageKind { hides: needs.hides, is_end: true };
+    let page = Page { begin, first, weight, kind, needs, ..Page::default() };
+    let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
+    session.pages.book = PageIndex { closed: [page].into(), open, ..PageIndex::default() };
+}
+
+/// More was read behind what is in memory, up to the event of this number.
+pub(super) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
+    if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.ledger.earlier.is_some()) {
+        page.kind.hides |= needs.hides;
+        page.needs.extend(needs);
+    }
+    let first = session.transcript.next_id();
+    session.pages.book.open = Page { begin: Some(EventPlace::Seq(end_seq)), first, ..Page::default() };
+}
+
+/// What stands here was copied: where it is kept is not known.
+pub(super) fn on_copied(session: &mut Session) {
+    let first = session.transcript.next_id();
+    let copied = Page { first: ItemId::HEAD, ..Page::default() };
+    let book = PageIndex { closed: [copied].into(), ..PageIndex::default() };
+    session.pages.book = PageIndex { open: Page { first, ..Page::default() }, ..book };
+}
+
+/// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
+/// back, to be kept behind all that came before.
+pub(super) fn divert(session: &mut Session, item: Option<ItemId>, record: Record) -> Option<Record> {
+    if session.pages.limit_bytes == 0 {
+        return Some(record);
+    }
+    if session.pages.book.open.begin.is_none() {
+        let mark = session.pages.next_serial();
+        session.pages.book.open.begin = Some(EventPlace::Mark(mark));
+        session.ledger.keeping.notes.push(Note::Mark(mark));
+    }
+    let mut record = record;
+    if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
+        keep_terminals_apart(session, patch);
+    }
+    if let Some(item) = item
+        && behind(session, item).is_some()
+    {
+        keep_late(session, item, record);
+        return None;
+    }
+    session.pages.book.open.weight += weight::of_record(&record);
+    Some(record)
+}
+
+/// A call may bring news of a terminal that an item of an earlier page shows: they are kept there.
+fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
+    let own = tools::by_id(session, &patch.id);
+    for news in std::mem::take(&mut patch.terminals) {
+        let shown = session.ledger.shown_by.get(news.id()).copied().filter(|shown| Some(*shown) != own);
+        match shown.filter(|shown| behind(session, *shown).is_some()) {
+            Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(news))),
+            None => patch.terminals.push(news),
+        }
+    }
+}
+
+/// Keeps what happened to an item of an earlier page with that page; nothing if it is one of the last page.
+pub(super) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
+    let serial = session.pages.serial + 1;
+    let Some(turn) = session.transcript.get(item).map(|item| item.turn) else { return };
+    let Some((before, page)) = behind(session, item) else { return };
+    // A question about a call of this page is none about another one, whatever came between.
+    let record = match record {
+        Record::Asked(patch) => {
+            let patch = ToolCallPatch { is_assumed: true, is_announcement: false, ..*patch };
+            Record::Update(SessionUpdate::Tool(Box::new(patch)))
+        }
+        record => record,
+    };
+    page.late = serial;
+    page.weight += weight::of_record(&record);
+    session.pages.serial = serial;
+    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
+}
+
+/// Whether an item belongs to a page that is complete.
+pub(super) fn is_behind(session: &Session, item: ItemId) -> bool {
+    let transcript = &session.transcript;
+    session.pages.limit_bytes > 0 && transcript.rank(item) < transcript.rank(session.pages.book.open.first)
+}
+
+/// Something is kept behind the last event of a turn, whose items end before this index: its page stays in memory until
+/// that is on the disk.
+pub(super) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
+    let serial = session.pages.next_serial();
+    let transcript = &session.transcript;
+    let book = &mut session.pages.book;
+    let pages = book.closed.iter_mut().chain([&mut book.open]);
+    if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
+        page.late = serial;
+        page.weight += weight::of_record(record);
+    }
+    serial
+}
+
+/// This item came, and what tells of it is not kept yet: if the page is full, the next one begins here.
+pub(super) fn on_pushed(session: &mut Session, item: ItemId) {
+    if session.pages.limit_bytes == 0 {
+        return;
+    }
+    let is_full = session.pages.book.open.weight >= session.pages.page_bytes();
+    // What is appended to a message belongs to the page of the message.
+    let is_within = session.ledger.open_message.is_some_and(|open| open < item);
+    if is_full && !is_within && item > session.pages.book.open.first {
+        cut(session, item);
+    }
+    session.pages.book.open.weight += weight::ITEM;
+}
+
+/// A page ends in front of this item.
+fn cut(session: &mut Session, item: ItemId) {
+    let weight = weight::of_items(session, session.pages.book.open.first, item);
+    let mark = session.pages.next_serial();
+    let book = &mut session.pages.book;
+    let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
+    let full = std::mem::replace(&mut book.open, next);
+    book.closed.push_back(Page { weight, ..full });
+    session.ledger.keeping.notes.push(Note::Mark(mark));
+    session.pages.wants_trim = true;
+}
+
+/// An update of something that is on the disk only is kept there, and taken.
+pub(super) fn take_late(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
+    if session.pages.book.gone.is_empty() {
+        return Some(update);
+    }
+    let mut update = update;
+    if let SessionUpdate::Tool(patch) = &mut update
+        && away_of_call(session, patch).is_none()
+    {
+        for news in std::mem::take(&mut patch.terminals) {
+            let left = take_late(session, SessionUpdate::Terminal(news));
+            patch.terminals.extend(left.and_then(|left| match left {
+                SessionUpdate::Terminal(news) => Some(news),
+                _ => None,
+            }));
+        }
+    }
+    let Some((turn, behind)) = away_of(session, &update) else { return Some(update) };
+    let serial = session.pages.next_serial();
+    session.pages.book.away_late = serial;
+    session.pages.book.is_stale = true;
+    let before = EventPlace::Seq(behind);
+    let record = Box::new(Record::Update(update));
+    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record });
+    None
+}
+
+/// The turn of what an update is about, and the number behind the page on the disk that has it.
+fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
+    let key = match update {
+        SessionUpdate::Tool(patch) => return away_of_call(session, patch),
+        SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }
+            if !session.ledger.compactions.contains_key(id) =>
+        {
+            Key::Compaction(id)
+        }
+        SessionUpdate::Subagent(patch) if !session.ledger.subagents.contains_key(&patch.session) => {
+            Key::Subagent(&patch.session)
+        }
+        // One that begins anew is another one.
+        SessionUpdate::Terminal(news)
+            if !session.terminals.contains_key(news.id()) && !matches!(news, AgentTerminal::Info { .. }) =>
+        {
+            Key::Terminal(news.id())
+        }
+        SessionUpdate::Message { role, message, .. } if messages::find(session, *role, message).is_none() => {
+            Key::Message(*role, message)
+        }
+        _ => return None,
+    };
+    gone::find(session, &key)
+}
+
+fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<(u32, i64)> {
+    if tools::by_id(session, &patch.id).is_some() {
+        return None;
+    }
+    // One that is announced in another turn is another one.
+    gone::find(session, &Key::Tool(&patch.id))
+        .filter(|(turn, _)| *turn == session.turn_count || !patch.is_announcement)
+}
+
+/// The item that an event is about, where it names one.
+pub(super) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
+    match record {
+        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => tools::by_id(session, &patch.id),
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool),
+        Record::Command { terminal, .. } => session.ledger.shown_by.get(terminal).copied(),
+        Record::Update(SessionUpdate::Terminal(news)) => session.ledger.shown_by.get(news.id()).copied(),
+        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
+            session.ledger.compactions.get(id).copied()
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => {
+            session.ledger.subagents.get(&patch.session).copied()
+        }
+        Record::Update(SessionUpdate::Message { role, message, .. }) => {
+            messages::find(session, *role, message)
+        }
+        _ => None,
+    }
+}
+
+/// The store has written what was handed over, up to here.
+pub(super) fn on_written(
+    state: &mut State,
+    key: SessionKey,
+    upto: u64,
+    marks: &[MarkPlace],
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.pages.written = session.pages.written.max(upto);
+    place_marks(&mut session.pages.book, marks);
+    if let Replay::Running(former) = &mut session.ledger.replay {
+        place_marks(&mut former.book, marks);
+    }
+    session.pages.wants_trim = true;
+    // It had to wait until what came late was on the disk.
+    if session.pages.redo.is_some() && session.pages.book.reading == 0 {
+        archive::load_earlier(state, key, fx);
+    }
+}
+
+fn place_marks(book: &mut PageIndex, marks: &[MarkPlace]) {
+    for told in marks {
+        let mut before: Option<&mut Page> = None;
+        for page in book.closed.iter_mut().chain([&mut book.open]) {
+            if page.begin == Some(EventPlace::Mark(told.mark)) {
+                page.begin = Some(EventPlace::Seq(told.seq));
+                if let Some(before) = before {
+                    before.is_cut |= !told.is_whole;
+                }
+                break;
+            }
+            before = Some(page);
+        }
+    }
+}
+
+/// The indices of items from the first up to before the other.
+fn index_range(transcript: &Transcript, first: ItemId, behind: ItemId) -> Range<usize> {
+    transcript.index_from(first)..transcript.index_from(behind)
+}

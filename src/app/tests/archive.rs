@@ -1,0 +1,494 @@
+//! Kept sessions: opened, read, gone on with, their older parts, folders that are gone.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn prompt(text: &str, turn: u32) -> RecordedEvent {
+    RecordedEvent { at_ms: 0, turn, record: Record::Prompt { text: text.into(), is_again: false } }
+}
+
+fn said(text: &str, turn: u32) -> RecordedEvent {
+    RecordedEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
+}
+
+/// A session of the agent `fake`, of which the last turn is given and six events are not.
+fn kept(uid: &str) -> RecordedSession {
+    RecordedSession {
+        head: SessionHead {
+            kept_as: Some(uid.into()),
+            agent: "fake".into(),
+            command: "fake".into(),
+            session: Some("old".into()),
+            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            title: Some("The till".into()),
+            ..SessionHead::default()
+        },
+        events: vec![prompt("third", 3), said("3", 3)],
+        left_out_count: 6,
+        first_seq: 6,
+        end_seq: 8,
+        ..RecordedSession::default()
+    }
+}
+
+fn opening(takes: bool) -> ArchiveOpening {
+    ArchiveOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
+}
+
+fn tell(desk: &mut TestApp, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+fn shown(desk: &TestApp) -> &Session {
+    desk.state.active_session().unwrap()
+}
+
+fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
+    let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
+        std::mem::take(&mut desk.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
+    desk.fx = rest;
+    jobs.into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Store(job) => Some(job),
+            _ => None,
+        })
+        .collect()
+}
+
+fn items(session: &Session) -> Vec<String> {
+    digest(session).lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
+    let mut desk = TestApp::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    assert_eq!(
+        items(shown(&desk)),
+        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+    );
+    desk.expect_sent("call resume old\ndraft \"\"");
+    assert_eq!(desk.state.sessions.len(), 2, "the one before goes on");
+    // The same once more is shown, not opened again.
+    let key = desk.state.active;
+    desk.state.active = KEY;
+    desk.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
+    assert_eq!((desk.state.active, jobs(&mut desk).len()), (key, 0));
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_gives_way() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    assert_eq!(desk.state.sessions.len(), 1);
+    desk.expect_sent("call resume old\ncall close s\ndraft \"\"");
+}
+
+#[test]
+fn what_cannot_be_had_is_said_and_nothing_changes() {
+    let mut desk = TestApp::ready();
+    let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
+    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
+    assert_eq!(desk.state.active, KEY);
+    assert!(desk.state.flash.as_deref().unwrap_or_default().contains("process 7"));
+}
+
+#[test]
+fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
+    let mut desk = TestApp::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    assert!(matches!(shown(&desk).phase, SessionPhase::Ended { .. }));
+    assert_eq!(shown(&desk).conn, None);
+    desk.expect_sent("draft \"\"");
+    desk.play(Event::Draft("and then".into()));
+    assert!(desk.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing of it is recorded");
+    desk.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
+    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "asked for once");
+    tell(&mut desk, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
+    assert!(shown(&desk).ledger.reading.is_some(), "it can still be read");
+    desk.play(Event::Act(Action::RestartAgent));
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    desk.expect_sent("call resume old");
+    assert_eq!(shown(&desk).draft, "and then");
+    assert_eq!(shown(&desk).ledger.keeping.kept_as.as_deref(), Some("k1"));
+    assert_eq!(items(shown(&desk)).len(), 3, "it is not shown twice");
+}
+
+#[test]
+fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    desk.flow(|state, now, fx| operations::submit(state, key, "next".into(), now, fx));
+    let mut newer = kept("k1");
+    newer.events.extend([prompt("fourth", 4), said("4", 4)]);
+    newer.end_seq = 10;
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(newer)) });
+    assert_eq!(
+        items(shown(&desk))[1..],
+        ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
+    );
+    assert_eq!(shown(&desk).queue, ["next"], "what was sent while it was read waits for the agent");
+}
+
+#[test]
+fn earlier_parts_come_above_and_what_points_to_items_follows() {
+    let mut desk = TestApp::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    let key = desk.state.active;
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    let conn = shown(&desk).conn.unwrap();
+    desk.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
+    desk.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
+    desk.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
+    let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, from: None };
+    assert_eq!(jobs(&mut desk), [earlier(6)]);
+    let selected = shown(&desk).transcript.items()[1].id;
+    desk.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
+    let marked = Some(selected);
+    let page =
+        EarlierPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, left_out_count: 3 };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    desk.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
+    assert_eq!(
+        items(shown(&desk)),
+        [
+            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "user* \"second\"",
+            "agent \"2\"",
+            "user* \"third\"",
+            "agent \"3\"",
+            "user* \"more\"",
+            "tool a Completed \"do a\"",
+            "agent \"so far\" …",
+        ]
+    );
+    let turns: Vec<u32> = shown(&desk).transcript.items().iter().map(|item| item.turn).collect();
+    assert_eq!(turns, [0, 2, 2, 3, 3, 4, 4, 4]);
+    assert_eq!(shown(&desk).selected, marked, "an id stays");
+    assert_eq!(marked.and_then(|id| shown(&desk).transcript.index_of(id)), Some(3));
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert_eq!(jobs(&mut desk), [earlier(3)]);
+    let page = EarlierPage { events: vec![prompt("first", 1), said("1", 1)], ..EarlierPage::default() };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    assert_eq!(items(shown(&desk))[0], "notice Info: This is the beginning of what is kept.");
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+}
+
+/// What is around the second of three turns.
+fn part() -> RecordedSession {
+    RecordedSession {
+        events: vec![prompt("second", 2), said("2", 2)],
+        left_out_count: 3,
+        first_seq: 3,
+        mark: Some(1),
+        later: Some((5, 3)),
+        ..kept("k1")
+    }
+}
+
+fn opened_at(at: i64) -> StoreNews {
+    StoreNews::Opened(Box::new(ArchiveOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
+}
+
+#[test]
+fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_when_it_is_read() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, opened_at(4));
+    let key = desk.state.active;
+    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
+    assert_eq!(marked, Some(2));
+    assert_eq!(
+        items(shown(&desk)),
+        [
+            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "user* \"second\"",
+            "agent \"2\"",
+            "notice Info: 3 later events are kept. Scroll down to see them.",
+        ]
+    );
+    desk.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut desk), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "asked for once");
+    tell(&mut desk, StoreNews::Later { key, window: Err("The disk is away.".into()) });
+    desk.play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut desk).len(), 1, "what failed can be asked for again");
+    let window = Window {
+        events: vec![prompt("third", 3), said("3", 3)],
+        first_seq: 5,
+        next_seq: 8,
+        ..Window::default()
+    };
+    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
+    assert_eq!(shown(&desk).transcript.items().last().map(|item| item.turn), Some(3));
+    desk.play(Event::Act(Action::LoadLater));
+    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+}
+
+#[test]
+fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, opened_at(4));
+    let key = desk.state.active;
+    desk.play(Event::Act(Action::RestartAgent));
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    assert_eq!(
+        items(shown(&desk)),
+        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+    );
+}
+
+#[test]
+fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
+    let mut desk = TestApp::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    let open = desk.state.active;
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    jobs(&mut desk);
+    // It is shown: its place is told by what is around it.
+    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
+    assert_eq!(jobs(&mut desk), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
+    let window =
+        Window { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..Window::default() };
+    tell(&mut desk, StoreNews::Around { key: open, window: Ok(window) });
+    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
+    assert_eq!(marked, Some(2));
+    // It is not: the part is read in a tab of its own, and what goes on is the one that is open.
+    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(4), now, fx));
+    assert!(matches!(&jobs(&mut desk)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));
+    tell(&mut desk, opened_at(4));
+    let part = desk.state.active;
+    assert_ne!(part, open);
+    assert_eq!(desk.state.sessions.len(), 3);
+    // Another place of it takes the place of the first.
+    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(1), now, fx));
+    tell(&mut desk, opened_at(1));
+    assert_eq!(desk.state.sessions.len(), 3);
+    let part = desk.state.active;
+    desk.fx.clear();
+    desk.flow(|state, now, fx| operations::submit(state, part, "go on".into(), now, fx));
+    assert_eq!((desk.state.active, desk.state.sessions.len()), (open, 2));
+    desk.expect_sent("call prompt \"go on\"");
+}
+
+#[test]
+fn a_search_goes_on_in_what_comes_above() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
+    let key = desk.state.active;
+    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
+    desk.play(Event::Timer(TimerId::Search(key)));
+    assert_eq!(jobs(&mut desk).len(), 1, "nothing was found, so what came before is asked for");
+    let events = vec![prompt("the second", 2), said("2 second", 2)];
+    let page = EarlierPage { events, first_seq: 3, left_out_count: 3 };
+    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
+    desk.play(Event::Timer(TimerId::Search(key)));
+    let search = shown(&desk).search.as_ref().unwrap();
+    let at = search.current().and_then(|hit| shown(&desk).transcript.index_of(hit.item));
+    assert_eq!((search.total(), at), (2, Some(1)));
+}
+
+#[test]
+fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on() {
+    let mut desk = TestApp::ready();
+    let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
+    let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
+    tell(&mut desk, StoreNews::Opened(Box::new(gone)));
+    let key = desk.state.active;
+    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("a question") };
+    assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
+    assert_eq!(dialog.choices[0].label, "Go on in /code/new till (the same folder under another name)");
+    desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }]);
+    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    assert_eq!(shown(&desk).place.cwd, std::path::Path::new("/code/new till"));
+}
+
+#[test]
+fn a_listed_session_goes_on_as_what_is_kept_of_it() {
+    let mut desk = TestApp::ready();
+    *desk.state.listed_mut() = vec![listed("old")];
+    let fx = {
+        let (state, now) = (&mut desk.state, desk.now);
+        let mut fx = Vec::new();
+        operations::open_session(state, "old".into(), now, &mut fx);
+        fx.extend(update(state, Event::Input, now));
+        fx
+    };
+    let heads: Vec<&SessionHead> = fx
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Keep { notes, .. } => Some(notes),
+            _ => None,
+        })
+        .flatten()
+        .filter_map(|note| match note {
+            Note::Head(head) => Some(&**head),
+            _ => None,
+        })
+        .collect();
+    assert!(heads.iter().any(|head| head.goes_on && head.session == Some("old".into())), "{heads:?}");
+}
+
+#[test]
+fn a_listed_session_that_is_kept_is_continued_in_its_record() {
+    for is_kept in [true, false] {
+        let mut desk = TestApp::ready();
+        desk.state.setup.keeps_sessions = true;
+        let info = SessionInfo {
+            id: "old".into(),
+            cwd: desk.session().place.cwd.clone(),
+            title: None,
+            updated_at: None,
+            additional_directories: Vec::new(),
+            is_archived: false,
+            is_live: None,
+        };
+        *desk.state.listed_mut() = vec![info.clone()];
+        desk.fx.clear();
+        desk.flow(|state, now, fx| operations::open_session(state, "old".into(), now, fx));
+        let (conn, folder) = (desk.conn(), desk.state.setup.folder.clone());
+        let info = Box::new(info);
+        let agent = desk.state.conns[&conn].spec.name.clone();
+        let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
+        assert_eq!(jobs(&mut desk), [job]);
+        desk.expect_sent("");
+        let kept = StoreNews::Opened(Box::new(opening(true)));
+        let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
+        tell(&mut desk, news);
+        let kept_as = is_kept.then(|| "k1".to_owned());
+        assert_eq!(shown(&desk).ledger.keeping.kept_as, kept_as);
+        let call = if is_kept { "call resume old" } else { "call load old" };
+        assert!(desk.sent().contains(call), "kept: {is_kept}");
+    }
+}
+
+#[test]
+fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
+    let mut desk = TestApp::ready();
+    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx));
+    desk.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
+    assert_eq!(desk.session().title.as_deref(), Some("Mine"));
+}
+
+#[test]
+fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
+    let mut desk = TestApp::ready();
+    desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
+    desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
+    desk.fx.clear();
+    desk.flow(|state, now, fx| operations::fork_session(state, KEY, Some(1), now, fx));
+    let sent = desk.fx.iter().find_map(|effect| match effect {
+        Effect::Send(_, AgentCommand::Call(_, Call::ForkSession(_, _, turns))) => Some(*turns),
+        _ => None,
+    });
+    assert_eq!(sent, Some(1));
+    assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: This is a copy of: one"]);
+    assert_eq!(shown(&desk).turn_count, 1);
+}
+
+#[test]
+fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() {
+    let mut desk = TestApp::ready();
+    let mut long = kept("k1");
+    (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
+    let opening = ArchiveOpening { kept: Ok(long), ..opening(false) };
+    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
+    let key = desk.state.active;
+    jobs(&mut desk);
+    let mut before = 10_006;
+    // Serves what is wished until nothing is, and gives how many pages that were.
+    let mut serve = |desk: &mut TestApp| {
+        let mut count = 0;
+        loop {
+            desk.play(Event::Timer(TimerId::Search(key)));
+            let wanted = jobs(desk);
+            if wanted.is_empty() {
+                return count;
+            }
+            assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before, from: None }]);
+            before -= 100;
+            count += 1;
+            let page = EarlierPage {
+                events: vec![prompt("page", 2), said("of it", 2)],
+                first_seq: before,
+                left_out_count: u64::try_from(before).unwrap(),
+            };
+            tell(desk, StoreNews::Earlier { key, page: Ok(page) });
+        }
+    };
+    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
+    assert_eq!(serve(&mut desk), 4);
+    assert!(user::looks_no_further(user::search_of(&desk.state).unwrap()));
+    // More letters do not make it look further, a wish does.
+    desk.play(Event::Line(LineEdit::Insert("at all".into())));
+    assert_eq!(serve(&mut desk), 0);
+    desk.play(Event::Act(Action::Accept));
+    assert_eq!(serve(&mut desk), 4);
+}
+
+#[test]
+fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
+    let mut desk = TestApp::ready();
+    desk.submit("something").end_turn(StopReason::EndTurn);
+    let bare = RecordedSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
+    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
+    desk.reply(Ok(Reply::Session(SessionReply::default())));
+    assert_eq!(digest(shown(&desk)), "ready · idle");
+}
+
+#[test]
+fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read() {
+    let mut desk = TestApp::ready();
+    tell(&mut desk, opened_at(4));
+    let key = desk.state.active;
+    tell(&mut desk, StoreNews::Exported(Ok("/w/out.md".into())));
+    tell(&mut desk, StoreNews::Told("The disk is nearly full.".into()));
+    let later = "notice Info: 3 later events are kept. Scroll down to see them.";
+    let written = "notice Info: The session was written to /w/out.md.";
+    let told = "notice Warning: The disk is nearly full.";
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, later]);
+    let events = vec![prompt("third", 3), said("3", 3)];
+    let window = Window { events, first_seq: 5, next_seq: 8, ..Window::default() };
+    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
+}
+
+#[test]
+fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
+    // Behind a URL, or imported: there is a name, and no program.
+    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
+    let opening = ArchiveOpening { kept: Ok(RecordedSession { head, ..kept("k1") }), ..opening(true) };
+    let mut desk = TestApp::ready();
+    desk.fx.clear();
+    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
+    assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "no agent has it");
+    assert!(matches!(desk.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
+    let is_told = items(shown(&desk)).iter().any(|item| {
+        item.contains("\"far.example\", is not configured here")
+            && item.contains("`parlor --resume k1 --connect URL`")
+    });
+    assert!(is_told, "{:?}", items(shown(&desk)));
+}
+
+#[test]
+fn the_session_of_one_agent_on_another_machine_is_not_loaded_by_another_one() {
+    let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
+    let keeping = RecorderState::of_kept(head, "", &std::collections::VecDeque::new());
+    let remote = |name: &str| {
+        let remote = Remote { url: format!("https://{name}/acp"), ..Remote::default() };
+        AgentSpec { name: name.into(), remote: Some(remote), ..AgentSpec::default() }
+    };
+    assert!(keeping.is_with(&remote("far.example")));
+    assert!(!keeping.is_with(&remote("other.example")));
+}

@@ -1,0 +1,189 @@
+//! What waits in all tabs: the order, answers in place, and that no answer goes astray.
+
+use super::support::*;
+use crate::app::inbox::{WaitingFor, count_behind, waiting};
+use crate::app::*;
+use crate::model::*;
+
+fn of_two(tool: &str) -> AgentRequest {
+    let AgentRequest::Permission(request) = permission(tool) else { panic!("it is a permission") };
+    AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request })
+}
+
+/// Two tabs, the first in front; the second one's agent.
+fn desk() -> (TestApp, SessionKey, ConnId) {
+    let (mut desk, key, conn) = TestApp::two_tabs();
+    desk.play(Event::Act(Action::ShowTab(1)));
+    desk.fx.clear();
+    (desk, key, conn)
+}
+
+impl TestApp {
+    fn other_asks(&mut self, conn: ConnId, ask: u64, request: AgentRequest) -> &mut Self {
+        self.wait(1).play(Event::Agent(conn, AgentEvent::Request(AskId(ask), Box::new(request))))
+    }
+
+    /// A key after a while of silence.
+    fn key(&mut self, action: Action) -> &mut Self {
+        self.wait(2).quick_key(action)
+    }
+
+    fn quick_key(&mut self, action: Action) -> &mut Self {
+        self.play(Event::Input).play(Event::Act(action))
+    }
+
+    fn marked(&self) -> Option<&WaitingFor> {
+        match self.state.modals.last() {
+            Some(Modal::Attention(dialog)) => dialog.marked.as_ref().map(|(_, what)| what),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn all_tabs_are_listed_with_the_oldest_first() {
+    let (mut desk, key, conn) = desk();
+    desk.other_asks(conn, 1, of_two("a"));
+    desk.wait(1).ask(2, permission("b"));
+    desk.other_asks(conn, 3, of_two("c"));
+    desk.wait(1).flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+    let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
+    desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
+    let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
+    assert_eq!(
+        listed,
+        [
+            (key, WaitingFor::Ask(conn, AskId(1))),
+            (KEY, WaitingFor::Ask(CONN, AskId(2))),
+            (key, WaitingFor::Ask(conn, AskId(3))),
+            (key, WaitingFor::Failure("out of tokens".into())),
+        ]
+    );
+    assert_eq!(count_behind(&desk.state), (2, 1));
+    desk.key(Action::ShowTab(2));
+    assert_eq!(count_behind(&desk.state), (1, 0), "what failed was looked at");
+}
+
+#[test]
+fn a_turn_that_stopped_early_is_told_as_what_it_was() {
+    for (reason, words) in [
+        (StopReason::MaxTokens, "The agent reached its limit of tokens"),
+        (StopReason::MaxTurnRequests, "The agent reached its limit of requests"),
+        (StopReason::Refusal, "The agent refused to go on"),
+        (StopReason::Other("nap".into()), "The turn ended: nap"),
+    ] {
+        let (mut desk, key, conn) = desk();
+        desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+        let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+        let ended = Ok(Reply::TurnEnded { reason, usage: None });
+        desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
+        let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
+        assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
+        assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
+        assert_eq!(
+            desk.state.flash.as_deref(),
+            Some(format!("Tab 2: the turn has stopped. {words}.").as_str())
+        );
+    }
+}
+
+#[test]
+fn a_permission_behind_the_front_is_answered_in_place_and_once() {
+    let (mut desk, key, conn) = desk();
+    desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    desk.key(Action::OpenAttention);
+    // The list was opened by a key, but what is in it has not been read yet.
+    desk.quick_key(Action::Choose(1)).expect_sent("");
+    desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    assert_eq!((desk.state.active, desk.marked()), (KEY, Some(&WaitingFor::Ask(conn, AskId(2)))));
+    // The same key once more, too soon: what came under the mark by itself is not answered.
+    desk.quick_key(Action::Choose(1)).expect_sent("");
+    desk.key(Action::Choose(2)).expect_sent("answer 2: selected no");
+    assert_eq!((desk.marked(), desk.state.sessions[&key].asks.len()), (None, 0));
+    desk.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
+    assert_eq!((desk.state.modals.len(), desk.state.active), (0, KEY), "with nothing to go to, it closes");
+}
+
+#[test]
+fn a_request_that_is_taken_back_gives_its_key_to_nobody() {
+    let (mut desk, _, conn) = desk();
+    desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    desk.key(Action::OpenAttention).wait(2);
+    desk.play(Event::Agent(conn, AgentEvent::AskWithdrawn(AskId(1))));
+    desk.fx.clear();
+    desk.quick_key(Action::Choose(1)).expect_sent("");
+    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+}
+
+#[test]
+fn what_comes_while_the_list_is_open_does_not_move_the_mark() {
+    let (mut desk, _, conn) = desk();
+    desk.other_asks(conn, 1, of_two("a"));
+    desk.key(Action::OpenAttention).wait(2);
+    desk.ask(2, permission("b")).other_asks(conn, 3, of_two("c"));
+    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(1))));
+    desk.quick_key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+}
+
+#[test]
+fn the_arrows_walk_the_list_and_enter_goes_to_the_tab() {
+    let (mut desk, key, conn) = desk();
+    desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    desk.key(Action::OpenAttention).key(Action::Down);
+    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+    desk.quick_key(Action::Accept).expect_sent("draft \"\"");
+    assert_eq!((desk.state.active, desk.state.modals.len()), (key, 0));
+    // There it is the dialog of the tab, with a grace period of its own.
+    desk.quick_key(Action::Choose(1)).expect_sent("");
+    desk.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
+    assert_eq!(desk.session().asks.len(), 1);
+}
+
+#[test]
+fn shown_whole_it_has_the_keys_of_its_dialog_and_escape_leads_back() {
+    let (mut desk, _, conn) = desk();
+    desk.other_asks(conn, 1, of_two("a"));
+    desk.key(Action::OpenAttention).key(Action::FullScreen);
+    assert!(user::is_attention_whole(&desk.state));
+    desk.key(Action::Escape).expect_sent("");
+    assert!(!user::is_attention_whole(&desk.state), "it was not rejected");
+    desk.key(Action::FullScreen).key(Action::Down).key(Action::Accept).expect_sent("answer 1: selected no");
+    assert_eq!(desk.marked(), None);
+}
+
+#[test]
+fn a_question_is_answered_in_its_tab_only() {
+    let (mut desk, key, conn) = desk();
+    let AgentRequest::Elicitation(asked) = question() else { panic!("it is a question") };
+    let asked = AgentRequest::Elicitation(ElicitationRequest { session: Some("two".into()), ..asked });
+    desk.other_asks(conn, 1, asked).key(Action::OpenAttention);
+    desk.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
+    desk.key(Action::Accept);
+    assert_eq!((desk.state.active, user::focus(&desk.state)), (key, user::Focus::Form));
+}
+
+#[test]
+fn the_dialog_of_the_front_is_as_it_was_after_a_look_at_the_list() {
+    let (mut desk, _, conn) = desk();
+    desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    desk.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
+    desk.expect_sent("answer 2: selected no").key(Action::Escape);
+    assert_eq!((desk.state.modals.len(), user::focus(&desk.state)), (0, user::Focus::Permission));
+    // It came into view again by itself.
+    desk.quick_key(Action::Choose(1)).expect_sent("");
+    desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+}
+
+#[test]
+fn a_sign_in_and_a_turn_that_ended_are_listed_until_they_are_dealt_with() {
+    let (mut desk, key, conn) = desk();
+    desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+    let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
+    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
+    let whats = |desk: &TestApp| waiting(&desk.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
+    assert!(whats(&desk).contains(&WaitingFor::SignIn), "{:?}", whats(&desk));
+    desk.key(Action::ShowTab(2));
+    assert_eq!(whats(&desk), [WaitingFor::SignIn], "looking at it does not sign in");
+}

@@ -1,0 +1,441 @@
+//! The ceiling of what is in memory: what goes, what stays, and that it comes back as it was.
+
+use std::collections::BTreeMap;
+
+use super::support::*;
+use crate::app::search::Search;
+use crate::app::*;
+use crate::model::*;
+
+/// So that a page is as small as can be.
+pub(super) const LIMIT: usize = 64 << 10;
+
+/// What a store keeps of the first session, by its rules.
+#[derive(Default)]
+pub(super) struct Disk {
+    pub(super) events: BTreeMap<i64, RecordedEvent>,
+    late: Vec<(i64, RecordedEvent)>,
+    next: i64,
+    marks: BTreeMap<u64, i64>,
+    held_from: Option<i64>,
+    is_known: bool,
+}
+
+impl Disk {
+    /// Writes what was handed over, and says so.
+    pub(super) fn write(&mut self, desk: &mut TestApp) {
+        desk.play(Event::Input);
+        let (mut upto, mut marks) = (None, Vec::new());
+        for note in std::mem::take(&mut desk.kept) {
+            let kept = |turn, record: Box<Record>| RecordedEvent { at_ms: self.next, turn, record: *record };
+            match note {
+                Note::Event { turn, record } => {
+                    let event = kept(turn, record);
+                    self.events.insert(self.next, event);
+                    self.next += 1;
+                }
+                Note::Late { serial, before, turn, record } => {
+                    let seq = match before {
+                        EventPlace::Seq(seq) => seq,
+                        EventPlace::Mark(mark) => self.marks[&mark],
+                    };
+                    let event = kept(turn, record);
+                    self.late.push((seq - 1, event));
+                    upto = Some(serial);
+                }
+                Note::Inserted { serial, turn, record } => {
+                    let of_turn = self.events.iter().rev().find(|(_, event)| event.turn <= turn);
+                    let seq = of_turn.map_or(0, |(seq, _)| *seq);
+                    self.late.push((seq, kept(turn, record)));
+                    upto = Some(serial);
+                }
+                Note::Mark(mark) => {
+                    self.marks.insert(mark, self.next);
+                    marks.push(MarkPlace { mark, seq: self.next, is_whole: true });
+                    upto = Some(mark);
+                }
+                Note::Hold => self.held_from = Some(self.next),
+                Note::Release { is_whole } => {
+                    let from = self.held_from.take().expect("something is held");
+                    if !is_whole {
+                        self.events.split_off(&from);
+                        self.late.retain(|(seq, _)| *seq < from);
+                        self.next = from;
+                    }
+                }
+                Note::Head(_) | Note::Draft(_) | Note::Queue(_) | Note::CameFrom { .. } | Note::Closed => {}
+            }
+        }
+        if !std::mem::replace(&mut self.is_known, true) {
+            tell(desk, StoreNews::KeptAs { key: KEY, uid: "k".into() });
+        }
+        if let Some(upto) = upto {
+            tell(desk, StoreNews::Written { key: KEY, upto, marks });
+        }
+    }
+
+    /// Answers what was asked for. Returns whether something was.
+    pub(super) fn serve(&mut self, desk: &mut TestApp) -> bool {
+        let jobs: Vec<StoreJob> = std::mem::take(&mut desk.fx)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Store(job) => Some(job),
+                _ => None,
+            })
+            .collect();
+        for job in &jobs {
+            let StoreJob::Earlier { key, before, from: Some(from), .. } = job else { panic!("{job:?}") };
+            let mut found: Vec<(i64, RecordedEvent)> =
+                self.events.range(from..before).map(|(seq, event)| (*seq, event.clone())).collect();
+            found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(&seq)).cloned());
+            found.sort_by_key(|(seq, _)| *seq);
+            let events = found.into_iter().map(|(_, event)| event).collect();
+            let page = EarlierPage { events, first_seq: *from, left_out_count: 0 };
+            tell(desk, StoreNews::Earlier { key: *key, page: Ok(page) });
+        }
+        !jobs.is_empty()
+    }
+
+    /// Goes up until all is shown.
+    pub(super) fn read_all(&mut self, desk: &mut TestApp) {
+        self.write(desk);
+        go_up(desk);
+        desk.fx.clear();
+        for _ in 0..1_000 {
+            desk.play(Event::Act(Action::LoadEarlier));
+            if !self.serve(desk) {
+                assert_eq!(desk.session().ledger.earlier, None);
+                return;
+            }
+        }
+        panic!("there is no beginning");
+    }
+}
+
+/// The reader goes to the first item.
+pub(super) fn go_up(desk: &mut TestApp) {
+    let first = desk.session().transcript.items().first().map(|item| item.id);
+    desk.play(Event::Reader(first));
+}
+
+pub(super) fn tell(desk: &mut TestApp, news: StoreNews) {
+    desk.service(ServiceEvent::Store(Box::new(news)));
+}
+
+pub(super) fn limit(desk: &mut TestApp) {
+    desk.state.setup.keeps_sessions = true;
+    desk.state.setup.memory_bytes = LIMIT;
+    desk.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
+}
+
+/// A turn runs in a session with a low ceiling.
+pub(super) fn desk() -> (TestApp, Disk) {
+    let mut desk = TestApp::ready();
+    limit(&mut desk);
+    desk.submit("the first prompt");
+    desk.fx.clear();
+    (desk, Disk::default())
+}
+
+pub(super) fn lorem(nth: usize) -> String {
+    format!("number {nth}: {}", "lorem ipsum ".repeat(80))
+}
+
+/// So many messages of a KiB each.
+pub(super) fn stream(desk: &mut TestApp, numbers: std::ops::Range<usize>) {
+    for nth in numbers {
+        desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+    }
+}
+
+/// All that can be seen of the items, but for times and for the line above them.
+pub(super) fn whole(session: &Session) -> Vec<String> {
+    let lines: Vec<String> = digest(session).lines().skip(1).map(str::to_owned).collect();
+    let shown = session.transcript.items().iter().zip(lines).map(|(item, line)| {
+        let more = match &item.body {
+            ItemBody::Tool(call) => {
+                let outputs = call.content.iter().filter_map(|content| match content {
+                    ToolContent::Terminal(id) => {
+                        session.terminals.get(id).map(|view| (id, view.output.len(), view.exit.is_some()))
+                    }
+                    _ => None,
+                });
+                let outputs: Vec<_> = outputs.collect();
+                let content = format!("{:?}", call.content).replace("xxxxxxxxxx", "X");
+                format!("{content} {:?} {:?} {outputs:?}", call.output_text, call.exit_code)
+            }
+            _ => String::new(),
+        };
+        format!("{} {line} {more}", item.turn)
+    });
+    shown.filter(|line| !line.contains("earlier event") && !line.contains("the beginning of what")).collect()
+}
+
+/// An item as text.
+fn line_of(desk: &TestApp, item: ItemId) -> String {
+    let at = desk.session().transcript.index_of(item).unwrap();
+    digest(desk.session()).lines().nth(1 + at).unwrap_or_default().to_owned()
+}
+
+pub(super) fn count(desk: &TestApp) -> usize {
+    desk.session().transcript.items().len()
+}
+
+#[test]
+fn what_is_on_the_disk_goes_and_comes_back() {
+    let (mut desk, mut disk) = desk();
+    stream(&mut desk, 0..300);
+    assert_eq!(count(&desk), 301, "nothing goes that is not written");
+    disk.write(&mut desk);
+    let left = count(&desk);
+    assert!((100..200).contains(&left), "{left} items are left");
+    let head = format!("notice Info: {} earlier events are kept. Scroll up to see them.", 302 - left);
+    assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
+    let last = desk.session().transcript.items().last().map(|item| item.id);
+    assert_eq!(last, Some(ItemId(300)), "items keep their ids");
+    // What came last is appended to as before.
+    desk.update(says_in("m299", " and more"));
+    assert!(digest(desk.session()).ends_with(" and more\" …"));
+
+    disk.read_all(&mut desk);
+    assert_eq!(count(&desk), 302);
+    let all = whole(desk.session());
+    assert!(all[0].contains("the first prompt") && all[1].contains("number 0:"), "{:?}", &all[..2]);
+    assert!(desk.session().pages.weight() > LIMIT, "what is read stays");
+    desk.play(Event::Reader(None));
+    assert!(count(&desk) < 200, "it goes again when the reader is back at the end");
+}
+
+#[test]
+fn a_long_stream_takes_no_more_memory_than_a_short_one() {
+    let (mut desk, mut disk) = desk();
+    let mut most = 0;
+    for page in 0..40 {
+        stream(&mut desk, page * 50..(page + 1) * 50);
+        disk.write(&mut desk);
+        most = most.max(count(&desk));
+    }
+    assert!(most < 260, "{most} items at once");
+    assert_eq!(desk.session().turn_count, 1);
+}
+
+#[test]
+fn what_runs_is_marked_or_is_read_stays() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("long", ToolStatus::InProgress));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert_eq!(count(&desk), 302, "a call runs at the top");
+    desk.update(news("long", ToolStatus::Completed));
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200);
+
+    let (mut desk, mut disk) = self::desk();
+    desk.state.sessions.get_mut(&KEY).unwrap().selected = Some(ItemId(5));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert_eq!(count(&desk), 301, "an item is marked at the top");
+
+    let (mut desk, mut disk) = self::desk();
+    stream(&mut desk, 0..150);
+    desk.play(Event::Reader(Some(ItemId(60))));
+    stream(&mut desk, 150..300);
+    disk.write(&mut desk);
+    assert!((241..301).contains(&count(&desk)), "what is read stays, what is far above goes");
+    let reader = desk.session().pages.reader().unwrap();
+    assert!(line_of(&desk, reader).contains("number 59:"), "the reader stays where they are");
+}
+
+#[test]
+fn late_news_of_a_call_that_is_gone_is_kept_with_it() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("a", ToolStatus::Completed));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    let left = count(&desk);
+    desk.update(patch("a", |patch| patch.output_text = Patch::Set("late".into())));
+    assert_eq!(count(&desk), left, "it is not news");
+    assert!(!digest(desk.session()).contains("tool a"));
+    // Before the late event is on the disk, the page is not asked for.
+    desk.play(Event::Act(Action::LoadEarlier));
+    assert!(!disk.serve(&mut desk));
+    disk.read_all(&mut desk);
+    let all = whole(desk.session());
+    assert!(all[1].contains("tool a Completed") && all[1].contains("late"), "{}", all[1]);
+    assert_eq!(all.iter().filter(|line| line.contains("tool a")).count(), 1);
+    // Now it is here again, and so are its updates.
+    desk.update(patch("a", |patch| patch.output_text = Patch::Set("later".into())));
+    assert!(whole(desk.session())[1].contains("later"));
+    desk.play(Event::Reader(None));
+    disk.write(&mut desk);
+    assert!(!digest(desk.session()).contains("tool a"));
+    disk.read_all(&mut desk);
+    assert!(whole(desk.session())[1].contains("later"), "that was kept too");
+}
+
+#[test]
+fn news_of_what_is_being_read_waits_for_it() {
+    let (mut desk, mut disk) = desk();
+    desk.update(call("a", ToolStatus::Completed));
+    stream(&mut desk, 0..100);
+    desk.update(call("b", ToolStatus::Completed));
+    stream(&mut desk, 100..400);
+    disk.write(&mut desk);
+    let left = count(&desk);
+    go_up(&mut desk);
+    desk.fx.clear();
+    desk.play(Event::Act(Action::LoadEarlier));
+    for id in ["a", "b"] {
+        desk.update(patch(id, |patch| patch.output_text = Patch::Set(format!("late {id}"))));
+    }
+    assert_eq!(count(&desk), left);
+    assert!(disk.serve(&mut desk));
+    assert_eq!(count(&desk), left, "what was read without it is not taken");
+    disk.read_all(&mut desk);
+    let all = whole(desk.session());
+    for id in ["a", "b"] {
+        let of: Vec<&String> = all.iter().filter(|line| line.contains(&format!("tool {id} "))).collect();
+        assert!(of.len() == 1 && of[0].contains(&format!("late {id}")), "{of:?}");
+    }
+}
+
+#[test]
+fn a_search_finds_what_is_gone_and_keeps_it() {
+    let (mut desk, mut disk) = desk();
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    desk.play(Event::Act(Action::OpenSearch));
+    for sign in "first prompt".chars() {
+        desk.play(Event::Line(LineEdit::Insert(sign.to_string())));
+    }
+    for _ in 0..200 {
+        disk.serve(&mut desk);
+        desk.play(Event::Timer(TimerId::Search(KEY)));
+    }
+    let found = desk.session().search.as_deref().map(Search::total);
+    assert_eq!(found, Some(1));
+    let hit = desk.session().search.as_ref().and_then(|search| search.current()).unwrap();
+    assert!(line_of(&desk, hit.item).contains("the first prompt"));
+    // While it is open, nothing goes; then it does.
+    stream(&mut desk, 300..320);
+    disk.write(&mut desk);
+    assert!(count(&desk) > 300);
+    desk.play(Event::Act(Action::Escape));
+    desk.play(Event::Act(Action::Escape));
+    disk.write(&mut desk);
+    assert_eq!(desk.session().search, None);
+    assert!(count(&desk) < 200, "{}", count(&desk));
+}
+
+#[test]
+fn lists_of_a_whole_session_read_what_is_gone_first() {
+    let (mut desk, mut disk) = desk();
+    desk.update(patch("edit", |patch| {
+        patch.is_announcement = true;
+        patch.kind = Patch::Set(ToolKind::Edit);
+        patch.status = Patch::Set(ToolStatus::Completed);
+        let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
+        patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/code/shop/x".into(), change })]);
+    }));
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert!(changes::changed_files(&desk.state, KEY).is_empty(), "the change is gone");
+    desk.fx.clear();
+    desk.play(Event::Act(Action::OpenChanges));
+    assert_eq!(desk.state.modals, []);
+    while disk.serve(&mut desk) {}
+    assert!(matches!(desk.state.modals.as_slice(), [Modal::Changes(_)]));
+    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1);
+    stream(&mut desk, 300..340);
+    disk.write(&mut desk);
+    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1, "it stays as long as the page is open");
+    desk.play(Event::Act(Action::Escape));
+    stream(&mut desk, 340..380);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 260);
+
+    desk.fx.clear();
+    desk.play(Event::Act(Action::OpenOutline));
+    while disk.serve(&mut desk) {}
+    let Some(Modal::Picker(outline)) = desk.state.modals.last() else { panic!("{:?}", desk.state.modals) };
+    assert!(outline.rows[0].label.contains("the first prompt") && outline.rows[1].label.contains("edit"));
+    desk.play(Event::Act(Action::Escape));
+    stream(&mut desk, 380..420);
+    disk.write(&mut desk);
+    desk.fx.clear();
+    desk.play(Event::Act(Action::PreviousPrompt));
+    while disk.serve(&mut desk) {}
+    let marked = desk.session().selected.unwrap();
+    assert!(line_of(&desk, marked).contains("the first prompt"));
+}
+
+#[test]
+fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
+    let mut desk = TestApp::ready();
+    limit(&mut desk);
+    desk.state.setup.keeps_sessions = false;
+    desk.submit("go");
+    stream(&mut desk, 0..300);
+    let text = digest(desk.session());
+    let told = text.matches("all of it stays in memory").count();
+    assert_eq!((told, count(&desk)), (1, 302));
+
+    let (mut desk, mut disk) = self::desk();
+    tell(&mut desk, StoreNews::Unsaved(Some("the disk is full".into())));
+    stream(&mut desk, 0..300);
+    assert!(digest(desk.session()).contains("all of it stays in memory"));
+    tell(&mut desk, StoreNews::Unsaved(None));
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200, "it goes once it is written");
+}
+
+#[test]
+fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
+    let history = |desk: &mut TestApp| {
+        for nth in 0..300 {
+            if nth % 50 == 0 {
+                desk.update(text(Role::User, &format!("prompt {nth}")));
+            }
+            desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+        }
+    };
+    let loading = || {
+        let (mut desk, mut disk) = desk();
+        stream(&mut desk, 0..200);
+        desk.end_turn(StopReason::EndTurn);
+        disk.write(&mut desk);
+        let session = desk.state.sessions.get_mut(&KEY).unwrap();
+        session.phase = SessionPhase::Opening { since: desk.now, is_replay: true };
+        session.ledger.replay = Replay::Armed;
+        (desk, disk)
+    };
+    let (mut desk, mut disk) = loading();
+    history(&mut desk);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200, "{}", count(&desk));
+    assert_eq!(desk.session().turn_count, 6);
+    disk.read_all(&mut desk);
+    assert_eq!(count(&desk), 307);
+    assert!(whole(desk.session())[0].contains("1 user \"prompt 0\""), "{}", whole(desk.session())[0]);
+
+    let (mut desk, mut disk) = loading();
+    let before = digest(desk.session());
+    history(&mut desk);
+    disk.write(&mut desk);
+    desk.flow(|state, _, _| crate::app::open::drop_replay(state, KEY));
+    let after = digest(desk.session());
+    assert_eq!(after.lines().skip(1).collect::<Vec<_>>(), before.lines().skip(1).collect::<Vec<_>>());
+    disk.read_all(&mut desk);
+    assert!(whole(desk.session())[0].contains("the first prompt"));
+    assert_eq!(count(&desk), 202);
+}
+
+#[test]
+fn a_session_behind_the_front_is_let_go_of_too() {
+    let (mut desk, mut disk) = desk();
+    desk.flow(operations::new_session);
+    assert_ne!(desk.state.active, KEY);
+    stream(&mut desk, 0..300);
+    disk.write(&mut desk);
+    assert!(count(&desk) < 200);
+}

@@ -1,0 +1,240 @@
+//! What only some agents offer.
+
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
+    SessionUpdate::Tool(Box::new(ToolCallPatch {
+        status: Patch::Set(ToolStatus::InProgress),
+        can_cancel,
+        ..ToolCallPatch::new("t".into())
+    }))
+}
+
+fn stop(desk: &mut TestApp) -> &mut TestApp {
+    desk.flow(|state, now, fx| operations::stop_part(state, KEY, now, fx))
+}
+
+#[test]
+fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
+    let mut desk = TestApp::running();
+    desk.update(tool(Patch::Keep));
+    stop(&mut desk).expect_sent("");
+    desk.update(tool(Patch::Set(true)));
+    assert!(operations::has_stoppable(desk.session()));
+    stop(&mut desk).expect_sent("call stop tool t");
+    desk.reply(Ok(Reply::Done));
+    assert_eq!(desk.state.flash.as_deref(), Some("The agent stops it."));
+    desk.update(tool(Patch::Clear));
+    assert!(!operations::has_stoppable(desk.session()), "it says so no more");
+}
+
+#[test]
+fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
+    let mut desk = TestApp::running();
+    let about = |can_cancel| {
+        let id = TerminalId::from("x");
+        SessionUpdate::Terminal(AgentTerminal::About { id, command: None, cwd: None, can_cancel })
+    };
+    desk.update(SessionUpdate::Tool(Box::new(ToolCallPatch {
+        content: Patch::Set(vec![ToolContent::Terminal("x".into())]),
+        ..ToolCallPatch::new("t".into())
+    })));
+    desk.update(about(Patch::Set(true)));
+    stop(&mut desk).expect_sent("call stop terminal x");
+    desk.fail(-32602, "it has ended");
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("it has ended")));
+    let status = ExitInfo { code: Some(0), signal: None };
+    desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id: "x".into(), status }));
+    assert!(!operations::has_stoppable(desk.session()));
+}
+
+#[test]
+fn a_subagent_is_cancelled_by_its_own_session() {
+    let mut desk = TestApp::running();
+    let patch = |can_cancel, state: &str| {
+        SessionUpdate::Subagent(SubagentPatch {
+            session: "child".into(),
+            title: Patch::Keep,
+            description: Patch::Keep,
+            state: Patch::Set(state.to_owned()),
+            can_cancel,
+        })
+    };
+    desk.update(patch(Patch::Set(true), "running"));
+    stop(&mut desk).expect_sent("cancel child");
+    desk.update(patch(Patch::Keep, "idle"));
+    assert!(!operations::has_stoppable(desk.session()));
+}
+
+#[test]
+fn of_several_parts_the_marked_one_is_stopped() {
+    let mut desk = TestApp::running();
+    for id in ["a", "b"] {
+        let patch = ToolCallPatch {
+            status: Patch::Set(ToolStatus::InProgress),
+            can_cancel: Patch::Set(true),
+            ..ToolCallPatch::new(id.into())
+        };
+        desk.update(SessionUpdate::Tool(Box::new(patch)));
+    }
+    stop(&mut desk).expect_sent("");
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("Mark the one")));
+    let first = desk.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
+    let first = first.map(|item| item.id);
+    desk.state.sessions.get_mut(&KEY).unwrap().selected = first;
+    stop(&mut desk).expect_sent("call stop tool a");
+}
+
+#[test]
+fn an_archived_session_is_taken_back_and_opened_again() {
+    let mut desk = TestApp::started();
+    let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
+    desk.handshake(caps).open(ID);
+    desk.fx.clear();
+    desk.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("call archive s true");
+    desk.reply(Ok(Reply::Done));
+    assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
+    // The key that starts an ended agent again takes it back too, and lets the agent live.
+    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx))
+        .expect_sent("call archive s false");
+    desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
+    let mut desk = TestApp::ready();
+    desk.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("");
+}
+
+#[test]
+fn providers_are_set_before_a_session_is_opened() {
+    let wish = ProviderRequest { id: "main".to_owned(), target: None };
+    let wire = WireSpec { providers: vec![wish], ..WireSpec::default() };
+    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let mut desk = TestApp::with_spec(spec.clone());
+    let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
+    desk.handshake(caps);
+    desk.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
+    let answer = |desk: &mut TestApp, is_it: &dyn Fn(&Purpose) -> bool, result| {
+        let tag =
+            desk.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
+        desk.agent(AgentEvent::Replied(tag, result));
+    };
+    let status = AuthStatus { state: AuthState::SignedIn, accounts: vec!["ada".to_owned()] };
+    answer(&mut desk, &|purpose| *purpose == Purpose::AuthStatus, Ok(Reply::AuthStatus(status.clone())));
+    assert_eq!(desk.state.conns[&CONN].auth, Some(status));
+    desk.expect_sent("");
+    let error = CallError::Agent(RpcError::new(-32602, "it is required"));
+    answer(&mut desk, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
+    desk.expect_sent("call new");
+    let told = desk.session().transcript.items().iter().any(|item| {
+        matches!(&item.body, ItemBody::Notice { title, .. } if title == "The provider main was not set.")
+    });
+    assert!(told);
+    // An agent that lets nobody set them is not asked.
+    let mut desk = TestApp::with_spec(spec);
+    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
+    assert_eq!(desk.session().transcript.items().len(), 1);
+}
+
+#[test]
+fn a_system_prompt_that_is_not_taken_is_told() {
+    let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
+    let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
+    let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
+    let told = |system_prompt, system_prompt_override| {
+        let mut desk = TestApp::with_spec(spec.clone());
+        desk.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
+        desk.session().transcript.items().len()
+    };
+    assert_eq!((told(true, true), told(true, false), told(false, false)), (0, 1, 1));
+}
+
+#[test]
+fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
+    let mut desk = TestApp::started();
+    desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("hears nothing")));
+    desk.submit("go").cancel();
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("only when its turn ends")));
+}
+
+fn old(is_archived: bool) -> SessionInfo {
+    SessionInfo { is_archived, ..listed("old") }
+}
+
+#[test]
+fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
+    let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
+    let started = || {
+        let mut desk = TestApp::started();
+        desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
+        desk.fx.clear();
+        *desk.state.listed_mut() = vec![old(true)];
+        desk.open_listed("old");
+        desk.expect_sent("call archive old false");
+        desk
+    };
+    let mut desk = started();
+    desk.reply(Ok(Reply::Done)).expect_sent("call load old");
+    desk.reply(Ok(Reply::Done));
+    let opened = &desk.state.sessions[&desk.state.active];
+    assert!(!opened.is_archived && opened.phase == SessionPhase::Ready, "{:?}", opened.phase);
+    // Where that fails, the load tells whether it matters; nothing goes round in a circle.
+    let mut desk = started();
+    desk.fail(-32002, "no such session").expect_sent("call load old");
+    desk.fail(-32002, "no such session").expect_sent("");
+    let told = &desk.state.sessions[&desk.state.active].phase;
+    assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
+    // An agent without an archive is not asked, whatever its list says.
+    let mut desk = TestApp::talked();
+    *desk.state.listed_mut() = vec![old(true)];
+    desk.open_listed("old");
+    desk.expect_sent("call load old");
+}
+
+#[test]
+fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
+    let mut desk = TestApp::started();
+    desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
+    desk.fx.clear();
+    *desk.state.listed_mut() = vec![old(false)];
+    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("call status old");
+    desk.flow(|state, _, fx| operations::ask_status(state, "other".into(), fx)).expect_sent("");
+    desk.reply(Ok(Reply::SessionStatus { is_live: true }));
+    assert_eq!(desk.state.listed()[0].is_live, Some(true));
+    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
+    assert_eq!(desk.state.listed()[0].is_live, Some(false));
+    let mut desk = TestApp::ready();
+    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("");
+}
+
+#[test]
+fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
+    let mut desk = TestApp::started();
+    desk.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    desk.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
+    desk.open(ID);
+    let target = |base_url: &str| {
+        let (api_type, base_url) = ("openai".to_owned(), base_url.to_owned());
+        Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
+    };
+    let wish = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
+    let change = |desk: &mut TestApp, url| {
+        desk.flow(|state, _, fx| operations::change_provider(state, CONN, wish(url), fx));
+    };
+    change(&mut desk, "https://wrong.example");
+    desk.fail(-32602, "no such place");
+    let told = format!("{:?}", desk.session().transcript.items());
+    assert!(told.contains("The provider main was not changed.") && told.contains("no such place"), "{told}");
+    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, []);
+    for url in ["https://one.example", "https://two.example"] {
+        change(&mut desk, url);
+        desk.reply(Ok(Reply::Done));
+        let told = digest(desk.session());
+        assert!(told.contains(&format!("Models of main come from {url} now.")), "{told}");
+    }
+    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
+    desk.fx.clear();
+    desk.crash().handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    let sent = desk.sent();
+    assert!(sent.contains("call provider main"), "{sent}");
+}

@@ -1,0 +1,357 @@
+//! The session in lines: another reader of the same state, without a screen.
+//!
+//! Duty: brings agents, services, timers, signals and typed lines to `app::update`, and prints what `ui::plain`
+//! says is new. Not its duty: what is said and what a line means (`ui::plain`).
+//! Typed lines wait until they are wanted. From a pipe, each is taken when something is asked, or when the agent
+//! is idle. From a terminal, a line that was typed before a question came does not answer it.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, IsTerminal};
+use std::time::Instant;
+
+use anyhow::{Context as _, anyhow, bail};
+use tokio::sync::mpsc;
+
+use crate::app::user::{self, Focus};
+use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
+use crate::model::{Action, Batch, ConnId, ServiceEvent};
+use crate::ui::plain::PlainOutput;
+use crate::ui::plain::ask::{self, Reply};
+use crate::ui::render_context::Glyphs;
+
+use super::agents::Agents;
+use super::clock::{self, Clock};
+use super::effects::EffectRunner;
+use super::print::Printer;
+use super::signals::{Signal, Signals};
+use super::{Launch, in_runtime};
+
+/// Runs until the user leaves, or until all lines of a pipe were served. Fails if the output cannot be written,
+/// or if lines are left that nobody can take.
+pub fn run(launch: Launch) -> anyhow::Result<()> {
+    in_runtime(async { Lines::new(launch)?.run().await })
+}
+
+/// How many lines are read ahead; more wait in the pipe.
+const TYPED_MAX: usize = 1024;
+
+struct Lines {
+    state: State,
+    linear: PlainOutput,
+    doer: EffectRunner,
+    agents: Agents,
+    services: mpsc::UnboundedReceiver<ServiceEvent>,
+    signals: Signals,
+    clock: Clock,
+    typing: mpsc::Receiver<io::Result<String>>,
+    /// Lines that nobody wanted yet, with the time when they came.
+    typed: VecDeque<(Instant, String)>,
+    /// The beginning of a prompt whose line ended with a backslash.
+    begun: String,
+    is_over: bool,
+    is_script: bool,
+    has_prompts: bool,
+    /// Since when the question stands that is asked now.
+    asked_at: Option<Instant>,
+}
+
+enum Wake {
+    Typed(Option<io::Result<String>>),
+    Signal(Signal),
+    Agent(ConnId, Option<Batch>),
+    Service(ServiceEvent),
+    Deadline,
+}
+
+impl Lines {
+    fn new(launch: Launch) -> anyhow::Result<Self> {
+        let now = Instant::now();
+        let (service_sender, services) = mpsc::unbounded_channel();
+        let (state, first_effects) = State::new(launch.setup, now);
+        let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
+        let mut doer =
+            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+        doer.data_dir = Some(launch.data_dir);
+        let mut this = Self {
+            state,
+            linear: PlainOutput::new(glyphs),
+            doer,
+            agents: Agents::default(),
+            services,
+            signals: Signals::new()?,
+            clock: Clock::new(now),
+            typing: read_lines()?,
+            typed: VecDeque::new(),
+            begun: String::new(),
+            is_over: false,
+            is_script: !io::stdin().is_terminal(),
+            has_prompts: io::stdin().is_terminal() && io::stdout().is_terminal(),
+            asked_at: None,
+        };
+        this.carry_out(first_effects, now);
+        Ok(this)
+    }
+
+    async fn run(mut self) -> anyhow::Result<()> {
+        let mut lost = None;
+        loop {
+            let now = Instant::now();
+            for id in self.clock.take_due(now) {
+                self.apply(Event::Timer(id), now);
+            }
+            self.doer.connect_due(&mut self.agents, now);
+            self.print(now)?;
+            if let Err(error) = self.take_lines(now) {
+                lost.get_or_insert(error);
+                self.apply(Event::Act(Action::Quit), now);
+            }
+            self.print(now)?;
+            if self.doer.is_leaving && self.agents.is_empty() {
+                break;
+            }
+            self.prompt()?;
+            let wake = self.wait(now).await;
+            self.on_wake(wake, Instant::now());
+        }
+        let unsaved = self.doer.shut_down();
+        match (lost, unsaved) {
+            (None, None) => Ok(()),
+            (Some(lost), None) => Err(lost),
+            (None, Some(unsaved)) => Err(anyhow!(unsaved)),
+            (Some(lost), Some(unsaved)) => Err(anyhow!("{lost:#}\n{unsaved}")),
+        }
+    }
+
+    /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
+    /// wakes at once.
+    async fn wait(&mut self, now: Instant) -> Wake {
+        let grace = user::takes_input_from(&self.state).filter(|at| *at > now);
+        let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
+        let deadline = self.clock.next_deadline(other, false);
+        tokio::select! {
+            biased;
+            line = self.typing.recv(), if !self.is_over && self.typed.len() < TYPED_MAX => Wake::Typed(line),
+            signal = self.signals.next() => Wake::Signal(signal),
+            (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
+            Some(event) = self.services.recv() => Wake::Service(event),
+            () = clock::sleep_until(deadline) => Wake::Deadline,
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake, now: Instant) {
+        match wake {
+            Wake::Typed(Some(Ok(line))) => self.typed.push_back((now, line)),
+            Wake::Typed(Some(Err(_)) | None) => self.is_over = true,
+            // The first stops the turn, a second one soon after leaves.
+            Wake::Signal(signal @ (Signal::Interrupt | Signal::Terminate)) => {
+                let is_interrupt = signal == Signal::Interrupt;
+                self.apply(
+                    if is_interrupt { Event::Act(Action::ClearOrQuit) } else { Event::Terminate },
+                    now,
+                );
+                self.signals.answer(self.doer.is_leaving);
+            }
+            Wake::Signal(Signal::Continue | Signal::Resize) | Wake::Deadline => {}
+            Wake::Agent(conn, Some(batch)) => {
+                for event in batch {
+                    self.apply(Event::Agent(conn, event), now);
+                }
+            }
+            Wake::Agent(conn, None) => self.doer.forget(conn),
+            Wake::Service(event) => {
+                self.doer.note_taken(&event);
+                self.apply(Event::Service(event), now);
+            }
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        user::focus(&self.state) != Focus::Main
+    }
+
+    /// Whether a line would be taken as a prompt now, and begin a turn.
+    fn is_idle(&self) -> bool {
+        let session = self.state.active_session();
+        session.is_some_and(|session| {
+            session.phase == SessionPhase::Ready && session.turn == Turn::Idle && session.queue.is_empty()
+        })
+    }
+
+    /// Whether no prompt can be taken any more unless the user does something.
+    fn is_stuck(&self) -> bool {
+        let phase = self.state.active_session().map(|session| &session.phase);
+        let is_waiting = self.doer.next_connect().is_some();
+        !is_waiting
+            && matches!(
+                phase,
+                Some(
+                    SessionPhase::NoAgent
+                        | SessionPhase::NeedsSignIn
+                        | SessionPhase::Failed(_)
+                        | SessionPhase::Ended { .. }
+                )
+            )
+    }
+
+    /// Takes the lines that are wanted now. Fails if there are some that nobody can take.
+    fn take_lines(&mut self, now: Instant) -> anyhow::Result<()> {
+        while !self.doer.is_leaving && !self.state.is_quitting {
+            if self.is_asked() {
+                self.asked_at.get_or_insert(now);
+                if !user::takes_input(&self.state, now) {
+                    return Ok(());
+                }
+            } else {
+                self.asked_at = None;
+            }
+            match self.next_line() {
+                Some(line) => self.on_line(&line, now),
+                None if self.end(now)? => {}
+                None => return Ok(()),
+            }
+            self.print(now)?;
+        }
+        Ok(())
+    }
+
+    /// The next line that is wanted, if there is one.
+    fn next_line(&mut self) -> Option<String> {
+        let is_command = |line: &str| line.trim_start().starts_with(':');
+        let place = match self.asked_at {
+            Some(asked_at) if !self.is_script => self.typed.iter().position(|(at, _)| *at >= asked_at),
+            Some(_) => Some(0),
+            None if self.is_idle() => Some(0),
+            None if self.is_stuck() => self.typed.front().filter(|(_, line)| is_command(line)).map(|_| 0),
+            // A terminal's user may go on typing while a turn runs: the reducer keeps such prompts.
+            None if !self.is_script && self.is_ready() => Some(0),
+            None => self.typed.iter().position(|(_, line)| is_command(line)).filter(|_| !self.is_script),
+        };
+        self.typed.remove(place?).map(|(_, line)| line)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.state.active_session().is_some_and(|session| session.phase == SessionPhase::Ready)
+    }
+
+    /// All lines were served: leaves once nothing runs any more. Says whether something changed by it, so that
+    /// there may be more to do at once: nothing else might wake parlor.
+    fn end(&mut self, now: Instant) -> anyhow::Result<bool> {
+        let is_vain = self.is_script && self.is_stuck() && !self.is_asked();
+        if !self.is_over && !is_vain {
+            return Ok(false);
+        }
+        if self.is_asked() && self.typed.is_empty() {
+            // Nobody is there to answer: the mildest no.
+            let before = (self.state.modals.len(), self.state.ask_view.clone());
+            let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
+            self.apply(Event::Act(Action::Escape), now);
+            if is_start {
+                bail!("nothing is left to read and an agent must be chosen; name one with --agent");
+            }
+            return Ok(before.0 != self.state.modals.len() || before.1 != self.state.ask_view);
+        }
+        if self.is_stuck() {
+            bail!("the agent takes no prompts, see above; {} lines were not sent", self.typed.len());
+        }
+        if self.is_idle() && self.typed.is_empty() {
+            self.apply(Event::Act(Action::Quit), now);
+        }
+        Ok(false)
+    }
+
+    fn on_line(&mut self, line: &str, now: Instant) {
+        self.linear.note_typed(line);
+        if !self.is_asked() {
+            if let Some(line) = line.strip_suffix('\\') {
+                self.begun.push_str(line);
+                self.begun.push('\n');
+                return;
+            }
+            if line.trim().is_empty() && self.begun.is_empty() {
+                return;
+            }
+        }
+        let begun = if self.is_asked() { String::new() } else { std::mem::take(&mut self.begun) };
+        match ask::reply(&self.state, &format!("{begun}{line}")) {
+            Reply::Say(text) => self.linear.note(text),
+            Reply::Do(events) => {
+                for event in events {
+                    let is_prompt = event == Event::Act(Action::Submit);
+                    // Names of commands that might be meant are no help to a line that is whole.
+                    if is_prompt && !user::completions(&self.state).is_empty() {
+                        self.apply(Event::Act(Action::Escape), now);
+                    }
+                    self.apply(event, now);
+                }
+            }
+        }
+        // The next question is another one, although it may come at once.
+        self.asked_at = None;
+    }
+
+    fn apply(&mut self, event: Event, now: Instant) {
+        let effects = update(&mut self.state, event, now);
+        self.carry_out(effects, now);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>, now: Instant) {
+        for effect in effects {
+            match effect {
+                Effect::Timer(id, after) => self.clock.set(id, now + after),
+                Effect::StopTimer(id) => self.clock.stop(id),
+                Effect::RunLogin { conn, spec, .. } => {
+                    // It would read the lines that are meant for parlor.
+                    let why = format!("Run `{}` in a terminal of its own first.", spec.command_line());
+                    self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
+                }
+                Effect::View(_)
+                | Effect::SetTheme(_)
+                | Effect::CaptureMouse(_)
+                | Effect::CopySelection
+                | Effect::Announce(_)
+                | Effect::Suspend => {}
+                other => self.doer.carry_out(other, &mut self.agents, now),
+            }
+        }
+    }
+
+    fn print(&mut self, now: Instant) -> anyhow::Result<()> {
+        let text = self.linear.advance(&self.state, now);
+        write(&text)
+    }
+
+    /// Shows where to type, when a prompt is wanted.
+    fn prompt(&mut self) -> anyhow::Result<()> {
+        let is_wanted = self.has_prompts && self.is_idle() && !self.is_asked() && !self.doer.is_leaving;
+        match self.state.active_session().filter(|_| is_wanted) {
+            Some(session) => write(&self.linear.prompt(session)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write(text: &str) -> anyhow::Result<()> {
+    Printer::stdout().print(text).context("cannot write to standard output")
+}
+
+/// Lines of standard input, from a thread of its own: reading one cannot be broken off.
+fn read_lines() -> io::Result<mpsc::Receiver<io::Result<String>>> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::Builder::new().name("lines".to_owned()).spawn(move || {
+        let mut bytes = Vec::new();
+        let mut input = io::stdin().lock();
+        loop {
+            bytes.clear();
+            let read = match input.read_until(b'\n', &mut bytes) {
+                Ok(0) => return,
+                Ok(_) => Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned()),
+                Err(error) => Err(error),
+            };
+            let is_broken = read.is_err();
+            if sender.blocking_send(read).is_err() || is_broken {
+                return;
+            }
+        }
+    })?;
+    Ok(lines)
+}

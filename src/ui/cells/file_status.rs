@@ -1,0 +1,50 @@
+//! Lines about a changed file: its name, and whether it is new, deleted, moved, binary or has another mode.
+//!
+//! Not their duty: counts and lines of the change (`tool`, `diff`).
+
+use ratatui::text::Line;
+
+use crate::ui::diff::{Diff, FileStatus};
+use crate::ui::render_context::{RenderContext, size};
+use crate::ui::text::{show_path, truncate, truncate_path, width};
+use crate::ui::theme::Role;
+
+/// Whether a change needs a line that names the file although it is the only one.
+pub(super) fn needs_head(diff: &Diff) -> bool {
+    !diff.is_text || diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+}
+
+/// A line that names the file of a change.
+pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
+    let mut tail = fate(diff, look).join("  ");
+    if !tail.is_empty() {
+        tail.insert_str(0, "  ");
+    }
+    let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
+    let text = format!("{}{tail}", truncate_path(&show_path(&diff.path, look.folder), room));
+    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
+}
+
+/// What happens to a file as a whole, in a line.
+pub(super) fn fate_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
+    let text = fate(diff, look).join("  ");
+    Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
+}
+
+/// What happens to a file as a whole.
+fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
+    let fate = match diff.fate {
+        FileStatus::New => Some("new file"),
+        FileStatus::Deleted => Some("deleted"),
+        FileStatus::Binary => Some("binary file"),
+        FileStatus::Changed => None,
+    };
+    let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", show_path(from, look.folder)));
+    let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {
+        ("100644", "100755") => "made executable".to_owned(),
+        ("100755", "100644") => "no longer executable".to_owned(),
+        _ => format!("mode {old} to {new}"),
+    });
+    let noise = (!diff.is_text).then(|| format!("not text, {}", size(diff.len_bytes())));
+    fate.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
+}

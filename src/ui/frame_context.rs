@@ -1,0 +1,298 @@
+//! What every part of the chrome is given: the state, the look, and the few words that several parts share.
+//!
+//! Duty: names (agent, model, mode), hints from the keymap, short numbers. Not its duty: layout.
+//! Invariant: every text of an agent that leaves here went through `text`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::app::{Session, State, tabs};
+use crate::config::keymap::{Context, Keymap};
+use crate::model::{Action, ConfigKind};
+
+use super::render_context::{Glyphs, RenderContext, duration};
+use super::text;
+use super::theme::Role;
+
+/// After so long without an answer a start wants words: most agents take up to 25 s.
+const SLOW_START: Duration = Duration::from_secs(30);
+
+/// One frame's view of things.
+pub(super) struct FrameContext<'a> {
+    pub state: &'a State,
+    pub session: &'a Session,
+    pub look: RenderContext<'a>,
+    pub keymap: &'a Keymap,
+    pub home: Option<&'a Path>,
+    pub marks: Marks,
+}
+
+/// Marks that only the chrome uses, each one cell wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub prompt: &'static str,
+    pub branch: &'static str,
+    pub meter_full: &'static str,
+    pub meter_empty: &'static str,
+    pub down: &'static str,
+    pub updown: &'static str,
+    pub current: &'static str,
+    pub thumb: &'static str,
+    pub mask: &'static str,
+    pub to_agent: &'static str,
+    pub from_agent: &'static str,
+    /// Top left, top right, bottom left, bottom right, horizontal, vertical.
+    pub frame: [&'static str; 6],
+}
+
+impl Marks {
+    /// Those that go with the marks of the transcript.
+    pub fn beside(glyphs: &Glyphs) -> Self {
+        if *glyphs == Glyphs::plain() {
+            return Self {
+                prompt: ">",
+                branch: "@",
+                meter_full: "#",
+                meter_empty: ".",
+                down: "v",
+                updown: "up/down",
+                current: "*",
+                thumb: "#",
+                mask: "*",
+                to_agent: ">",
+                from_agent: "<",
+                frame: ["+", "+", "+", "+", "-", "|"],
+            };
+        }
+        Self {
+            prompt: "›",
+            branch: "⎇",
+            meter_full: "▰",
+            meter_empty: "▱",
+            down: "↓",
+            updown: "↑↓",
+            current: "•",
+            thumb: "▐",
+            mask: "•",
+            to_agent: "→",
+            from_agent: "←",
+            frame: ["╭", "╮", "╰", "╯", "─", "│"],
+        }
+    }
+}
+
+impl<'a> FrameContext<'a> {
+    /// The style of a role.
+    pub fn style(&self, role: Role) -> Style {
+        self.look.theme.style(role)
+    }
+
+    /// A text in the style of a role.
+    pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), self.style(role))
+    }
+
+    /// How many anomalies there were on the connections of the tab in front, if there were any.
+    pub fn anomalies(&self) -> Option<String> {
+        let root = self.state.sessions.get(&tabs::front(self.state)).unwrap_or(self.session);
+        match root.anomaly_count {
+            0 => None,
+            1 => Some("1 anomaly".to_owned()),
+            count => Some(format!("{} anomalies", short_count(count))),
+        }
+    }
+
+    /// The agent's short name, as the user knows it.
+    pub fn agent(&self) -> String {
+        let conn = self.state.conn_of(self.session.key);
+        let name = conn.map(|conn| {
+            let told = conn.info.as_ref().and_then(|info| info.title.as_deref().or(info.name.as_deref()));
+            if conn.spec.name.is_empty() { told.unwrap_or("the agent") } else { &conn.spec.name }
+        });
+        let kept = self.session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.as_str());
+        text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
+    }
+
+    /// Whether the agent is reached, not started: then it is not known whether it has ended.
+    pub fn is_reached(&self) -> bool {
+        self.state.conn_of(self.session.key).is_some_and(|conn| conn.spec.remote.is_some())
+    }
+
+    /// The model in force, in the agent's words.
+    pub fn model(&self) -> Option<String> {
+        let listed = || {
+            let models = self.session.models.as_ref()?;
+            let known = models.available.iter().find(|model| model.id == models.current);
+            Some(known.map_or(models.current.as_str(), |model| model.name.as_str()))
+        };
+        // An agent that has both changes the option alone.
+        self.option_of("model").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
+    }
+
+    /// The mode in force, in the agent's words.
+    pub fn mode(&self) -> Option<String> {
+        let listed = || {
+            let modes = self.session.modes.as_ref()?;
+            let known = modes.available.iter().find(|mode| mode.id == modes.current);
+            Some(known.map_or(modes.current.as_str(), |mode| mode.name.as_str()))
+        };
+        self.option_of("mode").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
+    }
+
+    /// The chosen value of the option of a category.
+    fn option_of(&self, category: &str) -> Option<&'a str> {
+        let option =
+            self.session.options.iter().find(|option| option.category.as_deref() == Some(category))?;
+        let ConfigKind::Select { current, choices } = &option.kind else { return None };
+        let known = choices.iter().find(|choice| choice.value == *current);
+        Some(known.map_or(current.as_str(), |choice| choice.name.as_str()))
+    }
+
+    /// The first key of an action, written as hints write it.
+    pub fn key(&self, context: Context, action: Action) -> Option<String> {
+        self.keymap.keys_for(context, action).first().map(|key| self.key_name(key))
+    }
+
+    /// `esc stops`, or nothing where no key does it.
+    pub fn hint(&self, context: Context, action: Action, does: &str) -> Option<(String, String)> {
+        Some((self.key(context, action)?, does.to_owned()))
+    }
+
+    /// A key's name in running text: `esc`, `enter`, `↑`, `Ctrl+P`.
+    pub fn key_name(&self, key: &str) -> String {
+        let is_rich = self.look.glyphs != Glyphs::plain();
+        match key.to_ascii_lowercase().as_str() {
+            "up" if is_rich => "↑".to_owned(),
+            "down" if is_rich => "↓".to_owned(),
+            "left" if is_rich => "←".to_owned(),
+            "right" if is_rich => "→".to_owned(),
+            "esc" | "escape" => "esc".to_owned(),
+            named @ ("enter" | "tab" | "space" | "home" | "end" | "backspace" | "delete" | "up" | "down"
+            | "left" | "right") => named.to_owned(),
+            "pageup" | "page up" | "pgup" => "page up".to_owned(),
+            "pagedown" | "page down" | "pgdn" => "page down".to_owned(),
+            _ => key.to_owned(),
+        }
+    }
+
+    /// The same frame, looked at from another session.
+    pub fn of<'b>(&self, session: &'b Session) -> FrameContext<'b>
+    where
+        'a: 'b,
+    {
+        FrameContext { session, look: RenderContext { folder: &session.place.cwd, ..self.look }, ..*self }
+    }
+
+    /// Hints in a row, as many as fit: `esc stops · F1 help`.
+    pub fn hints(&self, hints: &[(String, String)], cols: usize) -> Line<'static> {
+        let dot = format!(" {} ", self.look.glyphs.dot);
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        let mut used = 0;
+        for (key, does) in hints {
+            let apart = if spans.is_empty() { 0 } else { text::width(&dot) };
+            let cost = apart + text::width(key) + 1 + text::width(does);
+            if used + cost > cols {
+                continue;
+            }
+            if apart > 0 {
+                spans.push(self.span(Role::TextDim, dot.clone()));
+            }
+            spans.push(self.span(Role::KeyHint, key.clone()));
+            spans.push(self.span(Role::TextDim, format!(" {does}")));
+            used += cost;
+        }
+        Line::from(spans)
+    }
+
+    /// How long something takes already.
+    pub fn since(&self, begin: Instant) -> String {
+        let time = self.look.now.saturating_duration_since(begin);
+        duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
+    }
+
+    /// Whether a start that began then has taken so long that there may be no end to it.
+    pub fn is_slow(&self, begin: Instant) -> bool {
+        self.look.now.saturating_duration_since(begin) >= SLOW_START
+    }
+
+    /// The session's folder; one on another machine with its host.
+    pub fn folder(&self) -> String {
+        let place = &self.session.place;
+        match &place.far {
+            Some(far) => text::one_line(&format!("{}:{}", far.host, far.folder.display())),
+            None => self.path(&place.cwd),
+        }
+    }
+
+    /// A path with `~` for the home.
+    pub fn path(&self, path: &Path) -> String {
+        let short = self.home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| {
+            if rest.as_os_str().is_empty() { "~".to_owned() } else { format!("~/{}", rest.display()) }
+        });
+        text::reveal_line(&short.unwrap_or_else(|| path.display().to_string()))
+    }
+}
+
+/// A count, short: `940`, `34k`, `1.2M`.
+pub(super) fn short_count(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        1000..10_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        1000..1_000_000 => format!("{}k", count / 1000),
+        _ if count % 1_000_000 >= 100_000 => {
+            format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000)
+        }
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+/// `1 prompt`, `2 prompts`.
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
+/// The columns of a line.
+pub(super) fn line_width(line: &Line<'_>) -> usize {
+    line.spans.iter().map(|span| text::width(&span.content)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        let shown: Vec<String> =
+            [0, 940, 1000, 1240, 34_900, 200_000, 1_000_000, 1_250_000].map(short_count).into();
+        assert_eq!(shown, ["0", "940", "1k", "1.2k", "34k", "200k", "1M", "1.2M"]);
+        assert_eq!(
+            (counted(1, "prompt", "prompts"), counted(2, "prompt", "prompts")),
+            ("1 prompt".into(), "2 prompts".into())
+        );
+    }
+
+    #[test]
+    fn marks_are_one_cell_wide() {
+        for glyphs in [Glyphs::rich(), Glyphs::plain()] {
+            let marks = Marks::beside(&glyphs);
+            let all = [
+                marks.prompt,
+                marks.branch,
+                marks.meter_full,
+                marks.meter_empty,
+                marks.down,
+                marks.current,
+                marks.thumb,
+                marks.mask,
+                marks.to_agent,
+                marks.from_agent,
+            ];
+            for mark in all.into_iter().chain(marks.frame) {
+                assert_eq!(text::width(mark), 1, "{mark}");
+            }
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! The frame that every dialog is drawn in.
+//!
+//! Duty: size and place, heading, the three sections (head, body that scrolls, foot that stays), hints, the
+//! scroll bar, clicks. Not its duty: what stands in it.
+//! On a small screen a dialog takes all of it and gives up its border; blank rows go before content does.
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+
+use crate::app::LineInput;
+use crate::model::Action;
+use crate::ui::composer::blank;
+use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::picture::strip;
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::{Hit, ViewState};
+
+/// Below this a dialog takes the whole screen.
+const SMALL_COLS: u16 = 60;
+const SMALL_ROWS: u16 = 18;
+
+/// Rows of the body that stay even when foot and head want all.
+const LEAST_BODY: usize = 3;
+
+/// A row of a dialog.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    pub line: Line<'static>,
+    /// What a click does.
+    pub hit: Option<Hit>,
+    /// The marked row: painted in whole, and kept in view.
+    pub is_selected: bool,
+    /// The cursor's column, where text is typed here.
+    pub cursor: Option<usize>,
+}
+
+impl From<Line<'static>> for Row {
+    fn from(line: Line<'static>) -> Self {
+        Self { line, ..Self::default() }
+    }
+}
+
+/// A body of which only the rows on the screen are made.
+pub(super) struct Window<'a> {
+    /// How many rows there are.
+    pub rows: usize,
+    pub marked: Option<usize>,
+    /// The row to begin with, if it cannot be seen from the first one.
+    pub first: Option<usize>,
+    /// Makes some of them.
+    pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
+}
+
+/// All that a dialog shows.
+#[derive(Default)]
+pub(super) struct DialogFrame<'a> {
+    pub title: String,
+    /// At the right of the heading: `1 of 3`.
+    pub tag: String,
+    pub head: Vec<Row>,
+    pub body: Vec<Row>,
+    /// Shown in place of the body.
+    pub window: Option<Window<'a>>,
+    pub foot: Vec<Row>,
+    /// Rows of the foot that stay on the screen when not all of it fits: the way to refuse.
+    pub pinned: Range<usize>,
+    /// Keys and what they do, the most useful first.
+    pub hints: Vec<(String, String)>,
+    /// The hint for scrolling, shown behind the first two where the body does not fit.
+    pub scroll_hint: Option<(String, String)>,
+    /// Rows that the body keeps also when it has fewer, so that the dialog stands still while it is filtered.
+    pub body_rows: usize,
+    /// Most rows of the body while it does not take the whole screen; 0: as many as fit.
+    pub most_body: usize,
+}
+
+/// Where a dialog stands, and how wide it is inside.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    screen: Rect,
+    width: u16,
+    has_frame: bool,
+    is_whole: bool,
+}
+
+impl Place {
+    /// The place of a dialog that wants to be so wide inside.
+    pub fn new(screen: Rect, most_cols: u16, is_full: bool) -> Self {
+        let is_small = screen.width < SMALL_COLS || screen.height < SMALL_ROWS;
+        let is_whole = is_small || is_full;
+        // A narrow strip of the screen beside a dialog would show scraps of words.
+        let wanted = most_cols + 6;
+        let width = if is_whole || wanted + 8 > screen.width { screen.width } else { wanted };
+        Self { screen, width, has_frame: !is_small, is_whole }
+    }
+
+    /// Columns inside.
+    pub fn cols(self) -> u16 {
+        self.width.saturating_sub(if self.has_frame { 6 } else { 3 }).max(1)
+    }
+}
+
+impl DialogFrame<'_> {
+    /// Draws it and returns the cursor's place.
+    pub fn draw(
+        mut self,
+        scene: &FrameContext,
+        place: Place,
+        view: &mut ViewState,
+        buf: &mut Buffer,
+    ) -> Option<Position> {
+        let screen = place.screen;
+        let edge: usize = if place.has_frame { 2 } else { 1 };
+        let most = usize::from(if place.is_whole { screen.height } else { screen.height - 2 });
+        let room = most.saturating_sub(edge);
+        let hint_rows = usize::from(!self.hints.is_empty());
+        let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
+        let body_len = self.window.as_ref().map_or(self.body.len(), |window| window.rows);
+        let wanted_body = body_len.max(self.body_rows).min(most_body);
+
+        // Blank rows part the sections as long as there is room for them.
+        let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
+        let gaps = sections.iter().filter(|rows| **rows > 0).count().saturating_sub(1);
+        let content: usize = sections.iter().sum();
+        let air = usize::from(content + gaps + usize::from(place.has_frame) * 2 <= room);
+        let has_gaps = content + gaps <= room || (place.has_frame && wanted_body > room / 2);
+        let gaps = if has_gaps { gaps } else { 0 };
+        let pad = if place.has_frame { air } else { 0 };
+        let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
+
+        let least_body = LEAST_BODY.min(wanted_body);
+        let least_foot = (self.pinned.len() + 1).min(self.foot.len());
+        let foot_rows = self.foot.len().min(room.saturating_sub(least_body).max(least_foot)).min(room);
+        let head_rows = self.head.len().min(room.saturating_sub(foot_rows + least_body));
+        let body_rows = wanted_body.min(room.saturating_sub(foot_rows + head_rows));
+        let used = edge + head_rows + body_rows + foot_rows + hint_rows + gaps + pad * 2;
+        let height =
+            if place.is_whole { screen.height } else { u16::try_from(used).unwrap_or(screen.height) };
+        // On the whole screen the body takes what is left, so that the choices stand at the foot.
+        let spare = usize::from(height).saturating_sub(used);
+        let body_rows = body_rows + if wanted_body > 0 { spare } else { 0 };
+
+        if let Some(hint) = self.scroll_hint.take().filter(|_| body_len > body_rows) {
+            self.hints.insert(self.hints.len().min(2), hint);
+        }
+
+        let outer = Rect {
+            x: screen.x + (screen.width - place.width) / 2,
+            y: screen.y + (screen.height - height) / 2,
+            width: place.width,
+            height,
+        };
+        view.hits.add(screen, Hit::Nothing);
+        recede(scene, screen, buf);
+        blank(outer, buf, scene.style(Role::Modal));
+        self.draw_frame(scene, place, outer, buf);
+
+        let side = if place.has_frame { 3 } else { 2 };
+        let inner = Rect { x: outer.x + side, width: place.cols(), ..outer };
+        let mut cursor = None;
+        let mut y = outer.y + 1 + u16::try_from(pad).unwrap_or(0);
+        let gap = u16::from(gaps > 0);
+
+        if head_rows > 0 {
+            draw_rows(scene, self.head.iter().take(head_rows), inner, &mut y, view, buf, &mut cursor);
+            y += gap;
+        }
+        if wanted_body > 0 {
+            let top = y;
+            if let Some(first) = self.window.as_ref().and_then(|window| window.first)
+                && !std::mem::replace(&mut view.dialog.is_placed, true)
+                && first + 1 >= body_rows
+            {
+                view.dialog.scroll = first.saturating_sub(1);
+            }
+            let marked = match &self.window {
+                Some(window) => window.marked,
+                None => self.body.iter().position(|row| row.is_selected || row.cursor.is_some()),
+            };
+            let skip = scroll(marked, body_len, body_rows, view);
+            let end = y + u16::try_from(body_rows).unwrap_or(0);
+            let made = match &mut self.window {
+                Some(window) => (window.make)(skip..(skip + body_rows).min(window.rows)),
+                None => self.body.iter().skip(skip).take(body_rows).cloned().collect(),
+            };
+            draw_rows(scene, made.iter(), inner, &mut y, view, buf, &mut cursor);
+            let area = Rect { x: inner.x, y: top, width: inner.width, height: end - top };
+            lift(scene, area, buf);
+            let bar = Rect { x: outer.right() - 1, width: 1, ..area };
+            draw_bar(scene, bar, skip, body_rows, body_len, buf);
+            y = end + gap;
+        }
+        if foot_rows > 0 {
+            let rows = self.foot_rows(foot_rows);
+            draw_rows(scene, rows.into_iter(), inner, &mut y, view, buf, &mut cursor);
+        }
+        if hint_rows > 0 {
+            let last = outer
+                .bottom()
+                .saturating_sub(1 + u16::from(place.has_frame) + u16::try_from(pad).unwrap_or(0));
+            let line = scene.hints(&self.hints, usize::from(inner.width));
+            buf.set_line(inner.x, last, &line, inner.width);
+        }
+        cursor
+    }
+
+    /// The rows of the foot that fit: those up to the marked one, and the pinned ones in any case.
+    fn foot_rows(&self, room: usize) -> Vec<&Row> {
+        let marked = self.foot.iter().position(|row| row.is_selected).unwrap_or(0);
+        let rows = |range: Range<usize>| self.foot.get(range).unwrap_or_default().iter();
+        let window = |room: usize| {
+            let skip = (marked + 1).saturating_sub(room);
+            skip..(skip + room).min(self.foot.len())
+        };
+        let all = window(room);
+        if self.pinned.is_empty() || all.start <= self.pinned.start && self.pinned.end <= all.end {
+            return rows(all).collect();
+        }
+        let pinned = self.pinned.start..self.pinned.end.min(self.pinned.start + room);
+        let shown = window(room - pinned.len());
+        let is_before = shown.end > pinned.start;
+        let shown = rows(shown.clone()).enumerate().filter(|(at, _)| !pinned.contains(&(shown.start + at)));
+        let (shown, pinned) = (shown.map(|(_, row)| row), rows(pinned.clone()));
+        if is_before { pinned.chain(shown).collect() } else { shown.chain(pinned).collect() }
+    }
+
+    /// Border and heading; on a small screen the heading alone, on a rule.
+    fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Buffer) {
+        let border = scene.style(Role::ModalBorder);
+        let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
+        let width = usize::from(outer.width);
+        let last = outer.bottom() - 1;
+        if place.has_frame {
+            let bar = across.repeat(width.saturating_sub(2));
+            buf.set_string(outer.x, outer.y, format!("{top_left}{bar}{top_right}"), border);
+            buf.set_string(outer.x, last, format!("{bottom_left}{bar}{bottom_right}"), border);
+            for y in outer.y + 1..last {
+                buf.set_string(outer.x, y, down, border);
+                buf.set_string(outer.right() - 1, y, down, border);
+            }
+        } else {
+            buf.set_string(outer.x, outer.y, across.repeat(width), border);
+        }
+        let tag = if self.tag.is_empty() { String::new() } else { format!(" {} ", self.tag) };
+        let room = width.saturating_sub(text::width(&tag) + 6);
+        let title = format!(" {} ", text::truncate(&self.title, room));
+        let lead = if place.has_frame { 2 } else { 1 };
+        buf.set_string(outer.x + lead, outer.y, title, scene.style(Role::ModalTitle));
+        if !tag.is_empty() {
+            let x = outer.right().saturating_sub(u16::try_from(text::width(&tag)).unwrap_or(0) + 2);
+            buf.set_string(x, outer.y, tag, scene.style(Role::TextDim));
+        }
+    }
+}
+
+/// Draws rows from `y` on.
+fn draw_rows<'r>(
+    scene: &FrameContext,
+    rows: impl Iterator<Item = &'r Row>,
+    inner: Rect,
+    y: &mut u16,
+    view: &mut ViewState,
+    buf: &mut Buffer,
+    cursor: &mut Option<Position>,
+) {
+    let mut was_selected = false;
+    for row in rows {
+        let area = Rect { y: *y, height: 1, ..inner };
+        buf.set_line(area.x, *y, &row.line, area.width);
+        if row.is_selected {
+            // The paint of the marked row wins over the tones in it, so that all of it can be read.
+            let wide = Rect { x: area.x.saturating_sub(2), width: area.width + 3, ..area };
+            buf.set_style(wide, scene.style(Role::Selection));
+            // Never by colour alone.
+            if !was_selected {
+                buf.set_string(wide.x, *y, scene.look.glyphs.arrow, scene.style(Role::Selection));
+            }
+        }
+        was_selected = row.is_selected;
+        if let Some(hit) = row.hit {
+            view.hits.add(area, hit);
+        }
+        if let Some(col) = row.cursor {
+            let x = u16::try_from(col).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
+            *cursor = Some(Position::new(area.x + x, *y));
+        }
+        *y += 1;
+    }
+}
+
+/// The first row of the body to be shown; follows the marked row when it moves, else the reader.
+fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState) -> usize {
+    let dialog = &mut view.dialog;
+    dialog.page = rows;
+    let most = body.saturating_sub(rows);
+    let mut skip = dialog.scroll.min(most);
+    if let Some(at) = marked.filter(|_| marked != dialog.marked) {
+        // One more row at the edge tells that the list goes on.
+        if at < skip + 1 {
+            skip = at.saturating_sub(1);
+        } else if at + 2 > skip + rows {
+            skip = (at + 2).saturating_sub(rows);
+        }
+        skip = skip.min(most);
+    }
+    dialog.marked = marked;
+    dialog.scroll = skip;
+    skip
+}
+
+/// What lies behind a dialog steps back to one quiet tone, and can still be read.
+fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
+    let (rule, dim) = (scene.style(Role::Rule), scene.style(Role::TextDim));
+    let ground = scene.look.theme.screen_bg();
+    for place in screen.positions() {
+        let Some(cell) = buf.cell_mut(place) else { continue };
+        if strip::is_part(cell) {
+            // In one tone a picture is only noise, and what stands for a row of one is not to be touched.
+            cell.set_symbol(" ");
+        }
+        if cell.symbol() == scene.look.glyphs.rule || cell.symbol() == scene.look.glyphs.pipe {
+            cell.set_style(rule);
+        } else {
+            cell.modifier = Modifier::empty();
+            cell.set_style(dim);
+        }
+        cell.bg = ground;
+    }
+}
+
+/// Cells that were drawn for the screen's ground get the dialog's: one body serves both places.
+fn lift(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
+    let (screen, modal) = (scene.look.theme.screen_bg(), scene.look.theme.modal_bg());
+    if screen == modal {
+        return;
+    }
+    for place in area.positions() {
+        if let Some(cell) = buf.cell_mut(place)
+            && cell.bg == screen
+        {
+            cell.bg = modal;
+        }
+    }
+}
+
+pub(super) fn draw_bar(
+    scene: &FrameContext,
+    bar: Rect,
+    skip: usize,
+    rows: usize,
+    all: usize,
+    buf: &mut Buffer,
+) {
+    if all <= rows || rows == 0 {
+        return;
+    }
+    let size = (rows * rows / all).max(1);
+    let free = rows - size;
+    let top = (skip * free).div_ceil(all - rows).min(free);
+    for (index, y) in (bar.y..bar.bottom()).enumerate() {
+        if index >= top && index < top + size {
+            buf.set_string(bar.x, y, scene.marks.thumb, scene.style(Role::ScrollThumb));
+        }
+    }
+}
+
+/// Wraps text of any origin into rows of a role.
+pub(super) fn words(scene: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
+    let clean = text::sanitize(source);
+    clean
+        .lines()
+        .flat_map(|line| text::wrap_line(&Line::from(scene.span(role, text::expand_tabs(line, 0))), cols))
+        .map(Row::from)
+        .collect()
+}
+
+/// A line with something at its right end; the left gives way.
+pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) -> Line<'static> {
+    let cols = usize::from(cols);
+    let right_cols = line_width(&right);
+    let room = cols.saturating_sub(right_cols + usize::from(right_cols > 0));
+    let mut line = Line::default();
+    let mut used = 0;
+    for span in left {
+        let shown = text::truncate(&span.content, room.saturating_sub(used));
+        used += text::width(&shown);
+        line.push_span(Span::styled(shown, span.style));
+    }
+    line.push_span(Span::raw(" ".repeat(cols.saturating_sub(used + right_cols))));
+    line.spans.extend(right.spans);
+    line
+}
+
+/// A numbered way to go on.
+pub(super) fn choice(
+    scene: &FrameContext,
+    index: usize,
+    label: &str,
+    is_selected: bool,
+    cols: u16,
+) -> Vec<Row> {
+    let number = index + 1;
+    let hit = u8::try_from(number).ok().map(Action::Choose).map(Hit::Act);
+    let mark = if number < 10 { number.to_string() } else { scene.look.glyphs.dot.to_owned() };
+    let line = Line::from(scene.span(Role::Modal, text::one_line(label)));
+    let wrapped = text::wrap_line(&line, cols.saturating_sub(3).max(4));
+    let rows = wrapped.into_iter().enumerate().map(|(row, mut line)| {
+        let lead = if row == 0 { format!("{mark:<3}") } else { "   ".to_owned() };
+        line.spans.insert(0, scene.span(Role::Accent, lead));
+        Row { line, hit, is_selected, cursor: None }
+    });
+    rows.collect()
+}
+
+/// A line that is typed into: `› text`, scrolled so that the cursor is in view.
+pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
+    let lead = format!("{} ", scene.marks.prompt);
+    let room = usize::from(cols).saturating_sub(text::width(&lead) + 1);
+    let show = |part: &str| {
+        let clean = text::sanitize(part).replace(['\n', '\t'], " ");
+        if mask { scene.marks.mask.repeat(part.chars().count()) } else { clean }
+    };
+    let cursor = input.cursor.min(input.text.len());
+    let before = show(input.text.get(..cursor).unwrap_or(&input.text));
+    let behind = show(input.text.get(cursor..).unwrap_or_default());
+    let head = text::truncate_start(&before, room);
+    let at = text::width(&head);
+    let tail = text::truncate(&behind, room.saturating_sub(at));
+    let mut line = Line::from(scene.span(Role::Accent, lead.clone()));
+    if input.text.is_empty() {
+        line.push_span(scene.span(Role::TextDim, text::truncate(hint, room)));
+    } else {
+        line.push_span(scene.span(Role::Modal, format!("{head}{tail}")));
+    }
+    Row { line, hit: None, is_selected: false, cursor: Some(text::width(&lead) + at) }
+}

@@ -1,0 +1,262 @@
+//! What waits in all tabs: a list, and below the marked row what there is to know about it.
+//!
+//! Duty: the rows, the beginning of what a marked request is about, and its answers. Shown whole, a request is drawn
+//! by its own dialog. Not its duty: which row is marked (`app::user`).
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
+use super::{options, permission};
+use crate::app::inbox::{Waiting, WaitingFor};
+use crate::app::tabs::{self, TabMark};
+use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, user};
+use crate::config::keymap::Context;
+use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
+use crate::ui::cells::ToolBody;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::tabs as bar;
+use crate::ui::text;
+use crate::ui::theme::Role;
+use crate::ui::view_state::{DialogId, Hit, ViewState};
+
+/// Its heading.
+pub(super) const TITLE: &str = "Waiting for you";
+
+/// Columns inside.
+const COLS: u16 = 84;
+
+/// Rows of what an agent said last.
+const SAID_ROWS: usize = 3;
+
+/// `tab 2`.
+pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
+    let place = tabs::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
+    format!("tab {}", place + 1)
+}
+
+/// Draws the list, or the marked request whole.
+pub(super) fn draw(
+    scene: &FrameContext,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    if user::is_attention_whole(scene.state)
+        && let Some((key, open)) = user::marked_ask(scene.state)
+        && let Some(session) = scene.state.sessions.get(&key)
+    {
+        draw_whole(&scene.of(session), open, view, area, buf);
+        return None;
+    }
+    let place = Place::new(area, COLS, false);
+    let cols = place.cols();
+    let (rows, marked) = user::attention_rows(scene.state);
+    let mut sheet =
+        DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
+    for (index, row) in rows.iter().enumerate() {
+        let is_selected = index == marked;
+        let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
+        sheet.body.push(Row { line: line(scene, row, cols), hit, is_selected, cursor: None });
+        if is_selected {
+            let most = usize::from(area.height / 3).clamp(2, 10);
+            sheet.body.extend(detail(scene, row, most, cols));
+        }
+    }
+    if rows.is_empty() {
+        sheet.body = words(scene, Role::TextDim, "Nothing waits for you.", cols);
+    }
+    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
+    if let Some((_, open)) = user::marked_ask(scene.state) {
+        let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
+            (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
+            request.options.len()
+        } else {
+            let labels = answers(open);
+            for (index, label) in labels.iter().enumerate() {
+                sheet.foot.extend(choice(scene, index, label, false, cols));
+            }
+            labels.len()
+        };
+        let last = u8::try_from(count.min(9)).ok().map(Action::Choose);
+        let first = scene.key(Context::Permission, Action::Choose(1));
+        hints.push(first.zip(last.and_then(|last| scene.key(Context::Permission, last))).map(
+            |(first, last)| {
+                let keys = if first == last {
+                    first
+                } else {
+                    format!("{first}{}{last}", scene.look.glyphs.ellipsis)
+                };
+                (keys, "answers".to_owned())
+            },
+        ));
+        hints.push(scene.hint(Context::Permission, Action::FullScreen, "shows it whole"));
+    }
+    hints.push(scene.hint(Context::Permission, Action::Escape, "closes"));
+    sheet.hints = hints.into_iter().flatten().collect();
+    if user::marked_ask(scene.state).is_some() {
+        permission::note_quiet(scene, &mut sheet);
+    }
+    sheet.draw(scene, place, view, buf)
+}
+
+fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Buffer) {
+    view.show_dialog(DialogId::Ask(open.ask));
+    match &open.kind {
+        OpenRequestKind::Permission { request, tool } => {
+            permission::draw(scene, request, *tool, view, area, buf)
+        }
+        OpenRequestKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
+        OpenRequestKind::Elicitation(_) => {}
+    }
+}
+
+fn answers(open: &OpenRequest) -> Vec<String> {
+    match &open.kind {
+        OpenRequestKind::Access(ask) => ask.labels(),
+        OpenRequestKind::Permission { .. } | OpenRequestKind::Elicitation(_) => Vec::new(),
+    }
+}
+
+fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenRequest)> {
+    let session = scene.state.sessions.get(&row.key)?;
+    let WaitingFor::Ask(conn, ask) = &row.what else { return None };
+    Some((session, session.asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?))
+}
+
+/// `! 2 Clock skew   Allow this edit?`.
+fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
+    let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
+    let place = tabs::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
+    let mark = match row.what {
+        WaitingFor::Ask(..) | WaitingFor::SignIn | WaitingFor::Question(_) => TabMark::Waits,
+        WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
+        WaitingFor::Result => TabMark::Done,
+    };
+    let (mark, role) = bar::mark(scene, mark);
+    let what = match &row.what {
+        WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
+            Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
+            Some(OpenRequestKind::Access(ask)) => ask.why.heading(&ask.access),
+            Some(OpenRequestKind::Elicitation(_)) | None => "A question",
+        }
+        .to_owned(),
+        WaitingFor::SignIn => "A sign-in".to_owned(),
+        WaitingFor::Question(title) => text::one_line(title),
+        WaitingFor::Failure(_) => "A failure".to_owned(),
+        WaitingFor::Stopped(why) => text::one_line(why),
+        WaitingFor::Result => "The turn has ended".to_owned(),
+    };
+    let name_cols = usize::from(cols) / 3;
+    let name = text::truncate(&bar::name(scene, session), name_cols);
+    let pad = " ".repeat(name_cols.saturating_sub(text::width(&name)) + 2);
+    let left = vec![
+        scene.span(role, mark),
+        scene.span(Role::Accent, format!(" {:<3}", place + 1)),
+        scene.span(Role::Modal, name),
+        Span::raw(pad),
+        scene.span(Role::Modal, what),
+    ];
+    spread(left, Line::default(), cols)
+}
+
+fn kind_of(session: &Session, tool: ItemId) -> &'static str {
+    match session.transcript.get(tool).map(|item| &item.body) {
+        Some(ItemBody::Tool(tool)) => permission::question(tool.kind),
+        _ => permission::question(crate::model::ToolKind::Other),
+    }
+}
+
+/// What there is to know about the marked row, in so many rows at the most.
+fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
+    const INDENT: u16 = 5;
+    let mut all = 0;
+    let cols = cols.saturating_sub(INDENT).max(8);
+    let plain = |role, source: &str| words(scene, role, source, cols);
+    let mut rows = match &row.what {
+        WaitingFor::Failure(why) => plain(Role::Error, why),
+        WaitingFor::SignIn => plain(Role::TextDim, "The agent goes on once you have signed in."),
+        WaitingFor::Question(_) => Vec::new(),
+        WaitingFor::Result | WaitingFor::Stopped(_) => {
+            let session = scene.state.sessions.get(&row.key);
+            let said = session.and_then(last_words).unwrap_or_default();
+            let mut rows = plain(Role::TextDim, &said);
+            rows.drain(..rows.len().saturating_sub(SAID_ROWS));
+            rows
+        }
+        WaitingFor::Ask(..) => match ask_of(scene, row) {
+            Some((session, open)) => {
+                let (rows, left_out) = about(&scene.of(session), open, most, cols);
+                all += left_out;
+                rows
+            }
+            None => Vec::new(),
+        },
+    };
+    all += rows.len();
+    if all > most {
+        let rest = all + 1 - most;
+        rows.truncate(most.saturating_sub(1));
+        let more = format!("{} {rest} more lines", scene.look.glyphs.fold);
+        rows.push(Line::from(scene.span(Role::TextDim, more)).into());
+    }
+    for row in &mut rows {
+        row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
+    }
+    rows
+}
+
+/// What a request is about: who wants what, then the first lines of the change, the command or the question; and how
+/// many are left out.
+fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
+    let mut left_out = 0;
+    let rows = match &open.kind {
+        OpenRequestKind::Permission { tool, .. } => {
+            let tool = scene.session.transcript.get(*tool).and_then(|item| match &item.body {
+                ItemBody::Tool(tool) => Some(tool.as_ref()),
+                _ => None,
+            });
+            let (wants, what) = permission::wish(scene, tool);
+            let mut rows =
+                words(scene, Role::Modal, &format!("{} wants to {wants} {what}", scene.agent()), cols);
+            if let Some(tool) = tool {
+                let mut body = ToolBody::of(tool, scene.session, &scene.look, cols);
+                let lines = body.lines(0..most, &scene.look);
+                left_out = body.len() - lines.len();
+                rows.extend(lines.into_iter().map(Row::from));
+            }
+            rows
+        }
+        OpenRequestKind::Access(ask) => {
+            let mut rows = permission::access_head(scene, ask, cols);
+            let mut body = ToolBody::of(&ask.call, scene.session, &scene.look, cols);
+            let lines = body.lines(0..most, &scene.look);
+            left_out = body.len() - lines.len();
+            rows.extend(lines.into_iter().map(Row::from));
+            rows
+        }
+        OpenRequestKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
+    };
+    (rows, left_out)
+}
+
+/// The end of what the agent said last.
+fn last_words(session: &Session) -> Option<String> {
+    session.transcript.items().iter().rev().find_map(|item| match &item.body {
+        ItemBody::Message(message) if message.role == Speaker::Agent => {
+            message.parts.iter().rev().find_map(|part| match part {
+                MessagePart::Text(text) => {
+                    let lines: Vec<&str> =
+                        text.lines().rev().filter(|line| !line.trim().is_empty()).take(SAID_ROWS).collect();
+                    Some(lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+                }
+                MessagePart::Block(_) => None,
+            })
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

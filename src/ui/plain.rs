@@ -1,0 +1,479 @@
+//! The session as text that only ever grows: for screen readers, dumb terminals and logs.
+//!
+//! Duty: says what is new in the state since it was last asked, once and for good: text by whole lines, tool
+//! calls when they are over, questions with numbered answers (`plain::ask`). Not its duty: reading lines,
+//! writing (`runtime::plain`). No escape sequence leaves here, and nothing of an agent that is not sanitised.
+//! Invariants: what was said is never said again or taken back; a look costs what is new and what is open, not
+//! what was said before.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use crate::app::{
+    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, operations,
+};
+use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
+
+use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
+use super::cells::{block_lines, kind_word, title};
+use super::render_context::{Glyphs, RenderContext, duration};
+use super::text::{one_line, sanitize};
+use super::theme::Theme;
+
+pub mod ask;
+
+/// Columns that items are laid out in; lines of text are not wrapped at all.
+const COLS: u16 = 160;
+
+/// What was said so far.
+pub struct PlainOutput {
+    sessions: BTreeMap<SessionKey, PrintedSession>,
+    active: Option<SessionKey>,
+    question: Option<ask::Question>,
+    flash: Option<String>,
+    /// Why nothing could be saved, as it was said.
+    unsaved: Option<String>,
+    /// Whether the last session of the folder was told of.
+    has_offered: bool,
+    /// What else is to be said.
+    notes: Vec<String>,
+    /// A prompt stands in the last line, and the user is about to type behind it.
+    is_prompting: bool,
+    /// The user typed this behind a prompt and sees it.
+    typed: Option<String>,
+    theme: Theme,
+    glyphs: Glyphs,
+}
+
+/// What was said of a session.
+#[derive(Default)]
+struct PrintedSession {
+    /// All items before are over.
+    first_open: Option<ItemId>,
+    /// Those behind that were begun.
+    begun: BTreeMap<ItemId, Said>,
+    /// Which history was said.
+    history: u64,
+    phase: String,
+    plan: String,
+    running: Option<(u32, Instant)>,
+    queued: usize,
+}
+
+/// How much of an item was said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// That it runs.
+    Start,
+    /// Text up to this byte of this part.
+    Text {
+        part: usize,
+        bytes: usize,
+    },
+    All,
+}
+
+impl PlainOutput {
+    /// Nothing was said yet.
+    pub fn new(glyphs: Glyphs) -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            active: None,
+            question: None,
+            flash: None,
+            unsaved: None,
+            has_offered: false,
+            notes: Vec::new(),
+            is_prompting: false,
+            typed: None,
+            theme: Theme::plain(),
+            glyphs,
+        }
+    }
+
+    /// What is new; ends with a line end, or is empty.
+    pub fn advance(&mut self, state: &State, now: Instant) -> String {
+        let mut out = String::new();
+        let Some(session) = state.active_session() else { return out };
+        if self.active != Some(state.active) {
+            if self.active.is_some() {
+                let title = session.title.as_deref().map(one_line).unwrap_or_default();
+                let _ = writeln!(out, "\n--- {}", if title.is_empty() { "Another session" } else { &title });
+            }
+            self.active = Some(state.active);
+        }
+        self.sessions.retain(|key, _| state.sessions.contains_key(key));
+        let mut told = self.sessions.remove(&state.active).unwrap_or_default();
+        self.say_items(state, session, &mut told, now, &mut out);
+        say_turn(session, &mut told, now, &mut out);
+        say_plan(session, &mut told, &mut out);
+        say_queue(session, &mut told, &mut out);
+        say_phase(state, session, &mut told, &mut out);
+        self.sessions.insert(state.active, told);
+        if self.flash != state.flash {
+            self.flash.clone_from(&state.flash);
+            if let Some(flash) = &state.flash {
+                let _ = writeln!(out, "({})", one_line(flash));
+            }
+        }
+        if self.unsaved != state.unsaved {
+            self.unsaved.clone_from(&state.unsaved);
+            let _ = match &state.unsaved {
+                Some(why) => writeln!(out, "(Not saved: {})", one_line(why)),
+                None => writeln!(out, "(Saved again.)"),
+            };
+        }
+        if !self.has_offered
+            && let Some(row) = operations::last_session(state)
+        {
+            self.has_offered = true;
+            let (name, when) = (one_line(row.name()), &row.when);
+            let _ =
+                writeln!(out, "(This folder has a session, {when}: {name}. :continue-last goes on with it.)");
+        }
+        for note in self.notes.drain(..) {
+            let _ = writeln!(out, "{note}");
+        }
+        let question = ask::question(state, &self.look(session, now));
+        if question != self.question {
+            if let Some(question) = &question {
+                let _ = writeln!(out, "\n{}", question.text.trim_end());
+            }
+            self.question = question;
+        }
+        if self.is_prompting && !out.is_empty() {
+            // The half line of the prompt is left as it is.
+            out.insert(0, '\n');
+            self.is_prompting = false;
+        }
+        out
+    }
+
+    /// The prompt, for a terminal: the user types behind it. Empty while one stands there.
+    pub fn prompt(&mut self, session: &Session) -> String {
+        if self.is_prompting {
+            return String::new();
+        }
+        self.is_prompting = true;
+        format!("\n[{}] You: ", session.turn_count + 1)
+    }
+
+    /// Something is to be said that is not in the state.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// The user typed a line.
+    pub fn note_typed(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_prompting) {
+            self.typed = Some(text.to_owned());
+        }
+    }
+
+    fn look<'a>(&'a self, session: &'a Session, now: Instant) -> RenderContext<'a> {
+        RenderContext {
+            glyphs: self.glyphs,
+            diff_layout: DiffLayout::Unified,
+            ..RenderContext::new(&self.theme, session.place.folder(), now)
+        }
+    }
+
+    fn say_items(
+        &mut self,
+        state: &State,
+        session: &Session,
+        told: &mut PrintedSession,
+        now: Instant,
+        out: &mut String,
+    ) {
+        let transcript = &session.transcript;
+        if std::mem::replace(&mut told.history, transcript.history()) != transcript.history() {
+            // The history was read anew.
+            (told.first_open, told.begun) = (None, BTreeMap::new());
+        }
+        let items = transcript.items();
+        let mut first_open = told.first_open.map_or(0, |first| transcript.index_from(first));
+        for item in items.iter().skip(first_open) {
+            let before = told.begun.get(&item.id).copied();
+            if before == Some(Said::All) {
+                continue;
+            }
+            // The next prompt may come from the queue, with no rest between the turns.
+            let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
+            if is_prompt && told.running.is_some_and(|(turn, _)| item.turn > turn) {
+                say_over(told, now, out);
+            }
+            if let Some(said) = self.say_item(state, session, item, before, now, out) {
+                told.begun.insert(item.id, said);
+            }
+        }
+        while let Some(item) = items.get(first_open)
+            && told.begun.get(&item.id) == Some(&Said::All)
+        {
+            told.begun.remove(&item.id);
+            first_open += 1;
+        }
+        told.first_open = Some(items.get(first_open).map_or(transcript.next_id(), |item| item.id));
+    }
+
+    fn say_item(
+        &mut self,
+        state: &State,
+        session: &Session,
+        item: &Item,
+        before: Option<Said>,
+        now: Instant,
+        out: &mut String,
+    ) -> Option<Said> {
+        let is_over = match &item.body {
+            ItemBody::Message(message) if message.role == Role::Agent => {
+                let look = self.look(session, now);
+                return say_text(state, message, before, &look, out);
+            }
+            ItemBody::Message(message) if message.role == Role::User => {
+                self.say_prompt(item.turn, message, out);
+                return Some(Said::All);
+            }
+            ItemBody::Message(message) => !message.is_open,
+            ItemBody::Tool(tool) if item.is_hidden() => tool.status.is_final(),
+            ItemBody::Tool(tool) => {
+                // A call of the agent's may take over what went through parlor, and says so itself.
+                let is_begun =
+                    !tool.is_own && tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
+                if is_begun && before.is_none() {
+                    let look = self.look(session, now);
+                    let _ = writeln!(
+                        out,
+                        "... {} {}",
+                        kind_word(tool.kind),
+                        title(tool, &look, usize::from(COLS))
+                    );
+                    return Some(Said::Start);
+                }
+                tool.status.is_final()
+            }
+            ItemBody::Compaction { status, .. } => status != "in_progress",
+            _ => true,
+        };
+        if is_over && !item.is_hidden() {
+            out.push_str(&self.draw(session, item, now));
+        }
+        is_over.then_some(Said::All)
+    }
+
+    /// What the user said, unless they see it.
+    fn say_prompt(&mut self, turn: u32, message: &Message, out: &mut String) {
+        let text: Vec<&str> = message
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                MessagePart::Text(text) => Some(text.as_str()),
+                MessagePart::Block(_) => None,
+            })
+            .collect();
+        let text = text.join("\n");
+        if self.typed.take().is_some_and(|typed| typed.trim() == text.trim()) {
+            return;
+        }
+        let _ = writeln!(out, "\n[{turn}] You: {}", sanitize(text.trim_end()));
+    }
+
+    /// An item as the screen would show it, without colours, borders and wraps.
+    fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
+        let look = self.look(session, now);
+        let mut screens = Screens::new();
+        let mut context = Context { session, look: &look, cols: COLS, screens: &mut screens };
+        let mut layout = Layout::default();
+        layout.update(item, false, &mut context);
+        let mut out = String::new();
+        // A change that the user was asked about was shown then. Where it came to nothing, the reason stands before it.
+        let known = match &item.body {
+            ItemBody::Tool(tool) if tool.decision.is_some() && tool.diffs().next().is_some() => {
+                Some(tool.status)
+            }
+            _ => None,
+        };
+        let is_change = |piece: &LineRun| matches!(piece.source, Source::Diff { .. });
+        let pieces = match known {
+            Some(ToolStatus::Completed) => 1,
+            Some(_) => layout.pieces.iter().position(is_change).unwrap_or(layout.pieces.len()),
+            None => layout.pieces.len(),
+        };
+        for index in 0..pieces {
+            layout.draw(index, item, &mut context);
+            let Some(piece) = layout.pieces.get(index) else { break };
+            let indent = usize::from(layout.indent + piece.indent);
+            for line in piece.lines.iter().flatten() {
+                let line = format!("{:indent$}{line}", "");
+                let _ = writeln!(out, "{}", line.trim_end());
+            }
+        }
+        out
+    }
+}
+
+/// The new whole lines of an agent's message; what is left of it once it is over.
+fn say_text(
+    state: &State,
+    message: &Message,
+    before: Option<Said>,
+    look: &RenderContext<'_>,
+    out: &mut String,
+) -> Option<Said> {
+    let (mut part, mut bytes) = match before {
+        Some(Said::Text { part, bytes }) => (part, bytes),
+        _ => (0, 0),
+    };
+    let mut said = String::new();
+    while let Some(piece) = message.parts.get(part) {
+        let is_last = part + 1 == message.parts.len();
+        match piece {
+            MessagePart::Text(text) => {
+                let rest = text.get(bytes..).unwrap_or_default();
+                let is_whole = !is_last || !message.is_open;
+                let end = if is_whole { rest.len() } else { rest.rfind('\n').map_or(0, |at| at + 1) };
+                // Blank lines wait for what comes behind them.
+                let lines = rest.get(..end).unwrap_or_default().trim_end_matches(['\n', '\r']);
+                said.push_str(&sanitize(lines));
+                bytes += lines.len();
+                if !lines.is_empty() {
+                    said.push('\n');
+                    bytes += rest.get(lines.len()..).and_then(|rest| rest.find('\n')).map_or(0, |at| at + 1);
+                }
+                if !is_whole {
+                    break;
+                }
+            }
+            MessagePart::Block(block) => {
+                for line in block_lines(block, look, COLS) {
+                    let _ = writeln!(said, "{}", line.to_string().trim_end());
+                }
+            }
+        }
+        (part, bytes) = (part + 1, 0);
+    }
+    if before.is_none() {
+        said = said.trim_start_matches('\n').to_owned();
+    }
+    if !said.is_empty() {
+        if before.is_none() {
+            let _ = writeln!(out, "\n{}:", agent_name(state));
+        }
+        out.push_str(&said);
+    }
+    match (message.is_open, before.is_none() && said.is_empty()) {
+        (false, _) => Some(Said::All),
+        // Nothing of it was said: its name is still to come.
+        (true, true) => None,
+        (true, false) => Some(Said::Text { part, bytes }),
+    }
+}
+
+/// When a turn is over.
+fn say_turn(session: &Session, told: &mut PrintedSession, now: Instant, out: &mut String) {
+    match &session.turn {
+        Turn::Running { since, .. } => {
+            if told.running.is_some_and(|(turn, _)| turn != session.turn_count) {
+                say_over(told, now, out);
+            }
+            told.running = Some((session.turn_count, *since));
+        }
+        Turn::Cancelling { .. } => {}
+        Turn::Idle => say_over(told, now, out),
+    }
+}
+
+/// The turn that ran is over.
+fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
+    if let Some((turn, since)) = told.running.take() {
+        let took = now.saturating_duration_since(since);
+        let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
+        let _ = writeln!(out, "[{turn}] Over{took}.");
+    }
+}
+
+/// That a prompt waits, when one more does.
+fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
+    let count = session.queue.len();
+    if count > told.queued {
+        let (prompts, wait) = if count == 1 { ("prompt", "waits") } else { ("prompts", "wait") };
+        let _ = writeln!(out, "({count} {prompts} {wait} in the queue.)");
+    }
+    told.queued = count;
+}
+
+/// How far the plan is, when that changed.
+fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
+    let steps: Vec<_> = session
+        .plans
+        .iter()
+        .filter_map(|plan| match &plan.body {
+            PlanBody::Entries(entries) => Some(entries),
+            PlanBody::Markdown(_) | PlanBody::File(_) => None,
+        })
+        .flatten()
+        .collect();
+    if steps.is_empty() {
+        return;
+    }
+    let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
+    let now = steps.iter().find(|step| step.status == PlanStatus::InProgress);
+    let now = now.map(|step| format!(", now: {}", one_line(&step.content))).unwrap_or_default();
+    let words = format!("Plan: {done} of {} steps done{now}", steps.len());
+    if words != told.plan {
+        let _ = writeln!(out, "{words}");
+        told.plan = words;
+    }
+}
+
+/// Whether the agent can be talked to, when that changed.
+fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &mut String) {
+    let agent = agent_name(state);
+    let words = match &session.phase {
+        SessionPhase::NoAgent => String::new(),
+        SessionPhase::Starting { .. } => format!("Starting {agent}."),
+        SessionPhase::Opening { is_replay: true, .. } => "Reading the history.".to_owned(),
+        SessionPhase::Opening { .. } => told.phase.clone(),
+        SessionPhase::NeedsSignIn => format!("{agent} wants a sign-in. :open-sign-in lists the ways."),
+        SessionPhase::Ready => {
+            let folder = show_folder(&session.place);
+            format!("{agent} is ready in {folder}. Type a prompt and Enter. :help lists commands.")
+        }
+        SessionPhase::Failed(_) => {
+            format!("The session could not be opened. :restart-agent tries again, :quit leaves {agent}.")
+        }
+        SessionPhase::Ended { .. } if session.is_archived => {
+            "This session is archived. :restart-agent takes it back.".to_owned()
+        }
+        SessionPhase::Ended { cause }
+            if state.conn_of(session.key).is_some_and(|conn| conn.spec.remote.is_some()) =>
+        {
+            format!("{agent} is not connected: {} :restart-agent connects again.", one_line(cause))
+        }
+        SessionPhase::Ended { cause } => {
+            format!("{agent} has ended: {} :restart-agent starts it again.", one_line(cause))
+        }
+    };
+    if words != told.phase {
+        if !words.is_empty() {
+            let _ = writeln!(out, "{words}");
+        }
+        told.phase = words;
+    }
+}
+
+fn show_folder(place: &SessionPlace) -> String {
+    match &place.far {
+        Some(far) => one_line(&format!("{}:{}", far.host, far.folder.display())),
+        None => one_line(&place.cwd.to_string_lossy()),
+    }
+}
+
+/// The agent's name for people.
+fn agent_name(state: &State) -> String {
+    state.conn_of(state.active).map_or_else(|| "The agent".to_owned(), |conn| one_line(&conn.spec.name))
+}
+
+#[cfg(test)]
+mod tests;

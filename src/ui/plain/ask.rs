@@ -1,0 +1,465 @@
+//! Questions in lines: what is asked, with numbered answers, and what a typed line answers.
+//!
+//! Duty: the text of the top dialog or request, and the events that a line means there. Not its duty: when a
+//! line may answer (`runtime::plain`).
+
+use std::fmt::Write as _;
+
+use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
+use crate::app::{
+    Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
+    protected_files,
+};
+use crate::config::keymap::actions;
+use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
+use crate::ui::cells::{ToolBody, kind_word, title};
+use crate::ui::modals::{option_label, question_of};
+use crate::ui::render_context::RenderContext;
+use crate::ui::text::{one_line, reveal_line, sanitize};
+
+use super::{COLS, agent_name};
+
+/// What a line comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// The app is told this, in order.
+    Do(Vec<Event>),
+    /// It is no answer; the user is told this.
+    Say(String),
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// In lines, with the numbered answers.
+    pub text: String,
+    /// The agent's request; `None`: it is parlor's own dialog.
+    ask: Option<(ConnId, AskId)>,
+}
+
+/// The line numbers of a change come when the file was read, which makes no other question of it. Two requests are
+/// two questions, though they read the same.
+impl PartialEq for Question {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_text = || self.text.lines().map(unnumbered).eq(other.text.lines().map(unnumbered));
+        self.ask == other.ask && (self.text == other.text || self.ask.is_some() && is_same_text())
+    }
+}
+
+/// A line of a change without its number.
+fn unnumbered(line: &str) -> &str {
+    // Only what is set off is a line of a change: a field of a form may begin with a digit.
+    if line.starts_with("  ") {
+        line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim()
+    } else {
+        line
+    }
+}
+
+/// What is asked now; `None`: nothing, and a line is a prompt.
+pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
+    let mut out = String::new();
+    let mut asked = None;
+    match state.modals.last() {
+        Some(Modal::Picker(picker)) => ask_picker(picker, &mut out),
+        Some(Modal::Sessions(dialog)) => ask_sessions(dialog, &mut out),
+        Some(Modal::Choice(dialog)) => {
+            let _ = writeln!(out, "{}", one_line(&dialog.title));
+            for line in &dialog.body {
+                let _ = writeln!(out, "{}", one_line(line));
+            }
+            number(&mut out, dialog.choices.iter().map(|choice| choice.label.as_str()));
+        }
+        Some(Modal::Line(dialog)) => {
+            let _ = writeln!(out, "{}\n{}", one_line(&dialog.title), one_line(&dialog.help));
+            if dialog.is_secret {
+                out.push_str("What you type will be seen.\n");
+            }
+            if let Some(problem) = &dialog.problem {
+                let _ = writeln!(out, "{problem}");
+            }
+            out.push_str("Type it and Enter, or :cancel.");
+        }
+        Some(_) => return None,
+        None => {
+            ask_request(state, look, &mut out)?;
+            asked = state.active_session().and_then(|session| session.asks.front());
+        }
+    }
+    Some(Question { text: out, ask: asked.map(|ask| (ask.conn, ask.ask)) })
+}
+
+/// Most sessions that are listed at once; letters find the others.
+const MOST_SESSIONS: usize = 20;
+
+fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
+    if let Some(text) = &dialog.text {
+        let _ = writeln!(out, "Search in all sessions: {}", one_line(&dialog.filter.text));
+        let hits = text.hits.iter().take(MOST_SESSIONS).map(|hit| {
+            let snippet = hit.snippet.replace(['\u{2}', '\u{3}'], "");
+            format!("{} · {} · {}", hit.name, hit.kind, snippet)
+        });
+        let hits: Vec<String> = hits.collect();
+        number(out, hits.iter().map(String::as_str));
+        out.push_str("\nLetters are what is searched for.");
+        return;
+    }
+    let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|place| dialog.rows.get(*place));
+    let rows: Vec<String> = shown
+        .map(|row| {
+            let state = row.open.as_ref().map_or_else(|| row.when(), |open| open.state.to_owned());
+            format!("{} · {} · {} · {state}", row.name(), row.agent(), row.folder().display())
+        })
+        .collect();
+    let _ = writeln!(out, "Sessions");
+    number(out, rows.iter().map(String::as_str));
+    out.push_str("\nLetters filter.");
+    let more = dialog.matches.len().saturating_sub(MOST_SESSIONS);
+    if more > 0 {
+        let _ = write!(out, " {more} more are not listed.");
+    }
+    if dialog.hidden_count > 0 {
+        let _ = write!(out, " {} of other folders: :next-scope shows them.", dialog.hidden_count);
+    }
+}
+
+fn ask_picker(picker: &Picker, out: &mut String) {
+    let _ = writeln!(out, "{}", one_line(&picker.title));
+    if !picker.filter.text.is_empty() {
+        let _ = writeln!(out, "Those that fit \"{}\":", picker.filter.text);
+    }
+    for (place, row) in picker.matches.iter().filter_map(|row| picker.rows.get(*row)).enumerate() {
+        let _ = write!(out, "{}. {}", place + 1, one_line(&row.label));
+        for more in [&row.detail, &row.right].into_iter().filter(|more| !more.is_empty()) {
+            let _ = write!(out, ", {}", one_line(more));
+        }
+        out.push_str(if row.is_current { ", in force\n" } else { "\n" });
+    }
+    if let Some(note) = &picker.note {
+        let _ = writeln!(out, "{note}");
+    }
+    out.push_str("Type a number and Enter, letters to filter, or :cancel.");
+}
+
+fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Option<()> {
+    let session = state.active_session()?;
+    let agent = agent_name(state);
+    match &session.asks.front()?.kind {
+        OpenRequestKind::Permission { request, tool } => {
+            let tool = session.transcript.get(*tool).and_then(|item| match &item.body {
+                ItemBody::Tool(tool) => Some(tool.as_ref()),
+                _ => None,
+            });
+            let kind = tool.map_or_else(Default::default, |tool| tool.kind);
+            let _ = write!(out, "{agent} asks: {}", question_of(kind));
+            if let Some(tool) = tool {
+                let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
+                for (path, why) in protected_files(state, session, tool) {
+                    let path = reveal_line(&path.to_string_lossy());
+                    let _ = writeln!(out, "Protected file: {path}. {}", why.words());
+                }
+                let mut body = ToolBody::whole(tool, session, look, COLS);
+                for line in body.lines(0..body.len(), look) {
+                    let _ = writeln!(out, "  {}", line.to_string().trim_end());
+                }
+            } else {
+                out.push('\n');
+            }
+            if request.options.is_empty() {
+                out.push_str("It offers no answer; :cancel rejects it.");
+            } else {
+                let labels: Vec<String> =
+                    (0..request.options.len()).map(|place| option_label(request, place)).collect();
+                number(out, labels.iter().map(String::as_str));
+            }
+        }
+        OpenRequestKind::Access(ask) => {
+            let _ = writeln!(out, "{agent} asks: {}", ask.why.heading(&ask.access));
+            if let Access::Read { path } | Access::Write { path } = &ask.access {
+                let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
+            }
+            let _ = writeln!(out, "{}", ask.why.words());
+            let mut body = ToolBody::whole(&ask.call, session, look, COLS);
+            for line in body.lines(0..body.len(), look) {
+                let _ = writeln!(out, "  {}", line.to_string().trim_end());
+            }
+            let labels = ask.labels();
+            number(out, labels.iter().map(String::as_str));
+        }
+        OpenRequestKind::Elicitation(ask) => {
+            if let ElicitationMode::Url { url, .. } = &ask.mode {
+                let facts = inspect_url(url);
+                let _ = writeln!(out, "{agent} wants you to visit a page: {}", one_line(url));
+                let _ = writeln!(out, "{}", sanitize(ask.message.trim()));
+                for warning in &facts.warnings {
+                    let _ = writeln!(out, "Be careful: {warning}");
+                }
+                number(out, URL_OPTIONS);
+            } else {
+                let message = ask.message.trim();
+                let _ = writeln!(out, "{agent} asks: {}", sanitize(message));
+                ask_field(state, out);
+            }
+        }
+    }
+    Some(())
+}
+
+/// The field of a form that is to be filled in, or all of it once more.
+fn ask_field(state: &State, out: &mut String) {
+    let Some(form) = &state.ask_view.form else { return };
+    if form.is_review {
+        for field in &form.fields {
+            let _ = writeln!(out, "{}: {}", one_line(&field.field.title), one_line(&shown_value(field)));
+        }
+        out.push_str("1. Send it\n2. Change it\nType a number and Enter. :decline says no, :cancel cancels.");
+        return;
+    }
+    let Some(state) = form.fields.get(state.ask_view.selected) else {
+        out.push_str("Enter sends it. :decline says no, :cancel cancels.");
+        return;
+    };
+    let field = &state.field;
+    let empty = if field.is_required { "" } else { " (may stay empty)" };
+    let _ = writeln!(out, "{}{empty}", one_line(&field.title));
+    for more in field.description.iter().map(|text| one_line(text)).chain(field_hint(field)) {
+        let _ = writeln!(out, "{more}");
+    }
+    match &field.kind {
+        FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
+            for (place, choice) in choices.iter().enumerate() {
+                let mark = if state.checked.get(place) == Some(&true) { ", chosen" } else { "" };
+                let _ = writeln!(out, "{}. {}{mark}", place + 1, one_line(&choice.title));
+            }
+        }
+        FieldKind::Boolean { .. } => out.push_str("1. Yes\n2. No\n"),
+        FieldKind::Text { .. } | FieldKind::Number { .. } => {}
+    }
+    if state.is_secret {
+        out.push_str("What you type will be seen.\n");
+    }
+    let now = shown_value(state);
+    if !now.is_empty() {
+        let _ = writeln!(out, "Now: {}", one_line(&now));
+    }
+    if let Some(problem) = &state.problem {
+        let _ = writeln!(out, "{problem}");
+    }
+    out.push_str(match field.kind {
+        FieldKind::Choices { .. } => {
+            "Type the numbers, with blanks between, and Enter; Enter alone leaves it."
+        }
+        FieldKind::Choice { .. } | FieldKind::Boolean { .. } => {
+            "Type a number and Enter; Enter alone leaves it."
+        }
+        FieldKind::Text { .. } | FieldKind::Number { .. } => "Type it and Enter; Enter alone leaves it.",
+    });
+}
+
+fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
+    for (place, option) in options.into_iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", place + 1, one_line(option));
+    }
+    out.push_str("Type a number and Enter, or :cancel.");
+}
+
+/// What a line means for what is asked now.
+pub fn reply(state: &State, line: &str) -> Reply {
+    if let Some(command) = line.trim().strip_prefix(':') {
+        return command_reply(state, command.trim());
+    }
+    let line = line.trim();
+    match user::focus(state) {
+        Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
+        Focus::Picker | Focus::Sessions => {
+            let count = match state.modals.last() {
+                Some(Modal::Picker(picker)) => picker.matches.len(),
+                Some(Modal::Sessions(dialog)) => match &dialog.text {
+                    Some(text) => text.hits.len(),
+                    None => dialog.matches.len(),
+                },
+                _ => 0,
+            };
+            if line.parse::<usize>().is_err() {
+                let filter = [LineEdit::Clear, LineEdit::Insert(line.to_owned())];
+                return Reply::Do(filter.into_iter().map(Event::Line).collect());
+            }
+            match place_of(line, count) {
+                Some(place) => {
+                    Reply::Do(vec![Event::Act(Action::Mark(place - 1)), Event::Act(Action::Accept)])
+                }
+                None => no_number(count),
+            }
+        }
+        Focus::Choice => match state.modals.last() {
+            Some(Modal::Choice(dialog)) => choose(line, dialog.choices.len()),
+            _ => no_number(0),
+        },
+        Focus::Url => choose(line, URL_OPTIONS.len()),
+        Focus::Permission | Focus::Access => {
+            let ask = state.active_session().and_then(|session| session.asks.front());
+            match ask.map(|ask| &ask.kind) {
+                Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
+                Some(OpenRequestKind::Access(ask)) => choose(line, ask.choices().len()),
+                _ => no_number(0),
+            }
+        }
+        Focus::Line => Reply::Do(vec![
+            Event::Line(LineEdit::Clear),
+            Event::Line(LineEdit::Insert(line.to_owned())),
+            Event::Act(Action::Accept),
+        ]),
+        Focus::Form => fill(state, line),
+        // Nothing in lines leads there but what a line cannot answer.
+        Focus::Browse
+        | Focus::Search
+        | Focus::Changes
+        | Focus::Queue
+        | Focus::Help
+        | Focus::Log
+        | Focus::Connection
+        | Focus::Attention => Reply::Do(vec![Event::Act(Action::Escape)]),
+    }
+}
+
+fn place_of(line: &str, count: usize) -> Option<u16> {
+    let place = line.trim_end_matches('.').parse::<u16>().ok()?;
+    (1..=count).contains(&usize::from(place)).then_some(place)
+}
+
+fn no_number(count: usize) -> Reply {
+    Reply::Say(match count {
+        0 => "There is nothing to choose. :cancel goes on.".to_owned(),
+        1 => "Answer with 1, or with :cancel.".to_owned(),
+        _ => format!("Answer with a number from 1 to {count}, or with :cancel."),
+    })
+}
+
+/// A place among a few answers. More than nine are marked and taken.
+fn choose(line: &str, count: usize) -> Reply {
+    match place_of(line, count) {
+        Some(place) => match u8::try_from(place) {
+            Ok(place @ 1..=9) => Reply::Do(vec![Event::Act(Action::Choose(place))]),
+            _ => Reply::Do(vec![Event::Act(Action::Mark(place - 1)), Event::Act(Action::Accept)]),
+        },
+        None => no_number(count),
+    }
+}
+
+fn fill(state: &State, line: &str) -> Reply {
+    let accept = Event::Act(Action::Accept);
+    let Some(form) = &state.ask_view.form else { return Reply::Do(vec![accept]) };
+    if form.is_review {
+        return match place_of(line, 2) {
+            Some(1) => Reply::Do(vec![accept]),
+            Some(_) => Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Mark(0))]),
+            None => no_number(2),
+        };
+    }
+    let Some(field) = form.fields.get(state.ask_view.selected) else { return Reply::Do(vec![accept]) };
+    if line.is_empty() {
+        return Reply::Do(vec![accept]);
+    }
+    let places = match places_for(field, line) {
+        Ok(places) => places,
+        Err(reply) => return reply,
+    };
+    let mut events: Vec<Event> = match places {
+        None => vec![Event::Line(LineEdit::Clear), Event::Line(LineEdit::Insert(line.to_owned()))],
+        Some(places) => places.into_iter().map(|place| Event::Act(Action::Choose(place))).collect(),
+    };
+    events.push(accept);
+    Reply::Do(events)
+}
+
+/// The numbers that bring a field to what the line says; `None`: it takes the line itself.
+fn places_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> {
+    let count = field.choice_count();
+    let one = |count: usize| {
+        place_of(line, count)
+            .and_then(|place| u8::try_from(place).ok())
+            .map(|place| Some(vec![place]))
+            .ok_or_else(|| no_number(count))
+    };
+    match field.field.kind {
+        FieldKind::Text { .. } | FieldKind::Number { .. } => Ok(None),
+        FieldKind::Choice { .. } => one(count),
+        FieldKind::Boolean { .. } => match line.to_lowercase().as_str() {
+            "y" | "yes" => Ok(Some(vec![1])),
+            "n" | "no" => Ok(Some(vec![2])),
+            _ => one(2),
+        },
+        FieldKind::Choices { .. } => {
+            let mut wanted = vec![false; count];
+            for word in line.split([' ', ',']).filter(|word| !word.is_empty()) {
+                let place = place_of(word, count).ok_or_else(|| no_number(count))?;
+                if let Some(wanted) = wanted.get_mut(usize::from(place - 1)) {
+                    *wanted = true;
+                }
+            }
+            let differ =
+                wanted.iter().zip(&field.checked).enumerate().filter(|(_, (wanted, is))| wanted != is);
+            Ok(Some(differ.filter_map(|(place, _)| u8::try_from(place + 1).ok()).collect()))
+        }
+    }
+}
+
+/// A command of parlor's own, by the name that keys are bound to.
+fn command_reply(state: &State, name: &str) -> Reply {
+    let act = |action| Reply::Do(vec![Event::Act(action)]);
+    match name {
+        "" | "help" => Reply::Say(help(state)),
+        "cancel" => act(Action::Escape),
+        "decline" => act(Action::Decline),
+        _ => match actions::by_name(name).filter(|action| is_offered(*action)) {
+            Some(action) => act(action),
+            None => Reply::Say(format!("There is no command :{}. :help lists all.", one_line(name))),
+        },
+    }
+}
+
+/// Commands that mean something without a screen.
+fn is_offered(action: Action) -> bool {
+    use Action as A;
+    matches!(
+        action,
+        A::OpenAgents
+            | A::OpenSessions
+            | A::ContinueLast
+            | A::SearchSessions
+            | A::ReadSession
+            | A::NextScope
+            | A::Remove
+            | A::HandOver
+            | A::ExportSession
+            | A::OpenModes
+            | A::NextMode
+            | A::OpenModels
+            | A::OpenOptions
+            | A::OpenSignIn
+            | A::SignOut
+            | A::NewSession
+            | A::ForkSession
+            | A::RenameSession
+            | A::CloseSession
+            | A::RestartAgent
+            | A::ForceStop
+            | A::KillCommand
+            | A::Quit
+    )
+}
+
+fn help(state: &State) -> String {
+    let mut out =
+        "A line is a prompt; one that ends with \\ goes on in the next. Questions are answered by number.\n\
+                   :cancel  Stop the turn, or reject what is asked\n"
+            .to_owned();
+    let offered = state.setup.palette.iter().filter(|(action, ..)| is_offered(*action));
+    for (action, text, _) in offered {
+        if let Some(name) = actions::name_of(*action) {
+            let _ = writeln!(out, ":{name}  {text}");
+        }
+    }
+    out.push_str("Lines that begin with / go to the agent.");
+    out
+}
