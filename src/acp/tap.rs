@@ -152,13 +152,14 @@ impl Tap {
 
     /// Keeps a line, without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
+        // Locked before the line gets its number: the file holds the lines in the order of their numbers.
+        let sink = self.sink();
         let at = self.shared.start.elapsed();
         let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
         self.shared.version.store(sequence, Ordering::Release);
-        if self.shared.has_sink.load(Ordering::Acquire) {
-            let text = String::from_utf8_lossy(line);
-            self.write(|sink| sink.append(sequence, at, self.conn, direction.word(), &text));
-        }
+        self.write(sink, |sink| {
+            sink.append(sequence, at, self.conn, direction.word(), &String::from_utf8_lossy(line))
+        });
     }
 
     /// Writes to the file, and only there, how messages of this connection are to be decoded.
@@ -172,10 +173,9 @@ impl Tap {
     }
 
     fn mark(&self, word: &str, text: impl FnOnce() -> String) {
-        if self.shared.has_sink.load(Ordering::Acquire) {
-            let (at, text) = (self.shared.start.elapsed(), text());
-            self.write(|sink| sink.append(self.version(), at, self.conn, word, &text));
-        }
+        self.write(self.sink(), |sink| {
+            sink.append(self.version(), self.shared.start.elapsed(), self.conn, word, &text())
+        });
     }
 
     /// Changes with every line: the sequence number of the newest one, 0 before the first.
@@ -218,20 +218,26 @@ impl Tap {
 
     /// Brings the file up to date. Cheap when there is none.
     pub fn flush(&self) {
-        if self.shared.has_sink.load(Ordering::Acquire) {
-            self.write(Sink::flush);
-        }
+        self.write(self.sink(), Sink::flush);
+    }
+
+    /// The file, locked. Cheap when there is none.
+    fn sink(&self) -> Option<MutexGuard<'_, Option<Sink>>> {
+        self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
     /// A file that cannot be written is given up: the connection matters more.
-    fn write(&self, work: impl FnOnce(&mut Sink) -> io::Result<()>) {
-        let mut sink = lock(&self.shared.sink);
-        let Some(open) = sink.as_mut() else { return };
-        if let Err(error) = work(open) {
+    fn write(
+        &self,
+        sink: Option<MutexGuard<'_, Option<Sink>>>,
+        work: impl FnOnce(&mut Sink) -> io::Result<()>,
+    ) {
+        let Some(mut sink) = sink else { return };
+        if let Some(Err(error)) = sink.as_mut().map(work) {
             *sink = None;
             drop(sink);
             self.shared.has_sink.store(false, Ordering::Release);
-            let note = format!("the wire log is not written any more: {error}");
+            let note = format!("the protocol log is no longer written: {error}");
             self.record(Direction::Stderr, note.as_bytes());
         }
     }

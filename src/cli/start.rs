@@ -90,11 +90,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder_offers,
         callbacks: config.callbacks,
         policy: config.policy,
-        home: config::environment("HOME").map(|home| real_folder(Path::new(&home))),
-        own_folders: [paths.config_folder(), paths.data_dir.clone(), paths.log_dir.clone()]
-            .iter()
-            .map(|folder| real_folder(folder))
-            .collect(),
+        home: config::environment("HOME").map(|home| real_path(Path::new(&home))),
+        own_folders: paths.own().iter().map(|own| real_path(own)).collect(),
         memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
         handover_bytes: config.handover_bytes,
         offers_last,
@@ -164,8 +161,9 @@ fn servers_of(
 }
 
 /// A folder with all links followed, as far as it exists.
-fn real_folder(folder: &Path) -> PathBuf {
-    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+fn real_path(path: &Path) -> PathBuf {
+    let of_parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_owned())
 }
 
 /// The editor that the user set for all programs.

@@ -73,6 +73,14 @@ impl Paths {
         Ok(Self { config_file, data_dir, log_dir, theme_dir, config_origin, data_origin })
     }
 
+    /// What belongs to parlor: files and folders that an agent changes only with the user's consent. A configuration
+    /// file that the user named can lie in any folder, so only the file is parlor's there.
+    pub fn own(&self) -> Vec<PathBuf> {
+        let is_default = self.config_origin == Origin::Default;
+        let config = if is_default { self.config_folder() } else { self.config_file.clone() };
+        vec![config, self.theme_dir.clone(), self.data_dir.clone(), self.log_dir.clone()]
+    }
+
     /// The folder of the configuration file.
     pub fn config_folder(&self) -> PathBuf {
         self.config_file.parent().unwrap_or(Path::new("/")).to_owned()
@@ -87,6 +95,18 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_file_is_parlors_where_the_user_named_it() {
+        let find = |config: Option<&str>| {
+            let home = |name: &str| (name == DATA_VARIABLE).then(|| PathBuf::from("/data"));
+            Paths::choose(config.map(PathBuf::from), None, home).unwrap().own()
+        };
+        let named = find(Some("/home/u/code/parlor.toml"));
+        assert!(named.contains(&"/home/u/code/parlor.toml".into()) && named.contains(&"/data".into()));
+        assert!(!named.contains(&"/home/u/code".into()));
+        assert!(find(None).iter().any(|own| own.ends_with("parlor")), "the default folder is all parlor's");
+    }
 
     #[test]
     fn the_command_line_wins_over_the_environment() {

@@ -589,10 +589,8 @@ impl Peer {
     }
 
     fn bad_frame(&mut self, why: &str, text: &str) {
-        self.anomaly(
-            AnomalyKind::BadFrame,
-            format!("A message that cannot be read ({why}): {}", excerpt(text)),
-        );
+        let text = format!("A message that cannot be read ({why}): {}", excerpt(text));
+        self.anomaly(AnomalyKind::BadFrame, text);
     }
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {

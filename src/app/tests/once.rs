@@ -415,11 +415,11 @@ impl World {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
                         let outcome = operations::ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| {
-                            operations::answer_elicitation(state, key, outcome, now, fx)
+                            operations::answer_elicitation(state, key, outcome, now, fx);
                         });
                     } else {
                         self.flow(|state, now, fx| {
-                            operations::answer_first_ask(state, key, Some(0), now, fx)
+                            operations::answer_first_ask(state, key, Some(0), now, fx);
                         });
                     }
                 }

@@ -21,7 +21,7 @@ pub fn kept_session(desk: &mut TestApp) -> RecordedSession {
             Note::Release { is_whole: false } => kept.events.truncate(held_from),
             Note::Head(head) => kept.head = SessionHead { kept_as: Some("k".into()), ..*head },
             Note::Event { turn, record } => {
-                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record })
+                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
             }
             Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             Note::Draft(draft) => kept.draft = draft,
@@ -474,7 +474,7 @@ pub fn again(kept: RecordedSession, desk: &mut TestApp) -> RecordedSession {
     for note in kept_notes(desk) {
         match note {
             Note::Event { turn, record } => {
-                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record })
+                kept.events.push(RecordedEvent { at_ms: 0, turn, record: *record });
             }
             Note::Inserted { turn, record, .. } => insert_behind(&mut kept.events, turn, *record),
             _ => {}

@@ -125,7 +125,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::ForceStop(conn) => operations::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),
         ChoiceOutcome::AnswerServers(folder, answer) => {
-            operations::answer_servers(state, folder, *answer, now, fx)
+            operations::answer_servers(state, folder, *answer, now, fx);
         }
         ChoiceOutcome::SignInToHost(conn) => operations::sign_in_to_host(state, *conn, fx),
         ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, now, fx),

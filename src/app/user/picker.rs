@@ -230,10 +230,10 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
         (PickerKind::Mode, PickerValue::Id(id)) => {
-            operations::set_mode(state, key, ModeId::from(id), now, fx)
+            operations::set_mode(state, key, ModeId::from(id), now, fx);
         }
         (PickerKind::Model, PickerValue::Id(id)) => {
-            operations::set_model(state, key, ModelId::from(id), now, fx)
+            operations::set_model(state, key, ModelId::from(id), now, fx);
         }
         (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),
         (PickerKind::OptionValue(id), PickerValue::Id(value)) => {

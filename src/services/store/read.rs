@@ -66,7 +66,7 @@ impl Store {
                 let body = row.get_ref(2)?.as_str().unwrap_or_default();
                 match format::decode(body) {
                     Some(record) => {
-                        events.push(RecordedEvent { at_ms: row.get(0)?, turn: row.get(1)?, record })
+                        events.push(RecordedEvent { at_ms: row.get(0)?, turn: row.get(1)?, record });
                     }
                     None => unreadable_count += 1,
                 }

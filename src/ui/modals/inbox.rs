@@ -105,7 +105,7 @@ fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, ar
     view.show_dialog(DialogId::Ask(open.ask));
     match &open.kind {
         OpenRequestKind::Permission { request, tool } => {
-            permission::draw(scene, request, *tool, view, area, buf)
+            permission::draw(scene, request, *tool, view, area, buf);
         }
         OpenRequestKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
         OpenRequestKind::Elicitation(_) => {}

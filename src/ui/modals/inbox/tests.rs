@@ -29,7 +29,7 @@ fn what_waits_is_listed_with_the_change_and_its_answers() {
     crate::ui::highlight::wait_for(&["rs"]);
     let stage = listed();
     for (cols, rows) in SIZES {
-        insta::assert_snapshot!(format!("attention-{cols}x{rows}"), stage.digest(|_| {}, (cols, rows)));
+        insta::assert_snapshot!(format!("inbox-{cols}x{rows}"), stage.digest(|_| {}, (cols, rows)));
     }
 }
 
