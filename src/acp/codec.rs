@@ -192,6 +192,21 @@ impl Codec {
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
 
+    /// Whether a response after the first updates of a turn may only confirm its prompt: over HTTP the two cross, and
+    /// it is not known yet whether this server ends turns with `done` or with the response.
+    pub(crate) fn may_be_receipt(&self, outcome: Result<&str, &str>) -> bool {
+        self.quirks.has(Quirk::OwnMethods)
+            && self.is_remote
+            && !self.memory.tells_ends
+            && !self.memory.response_ends_turn
+            && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
+    }
+
+    /// A turn ended with its response: so do the next ones.
+    pub(crate) fn note_response_ends_turn(&mut self) {
+        self.memory.response_ends_turn = true;
+    }
+
     /// Whether a turn that is not accepted yet cannot have ended: a state that is told is an older one.
     pub(crate) fn accepts_before_end(&self) -> bool {
         self.memory.is_v2()

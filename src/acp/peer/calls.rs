@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{AgentEvent, Call, CallTag, RpcError, SessionId};
+use crate::model::{AgentEvent, Call, CallTag, Reply, RpcError, SessionId};
 
 /// How long a turn that met an error may be silent before the error counts as its end.
 const FAILING_TIME: Duration = Duration::from_secs(30);
+
+/// A response that may only confirm a prompt ends its turn if nothing of the turn follows for this long.
+const CONFIRMED_TIME: Duration = Duration::from_secs(2);
 
 /// How many late or double answers are remembered by name.
 const MAX_RETIRED: usize = 64;
@@ -87,6 +90,8 @@ pub struct Pending {
     pub is_answered: bool,
     /// The error that its turn met; it is the answer if no other comes in time.
     pub failing: Option<RpcError>,
+    /// The end of its turn, unless more of the turn follows in time.
+    pub presumed_end: Option<Box<Reply>>,
 }
 
 /// What a response belongs to.
@@ -135,7 +140,15 @@ impl Calls {
         let deadline = self.deadlines.of(&asked).map(|time| (now + time, time));
         self.pending.insert(
             self.last_id,
-            Pending { asked, method, deadline, has_news: false, is_answered: false, failing: None },
+            Pending {
+                asked,
+                method,
+                deadline,
+                has_news: false,
+                is_answered: false,
+                failing: None,
+                presumed_end: None,
+            },
         );
         self.last_id
     }
@@ -183,6 +196,14 @@ impl Calls {
         self.pending.insert(id, pending);
     }
 
+    /// Puts a prompt back whose response may be the end of its turn, or only say that the prompt was accepted.
+    pub fn presume_end(&mut self, id: u64, mut pending: Pending, end: Reply, now: Instant) {
+        pending.is_answered = true;
+        pending.presumed_end = Some(Box::new(end));
+        pending.deadline = Some((now + CONFIRMED_TIME, CONFIRMED_TIME));
+        self.put_back(id, pending);
+    }
+
     /// The id of the prompt that runs in a session.
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
@@ -220,11 +241,11 @@ impl Calls {
     }
 
     /// The turn in a session goes on: an error before was not its end.
-    pub fn note_news(&mut self, session: &SessionId) {
+    pub fn note_news(&mut self, session: &SessionId, now: Instant) {
         if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
             pending.has_news = true;
             pending.failing = None;
-            pending.deadline = None;
+            pending.deadline = pending.presumed_end.as_ref().map(|_| (now + CONFIRMED_TIME, CONFIRMED_TIME));
         }
     }
 
@@ -341,5 +362,21 @@ mod tests {
         );
         assert_eq!(calls.next_deadline(), Some(late + time));
         assert_eq!(calls.take_overdue(late + time).len(), 1, "a silence of that length ends it");
+    }
+    #[test]
+    fn a_presumed_end_waits_for_a_pause_in_the_turn() {
+        let mut calls = Calls::new(Deadlines::default());
+        let (start, session) = (Instant::now(), SessionId::from("s"));
+        let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
+        let call = Call::Prompt(session.clone(), Vec::new());
+        let id = calls.add(Asked::Call { tag, call, form: 0 }, "prompt/send", start);
+        let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("it waits") };
+        let end = Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None };
+        calls.presume_end(id, *pending, end, start);
+        let later = start + CONFIRMED_TIME / 2;
+        calls.note_news(&session, later);
+        assert!(calls.take_overdue(start + CONFIRMED_TIME).is_empty(), "the turn continued");
+        let overdue = calls.take_overdue(later + CONFIRMED_TIME);
+        assert!(matches!(&overdue[..], [(Pending { presumed_end: Some(_), .. }, _)]));
     }
 }

@@ -4,6 +4,7 @@
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 mod replay;
+mod turns;
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
 use crate::acp::Command;
-use crate::acp::codec::{Codec, Quirk, TurnNews};
+use crate::acp::codec::{Codec, Quirk};
 use crate::acp::frame::{Form, Frame, InboundFrame};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{LinkEnd, Outgoing, Stopper};
@@ -184,9 +185,13 @@ impl Peer {
         }
         for (pending, time) in self.calls.take_overdue(now) {
             let error = pending.failing.map_or(CallError::TimedOut(time.as_secs()), messages::failed_turn);
-            match pending.asked {
-                Asked::Initialize { .. } => self.fail(error),
-                Asked::Call { tag, .. } => self.events.push(AgentEvent::Replied(tag, Err(error))),
+            match (pending.asked, pending.presumed_end) {
+                (Asked::Initialize { .. }, _) => self.fail(error),
+                (Asked::Call { tag, .. }, None) => self.events.push(AgentEvent::Replied(tag, Err(error))),
+                (Asked::Call { tag, .. }, Some(end)) => {
+                    self.codec.note_response_ends_turn();
+                    self.events.push(AgentEvent::Replied(tag, Ok(*end)));
+                }
             }
         }
     }
@@ -386,32 +391,8 @@ impl Peer {
         }
     }
 
-    /// What the agent told of turns beside its updates.
-    fn on_turn_news(&mut self) {
-        for news in self.codec.take_turn_news() {
-            match news {
-                TurnNews::Went(session) => self.calls.note_news(&session),
-                TurnNews::Failing(session, error) => {
-                    self.calls.note_failing(&session, error, self.now);
-                }
-                // The second of the two ends of a turn says nothing.
-                TurnNews::Ended(session, outcome) => {
-                    let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
-                    let ended = if is_early { None } else { self.calls.end_prompt(&session) };
-                    if let Some(Pending { asked: Asked::Call { tag, .. }, failing, .. }) = ended {
-                        self.events.push(AgentEvent::Replied(tag, messages::turn_end(failing, outcome)));
-                    }
-                }
-            }
-        }
-    }
-
-    fn on_outcome(&mut self, id: u64, mut pending: Pending, outcome: Result<&str, &str>) {
-        let is_prompt = matches!(pending.asked, Asked::Call { call: Call::Prompt(..), .. });
-        if is_prompt && self.codec.is_only_receipt(outcome, pending.has_news) {
-            pending.is_answered = true;
-            return self.calls.put_back(id, pending);
-        }
+    fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
+        let Some(pending) = self.take_answered(id, pending, outcome) else { return };
         let (tag, call, form) = match pending.asked {
             Asked::Initialize { attempt } => return self.on_initialized(attempt, outcome),
             Asked::Call { tag, call, form } => (tag, call, form),

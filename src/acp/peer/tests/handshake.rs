@@ -1,12 +1,15 @@
 //! The manners of single systems: how they are greeted, how their turns end, how they are left.
 
 use super::*;
-use crate::model::{Profile, RpcError, StopReason};
+use crate::model::{Profile, Remote, RpcError, StopReason};
 
 /// A connection to an agent of a profile, in a folder of its own.
 fn start(profile: Profile) -> (App, Agent, tempfile::TempDir) {
+    start_spec(AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() }, profile)
+}
+
+fn start_spec(mut spec: AgentSpec, profile: Profile) -> (App, Agent, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
     spec.wire.profile = Some(profile);
     let options = ConnectOptions { spec, cwd: folder.path().to_owned(), ..options(Tap::default()) };
     let (app, agent) = start_as(options, Limits::default(), 64 << 10);
@@ -70,6 +73,25 @@ async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
     assert_eq!(app.chunks(1).await, "x");
     agent.say(event("done")).await;
     assert_eq!(app.reply().await.0, 3);
+}
+
+#[tokio::test]
+async fn over_http_a_response_that_crosses_the_first_updates_does_not_cut_the_turn() {
+    let remote = Remote { url: "http://agent.invalid".to_owned(), ..Remote::default() };
+    let spec = AgentSpec { remote: Some(remote), ..AgentSpec::default() };
+    let (mut app, mut agent, _folder) = start_spec(spec, Profile::OpenOxide);
+    assert_eq!(agent.hear().await["method"], json!("initialize"));
+    agent.say(json!({"id": 1, "result": {"protocolVersion": "0.1", "serverInfo": {"name": "x"}}})).await;
+    assert!(matches!(app.next().await, AgentEvent::Started { .. }));
+    assert!(matches!(app.next_regular().await, AgentEvent::Ready(_)));
+    app.prompt(1);
+    agent.hear().await;
+    agent.say(event("text_delta")).await;
+    agent.say(json!({"id": 2, "result": {}})).await;
+    agent.say(event("text_delta")).await;
+    assert_eq!(app.chunks(2).await, "xx");
+    agent.say(event("done")).await;
+    assert_eq!(ended(app.reply().await.1), StopReason::EndTurn);
 }
 
 #[tokio::test]
