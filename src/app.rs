@@ -1,15 +1,15 @@
 //! The app: a pure reducer over plain state.
 //!
-//! Duty: decides what every event means (`update`), and holds all that must survive a redraw.
-//! Not its duty: drawing, IO, clocks, the wire.
-//! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
-//! The user's side is `user` and the dialogs (`modal`), with `inbox` over all tabs; the agent's side is `conn` and `open` (processes and
-//! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `archive` is what parlor itself kept of sessions, `handover` what one agent is
-//! told of a conversation with another. `paging` lets parts of long transcripts go that are on the disk. `operations` is
-//! what the one may ask of the other. `recorder` says what is worth keeping, `restore` makes a session of it. `replay_reconcile` holds
-//! a history that an agent replays beside the record, `reconcile` compares the two, `insert` adds what only the agent has.
-//! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
+//! [`update`] decides what each event means and returns the work to do as [`Effect`]s. It never fails, never blocks and
+//! reads no clock (`now` is an argument); drawing, IO and the protocol are elsewhere.
+//!
+//! User input is handled by `user`, its dialogs by `modal` and the inbox of all tabs by `inbox`. Processes and sessions
+//! are in `conn`, `open` and `tabs`; turns and updates in `turn` and `updates` (with `messages`, `tools` and
+//! `terminals`); requests of the agent in `asks` and `callbacks` (with `policy`, `files` and `access`); sign-in in
+//! `auth`, settings in `choices`. `operations` has the functions that the user's side may call. `recorder` records a
+//! session, `restore` loads it, `paging` unloads parts of long transcripts, and `archive` lists recorded sessions.
+//! `replay_reconcile` holds the history that an agent replays, `reconcile` compares it with the record, and `insert`
+//! adds the missing items. `handover` passes a conversation on to another agent.
 
 mod access;
 pub mod archive;

@@ -192,8 +192,8 @@ impl Codec {
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
 
-    /// Whether a response after the first updates of a turn may only confirm its prompt: over HTTP the two cross, and
-    /// it is not known yet whether this server ends turns with `done` or with the response.
+    /// Whether a response after the first updates of a turn may only confirm its prompt: over HTTP both may arrive in
+    /// any order, and this server has not shown yet whether its turns end with `done` or with the response.
     pub(crate) fn may_be_receipt(&self, outcome: Result<&str, &str>) -> bool {
         self.quirks.has(Quirk::OwnMethods)
             && self.is_remote
@@ -202,7 +202,7 @@ impl Codec {
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
 
-    /// A turn ended with its response: so do the next ones.
+    /// Notes that this server ends turns with the response.
     pub(crate) fn note_response_ends_turn(&mut self) {
         self.memory.response_ends_turn = true;
     }

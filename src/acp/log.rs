@@ -1,7 +1,7 @@
-//! The traffic log as a file: what its lines hold beside messages, and how they are read back.
+//! The file format of the protocol log, and its reader.
 //!
-//! A log is untrusted: it may come with a bug report. Lines that cannot be read are counted and reported by number, and
-//! sizes and times are bounded. `docs/debugging.md` documents the format; `tap` writes it.
+//! A log is untrusted because it may come with a bug report: unreadable lines are counted and reported by number, sizes
+//! and times are bounded. `docs/debugging.md` documents the format; `tap` writes it.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read};
@@ -16,13 +16,13 @@ use crate::model::{AgentSpec, Callbacks, CloseReason, ExitInfo, Profile, Remote,
 /// Version of the format.
 const FORMAT: u32 = 1;
 
-/// A larger file is refused, in bytes.
+/// Largest accepted file, in bytes.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// So many unreadable lines are reported by number.
+/// Number of unreadable lines that are reported by number.
 const MAX_REPORTED: usize = 10;
 
-/// No log is longer than this: a time that somebody made up must not overflow the clock.
+/// Longest accepted time, so that a forged timestamp cannot overflow the clock.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How messages of a connection are decoded: the text of a line `"dir":"start"`.
@@ -38,7 +38,7 @@ pub struct Start {
     agent: String,
     /// Its profile in the configuration.
     profile: Option<String>,
-    /// Names in its command that tell its quirks; the command itself may hold secrets.
+    /// Known agent names in its command, for its quirks. The command itself may contain secrets.
     names: Vec<String>,
     strict: bool,
     headers: bool,
@@ -71,7 +71,7 @@ impl Default for Start {
 }
 
 impl Start {
-    /// How an agent that is started like this is spoken to.
+    /// The start line of an agent.
     pub fn of(spec: &AgentSpec) -> Self {
         let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
         Self {
@@ -95,8 +95,8 @@ impl Start {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What stands for the agent in a replay. Its command, which is never run, is different for each connection, so that
-    /// no two of them are taken for one process.
+    /// The agent in a replay. Its command is never run; it differs for each connection so that no two connections look
+    /// like the same process.
     pub fn spec(&self, conn: u64) -> AgentSpec {
         let remote =
             self.remote.then(|| Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() });
@@ -124,7 +124,6 @@ impl Start {
 pub enum End {
     /// The program could not be started.
     NotStarted {
-        /// Why.
         error: String,
         /// Whether the program does not exist.
         #[serde(default)]
@@ -132,32 +131,19 @@ pub enum End {
     },
     /// The process ended.
     Exited {
-        /// How.
         status: ExitInfo,
         /// The last lines of its stderr.
         #[serde(default)]
         stderr: Vec<String>,
     },
     /// The stream ended or broke.
-    Lost {
-        /// Why.
-        error: String,
-    },
+    Lost { error: String },
     /// The server was not reached.
-    Unreachable {
-        /// Why.
-        error: String,
-    },
+    Unreachable { error: String },
     /// The server refused the connection.
-    Refused {
-        /// Why.
-        error: String,
-    },
+    Refused { error: String },
     /// The host requires a sign-in.
-    SignInFirst {
-        /// Why.
-        error: String,
-    },
+    SignInFirst { error: String },
     /// parlor stopped the agent.
     Stopped,
 }
@@ -202,15 +188,14 @@ impl End {
 pub struct Entry {
     /// The number of the line in the file, from 1.
     pub line: usize,
-    /// Time since the program was started; never before that of the entry before.
+    /// Time since the start of the program; it never decreases.
     pub at: Duration,
-    /// The number of its connection.
+    /// The connection.
     pub conn: u64,
-    /// What it holds.
     pub kind: EntryKind,
 }
 
-/// What a line of a log holds.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryKind {
     /// A connection began.
@@ -221,16 +206,16 @@ pub enum EntryKind {
     Message(Direction, String),
 }
 
-/// A log that was read.
+/// A parsed log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Log {
-    /// The lines of the run that was asked for.
+    /// The lines of the requested run.
     pub entries: Vec<Entry>,
     /// How many runs of parlor appended to the file.
     pub runs: usize,
     /// How many lines of the file could not be read.
     pub broken: usize,
-    /// The first of them: number and reason.
+    /// The first unreadable lines: number and reason.
     pub reported: Vec<(usize, String)>,
 }
 
@@ -274,7 +259,7 @@ impl Log {
                     continue;
                 }
             };
-            // The file is appended to, and each run counts anew.
+            // Each run appends to the file and numbers its lines from 1.
             let is_known = matches!(kind, EntryKind::Start(_)) && !conns.insert(conn);
             if log.runs == 0 || n < last || is_known {
                 if run.is_some_and(|run| run == log.runs) && log.runs > 0 {
@@ -307,7 +292,7 @@ impl Log {
         }
     }
 
-    /// How each connection begins. A log without such lines tells no more than the version in `initialize`.
+    /// The start line of a connection. If an old log has none, only the version in `initialize` is known.
     pub fn start_of(&self, conn: u64) -> Start {
         let mut own = self.entries.iter().filter(|entry| entry.conn == conn).map(|entry| &entry.kind);
         if let Some(start) = own.clone().find_map(|kind| match kind {
@@ -347,7 +332,7 @@ fn parse(bytes: &[u8]) -> Result<(Line, EntryKind), String> {
     Ok((line, kind))
 }
 
-/// An error of a line without its place in the line, which is always the first.
+/// A parse error without its line number, which is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).chars().take(200).collect()
@@ -371,7 +356,7 @@ mod tests {
         .unwrap();
         assert_eq!((log.entries.len(), log.broken), (3, 2));
         assert_eq!(log.reported.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
-        // Times never go back and never overflow.
+        // Times never decrease and never overflow.
         let times: Vec<Duration> = log.entries.iter().map(|entry| entry.at).collect();
         assert_eq!(times, [Duration::from_millis(5); 3]);
     }

@@ -1,7 +1,7 @@
-//! An agent that is played from a traffic log: the peer and the codec of a live connection, without a link.
+//! An agent played from a protocol log: the peer and the codec of a live connection, without a link.
 //!
-//! What the agent sent is decoded as it was live. What parlor sent is matched with what the app sends now; where the app
-//! does not send it without the user, [`Sent`] says what the user did.
+//! Messages of the agent are decoded as in a live session. Messages of parlor are matched with those that the app sends
+//! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -20,38 +20,38 @@ use crate::model::{
     ModelId, RpcError, SessionId,
 };
 
-/// What a message to the agent says that parlor wrote.
+/// The meaning of a message that parlor wrote to the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {
-    /// Nothing that is to be done: the app wrote it by itself, or nobody sees it.
+    /// Nothing to do: the app sends it without user input, or it has no visible effect.
     Nothing,
-    /// A request that the app did not make: the user did. After it was made again, call [`LoggedAgent::claim`].
+    /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
     Request(Request, UserAction),
-    /// The answer to a request of the agent.
+    /// The response to a request of the agent.
     Answer(AskId, LoggedAnswer),
     /// The turn of this session was cancelled.
     Cancel(SessionId),
 }
 
-/// A request as it stands in the log.
+/// A request in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     id: u64,
     method: String,
-    /// The session that it names.
+    /// The session in its parameters.
     pub session: Option<SessionId>,
 }
 
-/// What the user did.
+/// An action of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserAction {
     /// Send this prompt.
     Prompt(String),
-    /// Begin a session.
+    /// Create a session.
     NewSession,
     /// Open this session.
     Open(SessionId),
-    /// Copy the session.
+    /// Fork the session.
     Fork,
     /// List the sessions.
     List,
@@ -63,14 +63,14 @@ pub enum UserAction {
     Option(String, ConfigValue),
     /// Sign in.
     SignIn(String),
-    /// Something that is not played.
+    /// An action that is not replayed.
     Other,
 }
 
 /// How a request of the agent was answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoggedAnswer {
-    /// Permission: this option; `None`: cancelled.
+    /// A permission: the selected option; `None`: cancelled.
     Permission(Option<String>),
     /// A form or page was accepted with these values.
     Accepted(Vec<(String, FieldValue)>),
@@ -80,7 +80,7 @@ pub enum LoggedAnswer {
     Cancelled,
     /// The text of a file that was read; `None`: it was written.
     File(Option<String>),
-    /// A command was started as this terminal.
+    /// A command was started in this terminal.
     Terminal(String),
     /// The output of a command so far.
     Output(String, bool, Option<ExitInfo>),
@@ -94,13 +94,13 @@ pub enum LoggedAnswer {
 #[derive(Debug)]
 pub struct LoggedAgent {
     peer: PeerState,
-    /// Ids of requests that were not made again: their answers mean nothing.
+    /// Ids of requests that were not made again; their responses are ignored.
     unplayed: BTreeSet<u64>,
     is_closed: bool,
 }
 
 impl LoggedAgent {
-    /// A connection that begins now. `last_session` is opened in place of a new one.
+    /// Starts a connection. `last_session` is opened instead of a new session.
     pub fn start(spec: &AgentSpec, last_session: Option<SessionId>, now: Instant) -> Self {
         let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
         peer.last_session = last_session;
@@ -108,7 +108,7 @@ impl LoggedAgent {
         Self { peer, unplayed: BTreeSet::new(), is_closed: false }
     }
 
-    /// Takes what the app sends.
+    /// Accepts a message of the app.
     pub fn command(&mut self, command: AgentCommand, now: Instant) {
         self.peer.on_command(Command::Agent(command), now.into());
     }
@@ -171,18 +171,18 @@ impl LoggedAgent {
         }
     }
 
-    /// Gives a request of the log to the one that the app made. False if the app made none.
+    /// Matches a request of the log with the one that the app made. Returns false if there is none.
     pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
         let session = request.session.as_ref().map(SessionId::as_str);
         self.peer.claim(request.id, &request.method, session, now.into())
     }
 
-    /// The request was not made again: its answer is left out.
+    /// Marks a request that was not made again, so that its response is skipped.
     pub fn leave_out(&mut self, request: &Request) {
         self.unplayed.insert(request.id);
     }
 
-    /// The connection ends.
+    /// Ends the connection.
     pub fn close(&mut self, reason: CloseReason) {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.peer.close(reason);
@@ -194,7 +194,7 @@ impl LoggedAgent {
         self.is_closed
     }
 
-    /// What there is to tell the app.
+    /// Takes the events for the app.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         self.peer.take_events()
     }
@@ -215,7 +215,7 @@ pub(super) fn offers_second(text: &str) -> bool {
         if method == "initialize" && object(params).get("protocolVersion").and_then(Value::as_u64) == Some(2))
 }
 
-/// The session that a message of parlor opens, and the folder that it names.
+/// The session that a message of parlor opens, and its folder.
 pub fn opening(text: &str) -> Option<(Option<SessionId>, Option<String>)> {
     let Ok(Message::Request { method, params, .. }) = envelope::read(text) else { return None };
     let params = object(params);
@@ -244,7 +244,7 @@ fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
     match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
             let blocks = params.get("prompt").or_else(|| params.get("content")).and_then(Value::as_array);
-            // What the user typed comes last, after what the agent is told of an earlier conversation.
+            // The text of the user comes last, after a summary of an earlier conversation.
             let typed = blocks.into_iter().flatten().rev().find_map(|block| block.get("text")?.as_str());
             UserAction::Prompt(typed.unwrap_or_default().to_owned())
         }

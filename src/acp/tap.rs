@@ -152,7 +152,7 @@ impl Tap {
 
     /// Keeps a line, without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
-        // Locked before the line gets its number: the file holds the lines in the order of their numbers.
+        // Locked before the line gets its number, so that the lines of the file are in order.
         let sink = self.sink();
         let at = self.shared.start.elapsed();
         let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
@@ -226,7 +226,7 @@ impl Tap {
         self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
-    /// A file that cannot be written is given up: the connection matters more.
+    /// A write error closes the file, but not the connection.
     fn write(
         &self,
         sink: Option<MutexGuard<'_, Option<Sink>>>,
@@ -237,7 +237,7 @@ impl Tap {
             *sink = None;
             drop(sink);
             self.shared.has_sink.store(false, Ordering::Release);
-            let note = format!("the protocol log is no longer written: {error}");
+            let note = format!("stopped writing the protocol log: {error}");
             self.record(Direction::Stderr, note.as_bytes());
         }
     }

@@ -51,7 +51,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     }
 }
 
-/// Nothing is kept of a session that was to be opened: only the agent can show it.
+/// Opens a session from the agent, because it is not in the archive.
 pub(super) fn on_not_kept(
     state: &mut State,
     conn: ConnId,

@@ -233,7 +233,7 @@ pub(super) fn on_earlier(session: &mut Session, now: Instant) {
     insert::add(session, &rest.shadow, found, now);
 }
 
-/// What of a replay is to be compared with earlier parts of the record. That it is too much for the memory is said.
+/// The part of a replay that belongs to unloaded pages. If it is too large for memory, a notice is shown instead.
 fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled) -> Option<Box<Unread>> {
     let reconcile::Unread { theirs, behind } = found.unread?;
     let items = shadow.transcript.items();

@@ -1,4 +1,4 @@
-//! `parlor replay`: a traffic log, on the screen or as text frames.
+//! `parlor replay`: plays a protocol log on the screen or as text frames.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::ui::text::one_line;
 const COLS: std::ops::RangeInclusive<u16> = 20..=500;
 const ROWS: std::ops::RangeInclusive<u16> = 6..=200;
 
-/// What the command line says of a replay.
+/// Arguments of `parlor replay`.
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
     /// The log
@@ -45,7 +45,7 @@ pub struct ReplayArgs {
     pub run: Option<usize>,
 }
 
-/// A replay that is to be shown.
+/// A replay on the screen.
 #[derive(Debug, Clone)]
 pub struct Job {
     log: Log,
@@ -55,12 +55,12 @@ pub struct Job {
     theme_dir: PathBuf,
 }
 
-/// Reads the log, and prints its frames where that is asked for. What is wrong with the log goes to standard error.
+/// Reads the log, and prints its frames with `--frames`. Problems of the log go to standard error.
 pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     let name = one_line(&args.file.to_string_lossy());
     let cannot = || format!("cannot replay {name}");
     let file = File::open(&args.file).with_context(cannot)?;
-    // A pipe or a device may never end.
+    // Reading a pipe or a device may never end.
     if !file.metadata().with_context(cannot)?.is_file() {
         bail!("cannot replay {name}: it is not a regular file");
     }
@@ -81,7 +81,7 @@ pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -
 }
 
 impl Job {
-    /// Shows the replay until the user leaves. Fails if the terminal cannot be used.
+    /// Shows the replay until the user quits. Fails if the terminal cannot be used.
     pub fn run(self) -> anyhow::Result<()> {
         let colors = start::color_support();
         let (themes, _) = start::find_themes(&self.theme_dir);
@@ -100,12 +100,12 @@ impl Job {
     }
 }
 
-/// Prints a warning. Standard error may have gone with its terminal.
+/// Prints a warning. An error is ignored, because standard error may be closed.
 fn report(text: &str) {
     let _ = Printer::stderr().print(text);
 }
 
-/// Which lines could not be read, and why.
+/// The unreadable lines with their errors.
 fn broken(log: &Log) -> String {
     let reported = log.reported.iter();
     let mut lines: Vec<String> = reported
@@ -116,7 +116,7 @@ fn broken(log: &Log) -> String {
     lines.concat()
 }
 
-/// Which requests of parlor the app did not make again.
+/// The requests of parlor that could not be repeated.
 fn unplayed(lines: &[usize]) -> String {
     if lines.is_empty() {
         return String::new();

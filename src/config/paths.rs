@@ -73,8 +73,8 @@ impl Paths {
         Ok(Self { config_file, data_dir, log_dir, theme_dir, config_origin, data_origin })
     }
 
-    /// What belongs to parlor: files and folders that an agent changes only with the user's consent. A configuration
-    /// file that the user named can lie in any folder, so only the file is parlor's there.
+    /// The files and folders of parlor, which an agent may change only with the user's consent. A configuration file
+    /// that the user named may be in any folder, so that folder is not included.
     pub fn own(&self) -> Vec<PathBuf> {
         let is_default = self.config_origin == Origin::Default;
         let config = if is_default { self.config_folder() } else { self.config_file.clone() };

@@ -169,13 +169,13 @@ pub enum StoreJob {
         /// The user's folder.
         folder: PathBuf,
     },
-    /// A session that an agent listed, to be shown and continued if it is kept.
+    /// A session that an agent listed, to be opened from the archive if it is there.
     OpenListed {
         /// The agent that listed it.
         conn: ConnId,
         /// The name of the agent.
         agent: String,
-        /// What the agent says of the session.
+        /// The entry of the agent's list.
         info: Box<SessionInfo>,
         /// The user's folder.
         folder: PathBuf,
@@ -256,7 +256,7 @@ pub enum StoreNews {
     Previewed { uid: String, kept: Result<Box<RecordedSession>, String> },
     /// A session, to be shown.
     Opened(Box<ArchiveOpening>),
-    /// Nothing is kept of a session that this agent listed.
+    /// A session that the agent listed is not in the archive.
     NotKept(ConnId, Box<SessionInfo>),
     /// A session that is read here may be gone on with: as kept now.
     Taken {

@@ -1,7 +1,7 @@
-//! A traffic log, played through the decoder, the reducer and the screen of a live session.
+//! Plays a protocol log through the decoder, the reducer and the screen of a live session.
 //!
-//! The clock is that of the log. Effects start nothing, write nothing and read nothing: requests of the agent are answered
-//! with what the log has as their answer, and what the user did is done again through the reducer.
+//! The log provides the clock. Effects start no program and access no file: requests of the agent get the response that
+//! the log contains, and user actions are repeated through the reducer.
 //! Invariant: the same log gives the same state and the same frames.
 
 mod answers;
@@ -31,32 +31,32 @@ use super::clock::Clock;
 
 pub use screen::{Screen, run};
 
-/// So many timers ring between two lines at the most: one that is set anew for the same moment must not ring for ever.
+/// Most timers that fire between two lines, because a timer that re-arms itself for the same moment would never stop.
 const MAX_TIMERS: usize = 1_000;
 
-/// So many dialogs are closed before the user does something that the log has.
+/// Most dialogs that are closed before a user action of the log.
 const MAX_DIALOGS: usize = 4;
 
-/// So many connections of a log are played: each opens a tab or replaces an agent.
+/// Most connections of a log that are played: each opens a tab or replaces an agent.
 const MAX_CONNS: usize = 64;
 
-/// A change is compared again at the most so often for one frame.
+/// Most comparisons of one change for a frame.
 const MAX_COMPARED: usize = 16;
 
-/// Work for the services, which waits for its answer in the log.
+/// A request to the services that waits for its result in the log.
 #[derive(Debug)]
 enum Job {
     File(FileJob),
     Terminal(TerminalJob),
 }
 
-/// A connection of the log and the app's name of it.
+/// A connection of the log and its id in the app.
 #[derive(Debug)]
 struct Played {
     number: u64,
     conn: ConnId,
     agent: LoggedAgent,
-    /// The log says that parlor stopped it.
+    /// Whether parlor stopped it, according to the log.
     was_stopped: bool,
 }
 
@@ -64,14 +64,14 @@ struct Played {
 pub struct Replay {
     log: Log,
     next: usize,
-    /// The line with the last message of each connection, by its place.
+    /// The index of the last message of each connection.
     last_of: BTreeMap<u64, usize>,
     began: Instant,
     state: State,
     view: ViewState,
     clock: Clock,
     agents: Vec<Played>,
-    /// Connections that the app wants, and the log does not have yet.
+    /// Connections that the app requested before the log has them.
     wanted: VecDeque<ConnId>,
     jobs: BTreeMap<AskId, Job>,
     left_out: Vec<usize>,
@@ -113,7 +113,7 @@ impl Replay {
         replay
     }
 
-    /// What the app knows.
+    /// The state of the app.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -123,17 +123,17 @@ impl Replay {
         &self.log
     }
 
-    /// Lines with requests of parlor that could not be made again; their answers were left out.
+    /// Lines with requests of parlor that could not be repeated; their responses were skipped.
     pub fn left_out(&self) -> &[usize] {
         &self.left_out
     }
 
-    /// The line that is played next, and how many lines were played.
+    /// The next line, and the number of played lines.
     pub fn upcoming(&self) -> (Option<&Entry>, usize) {
         (self.log.entries.get(self.next), self.next)
     }
 
-    /// Plays the next line. Returns its place in the log, or `None` at the end.
+    /// Plays the next line. Returns its index, or `None` at the end.
     pub fn step(&mut self) -> Option<usize> {
         let place = self.next;
         let entry = self.log.entries.get(place)?.clone();
@@ -144,7 +144,7 @@ impl Replay {
         Some(place)
     }
 
-    /// Rings the timers up to this time of the log.
+    /// Fires the timers that are due at this time of the log.
     pub fn pass_time(&mut self, at: Duration) {
         let until = self.began + at;
         for _ in 0..MAX_TIMERS {
@@ -155,13 +155,13 @@ impl Replay {
         }
     }
 
-    /// Draws the screen as of a time of the log. Where `is_old`, the buffer holds the last frame.
+    /// Draws the screen at a time of the log. With `is_old`, the buffer contains the previous frame.
     pub fn draw(&mut self, at: Duration, theme: &Theme, buf: &mut Buffer, is_old: bool) {
         let now = self.began + at;
         self.view.set_now(now);
         ui::draw_into(&self.state, &mut self.view, theme, buf, is_old);
         for _ in 0..MAX_COMPARED {
-            // A live session compares large changes beside its frames; these frames must not depend on threads.
+            // A live session compares large changes on a thread; the frames of a replay must not depend on threads.
             let Some(wanted) = cache::take_wanted() else { break };
             cache::put(wanted.compare());
             ui::draw_into(&self.state, &mut self.view, theme, buf, false);
@@ -179,7 +179,7 @@ impl Replay {
         let Some(played) = self.agents.get_mut(place) else { return };
         match &entry.kind {
             EntryKind::Start(_) | EntryKind::Message(Direction::Stderr, _) => {}
-            // Whoever quits looks at the session as it was.
+            // The log ends with a quit; the session stays on the screen.
             EntryKind::End(reason) if **reason == CloseReason::Stopped => played.was_stopped = true,
             EntryKind::End(reason) => played.agent.close((**reason).clone()),
             EntryKind::Message(Direction::FromAgent, text) => played.agent.receive(text, now),
@@ -214,7 +214,7 @@ impl Replay {
         }
     }
 
-    /// Does what the user did.
+    /// Repeats an action of the user.
     fn on_user_action(
         &mut self,
         conn: ConnId,
@@ -256,7 +256,7 @@ impl Replay {
         });
     }
 
-    /// Calls the app as its own dialogs do, and then lets it settle as after each event.
+    /// Calls an operation of the app as its dialogs do, then updates the state as after an event.
     fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Vec<Effect>)) {
         let mut effects = Vec::new();
         work(&mut self.state, &mut effects);
@@ -265,7 +265,7 @@ impl Replay {
         self.settle(now);
     }
 
-    /// The session of the agent's id, else the first one of the connection.
+    /// The session with this id, else the first one of the connection.
     fn session_of(&self, conn: ConnId, id: Option<&SessionId>) -> SessionKey {
         let of_conn = || self.state.sessions.values().filter(|session| session.conn == Some(conn));
         let named = of_conn().find(|session| id.is_some() && session.id.as_ref() == id);
@@ -277,7 +277,7 @@ impl Replay {
         self.agents.iter().position(|played| played.number == number)
     }
 
-    /// A connection of the log begins: it serves the one that the app wants.
+    /// Starts a connection of the log for the one that the app requested.
     fn attach(&mut self, number: u64, now: Instant) {
         if self.agents.len() >= MAX_CONNS {
             return;
@@ -301,7 +301,7 @@ impl Replay {
         self.settle(now);
     }
 
-    /// A new connection takes the place of one that says nothing more, unless both are of different agents.
+    /// A new connection replaces one of the same agent that has no more messages.
     fn replace_ended(&mut self, number: u64, now: Instant) {
         let is_over = |played: &&mut Played| {
             let last = self.last_of.get(&played.number).copied().unwrap_or(0);
@@ -320,7 +320,7 @@ impl Replay {
         }
     }
 
-    /// Hands over what the agents tell, until there is nothing more.
+    /// Passes the events of all agents to the app until there are no more.
     fn settle(&mut self, now: Instant) {
         while let Some((conn, events)) = self.agents.iter_mut().find_map(|played| {
             let events = played.agent.take_events();
@@ -366,7 +366,7 @@ impl Replay {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::View(command) => self.view.apply(command),
-                // A replay touches nothing but its own screen. Listed, so that a new effect is decided here too.
+                // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
                 Effect::LocateDiffs(_)
                 | Effect::Announce(_)
                 | Effect::SavePrompt { .. }
@@ -403,8 +403,8 @@ fn opening(entry: &Entry) -> Option<(Option<SessionId>, Option<String>)> {
     }
 }
 
-/// Plays a log to its end and writes each frame that differs from the one before, as text. Returns the lines with
-/// requests that could not be made again. Fails as writing does.
+/// Plays a log to its end and writes each changed frame as text. Returns the lines with requests that could not be
+/// repeated. Fails if writing fails.
 pub fn frames(
     log: Log,
     (cols, rows): (u16, u16),

@@ -19,7 +19,7 @@ mod index;
 mod state;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// How many digits of a commit stand for a branch when there is none.
 const SHORT_COMMIT_CHARS: usize = 7;

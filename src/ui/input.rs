@@ -74,12 +74,12 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     event.or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
 }
 
-/// A letter that is no answer begins a prompt; the reducer then keeps the dialog from taking the letters after it.
+/// A letter that is not an answer starts a prompt; the reducer then waits for a pause before the dialog takes keys.
 fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Option<Event> {
     (types_letter(key) && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
 }
 
-/// Whether an agent's request without a text field has the keys.
+/// Whether the focus is on a request of an agent without a text field.
 fn is_request(focus: Focus) -> bool {
     matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
 }

@@ -1,7 +1,7 @@
 //! Dialogs: which one is on top, and how it is drawn.
 //!
-//! Duty: turns the top dialog, or else the first open ask, into a [`dialog_frame::DialogFrame`] and draws it.
-//! Not its duty: keys (`input`), what a choice does (`app`).
+//! Turns the top dialog, or else the first open request, into a [`dialog_frame::DialogFrame`] and draws it. Keys are
+//! handled by `input`, choices by `app`.
 //! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
 
 mod connection;
@@ -16,6 +16,7 @@ mod picker;
 mod sessions;
 mod small;
 
+pub(in crate::ui) use dialog_frame::draw_bar;
 pub(in crate::ui) use options::label as option_label;
 pub(in crate::ui) use permission::question as question_of;
 
@@ -101,18 +102,6 @@ fn asked_session(state: &State) -> Option<&Session> {
     let Modal::Attention(dialog) = below else { return None };
     let (key, _) = dialog.marked.as_ref()?;
     state.sessions.get(key)
-}
-
-/// A scroll bar, where there is more than fits.
-pub(super) fn draw_bar(
-    scene: &FrameContext,
-    bar: Rect,
-    skip: usize,
-    rows: usize,
-    all: usize,
-    buf: &mut Buffer,
-) {
-    dialog_frame::draw_bar(scene, bar, skip, rows, all, buf);
 }
 
 /// What the key for it makes of diffs that are shown in so many columns.

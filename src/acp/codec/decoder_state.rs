@@ -41,7 +41,7 @@ pub(super) struct DecoderState {
     pub(super) turn_session: Option<SessionId>,
     /// Whether the end of a turn ever came as an event.
     pub(super) tells_ends: bool,
-    /// Whether a turn ended with the response to its prompt, and without an event that says so.
+    /// Whether a turn ended with the response to its prompt and without a `done` event.
     pub(super) response_ends_turn: bool,
     /// What was told of turns and not yet taken.
     pub(super) turn_news: Vec<TurnNews>,

@@ -14,7 +14,7 @@ use crate::model::{AgentEvent, Call, CallTag, Reply, RpcError, SessionId};
 /// How long a turn that met an error may be silent before the error counts as its end.
 const FAILING_TIME: Duration = Duration::from_secs(30);
 
-/// A response that may only confirm a prompt ends its turn if nothing of the turn follows for this long.
+/// Silence after a response that may only confirm a prompt, before it ends the turn.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
 
 /// How many late or double answers are remembered by name.
@@ -90,7 +90,7 @@ pub struct Pending {
     pub is_answered: bool,
     /// The error that its turn met; it is the answer if no other comes in time.
     pub failing: Option<RpcError>,
-    /// The end of its turn, unless more of the turn follows in time.
+    /// The end of its turn, unless more updates follow in time.
     pub presumed_end: Option<Box<Reply>>,
 }
 
@@ -196,7 +196,7 @@ impl Calls {
         self.pending.insert(id, pending);
     }
 
-    /// Puts a prompt back whose response may be the end of its turn, or only say that the prompt was accepted.
+    /// Puts a prompt back whose response may be the end of its turn or only a confirmation.
     pub fn presume_end(&mut self, id: u64, mut pending: Pending, end: Reply, now: Instant) {
         pending.is_answered = true;
         pending.presumed_end = Some(Box::new(end));

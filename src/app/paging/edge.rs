@@ -1,8 +1,8 @@
 //! What a part of a session shows that depends on the events before it.
 //!
-//! A part is played without the parts before it. Where one of those, read later, may change what it shows, both are
-//! read again and played as one (`load`): so a session that is read by parts shows what it does when read whole.
-//! Invariant: it is never missed that a part depends on another one; that it does may be assumed too often.
+//! A part is played without the parts before it. If an earlier part, read later, may change what it shows, both are read
+//! again and played as one (`load`), so that a session read in parts looks the same as one read at once.
+//! Invariant: no dependency is missed; a dependency that does not exist may be assumed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, Sessio
 
 use super::gone::Key;
 
-/// What of a part depends on the events before it.
+/// The dependencies of a part on the events before it.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::app) struct Needs {
@@ -20,23 +20,23 @@ pub(in crate::app) struct Needs {
     things: BTreeSet<Thing>,
     /// The turn of the first event.
     turn: Option<u32>,
-    /// Whether no prompt came yet.
+    /// Whether no prompt has been played yet.
     is_within_turn: bool,
     /// The first message, if no turn began or ended before it.
     message: Option<(Role, Option<MessageId>)>,
-    /// Whether a message that is open before the part is closed by now.
+    /// Whether the part has closed the message that was open before it.
     is_closed: bool,
-    /// Whether something depends on all of the first turn.
+    /// Whether something depends on the whole first turn.
     depends_on_turn: bool,
-    /// Whether events are not shown, because it is not known what they are about.
+    /// Whether events are not shown because their subject is unknown.
     pub hides: bool,
     /// The last turn that ended in the part.
     pub ended_turn: u32,
 }
 
 impl Needs {
-    /// An event is about to be played. Returns whether it changes something that is not here, and does not say enough of it
-    /// to show it.
+    /// Notes an event before it is played. Returns whether it changes something unknown without enough details to show
+    /// it.
     pub fn note(&mut self, session: &Session, event: &RecordedEvent) -> bool {
         let RecordedEvent { turn, record, .. } = event;
         if self.turn.is_none() {
@@ -57,7 +57,7 @@ impl Needs {
         unknown.is_some() && !is_named(record)
     }
 
-    /// An event of the turn in which the part begins.
+    /// Notes an event of the turn in which the part begins.
     fn note_edge(&mut self, session: &Session, record: &Record) {
         let said = match record {
             Record::Update(
@@ -69,7 +69,7 @@ impl Needs {
             _ => None,
         };
         self.depends_on_turn |= match record {
-            // What goes through parlor stands with the calls of the turn.
+            // File access and commands through parlor are shown with the calls of the turn.
             Record::Access(_) | Record::Decided { is_allow: true, .. } => true,
             Record::Inserted { back, .. } => {
                 let items = session.transcript.items().iter().rev();
@@ -87,7 +87,7 @@ impl Needs {
         self.is_closed |= matches!(record, Record::TurnEnded(_));
     }
 
-    /// More was played behind the part.
+    /// Adds the dependencies of events that were played after the part.
     pub fn extend(&mut self, more: Self) {
         self.things.extend(more.things);
         self.hides |= more.hides;
@@ -100,17 +100,17 @@ impl Needs {
         }
     }
 
-    /// All is known that came before it.
+    /// Drops all dependencies: the part now has everything that came before it.
     pub fn clear(&mut self) {
         *self = Self { ended_turn: self.ended_turn, ..Self::default() };
     }
 
-    /// Whether the part may show something else behind these. `is_first`: nothing stands before them.
+    /// Whether the part may look different after a part with these things. `is_first`: that part is the first one.
     pub fn are_in(&self, things: &Things, is_first: bool) -> bool {
         let is_known = |(hash, turn): &Thing| {
             things.known.get(hash).is_some_and(|known| turn.is_none_or(|turn| turn == *known))
         };
-        // Without an id, a message goes on whichever is open.
+        // A message without an id continues the open one.
         let goes_on = || {
             self.message.as_ref().zip(things.open_message.as_ref()).is_some_and(
                 |((role, message), (open_role, open))| {
@@ -125,16 +125,16 @@ impl Needs {
     }
 }
 
-/// A thing by hash, with its turn if only a thing of that turn is the same.
+/// The hash of a thing, with its turn if its id is valid in that turn only.
 type Thing = (u64, Option<u32>);
 
-/// What an event is about, if that is not here.
+/// The subject of an event, if it is unknown.
 fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
     let ledger = &session.ledger;
     let is_call = |id| tools::by_id(session, id).is_some();
     let (is_known, key) = match record {
         Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
-            // One that is announced in another turn is another one.
+            // A call announced in another turn is a different call.
             return (!is_call(&patch.id)).then(|| (Key::Tool(&patch.id).hash(), Some(turn)));
         }
         Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
@@ -159,14 +159,14 @@ fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
 
 fn unknown_terminal(session: &Session, news: &AgentTerminal) -> Option<Thing> {
     let key = match news {
-        // One that begins anew is another one, unless the one before has not ended.
+        // A terminal that is announced again is a new one, unless the previous one is still running.
         AgentTerminal::Info { id, .. } => Key::OpenTerminal(id),
         other => Key::Terminal(other.id()),
     };
     (!session.terminals.contains_key(news.id())).then(|| (key.hash(), None))
 }
 
-/// Whether an event says enough of what it is about to show that.
+/// Whether an event has enough details to show its subject.
 fn is_named(record: &Record) -> bool {
     match record {
         Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement || patch.title.as_set().is_some(),
@@ -182,21 +182,21 @@ fn is_named(record: &Record) -> bool {
     }
 }
 
-/// What a part has, for those that come behind it.
+/// The things in a part that later parts may depend on.
 #[derive(Debug, Default)]
 pub(in crate::app) struct Things {
-    /// What may be named again, by hash, with its turn.
+    /// Hashes of the things that may be named again, with their turns.
     known: HashMap<u64, u32>,
     /// The turn of the last event.
     turn: Option<u32>,
-    /// The message that is open at its end.
+    /// The message that is open at the end of the part.
     open_message: Option<(Role, Option<MessageId>)>,
-    /// Whether calls behind it may take over what it shows.
+    /// Whether later calls may take over items of the part.
     has_loose: bool,
 }
 
 impl Things {
-    /// Of a part that was played up to its last event, and not closed yet.
+    /// The things of a part that was played to its last event but not closed yet.
     pub fn of(session: &Session, turn: Option<u32>) -> Self {
         let mut known = HashMap::new();
         let ledger = &session.ledger;

@@ -72,7 +72,7 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     state.user.dismissed = None;
     // Two presses of Ctrl+C count only when nothing is typed between them.
     state.last_interrupt = None;
-    // Someone who types a prompt does not answer a dialog with its next letter.
+    // The next letter of a prompt must not answer a dialog.
     state.user.unlocked = None;
 }
 

@@ -1,4 +1,4 @@
-//! Answers of parlor that a log holds, given again: decisions of the user, files, commands.
+//! Responses of parlor in a log: decisions of the user, files and commands.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 impl Replay {
-    /// Answers a request of the agent as the log does.
+    /// Responds to a request of the agent as the log does.
     pub(super) fn answer(&mut self, ask: AskId, answer: LoggedAnswer, now: Instant) {
         let mut all = self.state.sessions.values();
         let open = all.find_map(|session| {
@@ -77,7 +77,7 @@ impl Replay {
         }
     }
 
-    /// Answers in the user's place.
+    /// Answers a dialog for the user.
     fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
         let ask = open.ask;
         match (&open.kind, answer) {
@@ -86,7 +86,7 @@ impl Replay {
                 let place = option.as_ref().and_then(is_it);
                 self.act(now, |state, fx| operations::answer_ask(state, key, ask, place, now, fx));
             }
-            // A dialog of parlor's own, about a command: its answer is whether the command was started.
+            // parlor's own dialog about a command: it was allowed if the command was started.
             (OpenRequestKind::Access(access), answer) => {
                 let is_refused = matches!(answer, LoggedAnswer::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
@@ -108,7 +108,7 @@ impl Replay {
         }
     }
 
-    /// Adds what the agent was told of a command's output to what is there.
+    /// Appends the output of a command that the agent received.
     fn show_output(&mut self, terminal: &TerminalId, output: &str, now: Instant) {
         let mut all = self.state.sessions.values();
         let known =

@@ -1,4 +1,4 @@
-//! A replay on the screen: at the log's own speed, faster, or message by message.
+//! The interactive replay: at the speed of the log, faster, or message by message.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, text};
 
-/// What is needed to show a replay.
+/// The settings of an interactive replay.
 pub struct Screen {
     /// The log.
     pub log: Log,
-    /// How many times faster than the log; 0: without waiting.
+    /// Speed as a multiple of the log's; 0: no waiting.
     pub speed: f64,
-    /// Whether it waits for a key before each message.
+    /// Whether to wait for a key before each message.
     pub is_stepping: bool,
     /// All keys, for the hints on the screen.
     pub keymap: Keymap,
@@ -29,11 +29,11 @@ pub struct Screen {
     pub theme: Theme,
     /// Whether the terminal shows marks beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// Whether nothing moves by itself.
+    /// Whether animations are off.
     pub reduced_motion: bool,
 }
 
-/// Runs until the user leaves. Returns the lines with requests that could not be made again. Fails if the terminal
+/// Runs until the user leaves. Returns the lines with requests that could not be repeated. Fails if the terminal
 /// cannot be used.
 pub fn run(screen: Screen) -> anyhow::Result<Vec<usize>> {
     let mut left_out = Vec::new();
@@ -49,9 +49,9 @@ struct Player {
     theme: Theme,
     speed: f64,
     is_playing: bool,
-    /// The time of the log at a time of the wall: where playing began last.
+    /// The time of the log at a wall-clock time, when playback last started.
     anchor: (Duration, Instant),
-    /// The time of the log of the last frame.
+    /// The log time of the last frame.
     at: Duration,
     tty: Tty,
     keys: Keys,
@@ -115,7 +115,7 @@ impl Player {
         self.replay.left_out
     }
 
-    /// Whether the user leaves.
+    /// Handles a key. Returns whether to quit.
     fn on_key(&mut self, key: ReplayKey) -> bool {
         match key {
             ReplayKey::Quit => return true,
@@ -135,7 +135,7 @@ impl Player {
         false
     }
 
-    /// Plays what is due.
+    /// Plays the messages that are due.
     fn advance(&mut self) {
         if !self.is_playing {
             return;
@@ -155,7 +155,7 @@ impl Player {
         self.replay.pass_time(self.at);
     }
 
-    /// When something happens without a key.
+    /// The next time to wake without a key.
     fn deadline(&self) -> Option<Instant> {
         let due = self.replay.upcoming().0?.at;
         if !self.is_playing {

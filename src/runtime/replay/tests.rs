@@ -1,4 +1,4 @@
-//! Logs that are played: what they show, that they show it again, and what a hostile one does.
+//! Replays of logs: contents, determinism and hostile input.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -175,7 +175,7 @@ fn version_2_is_told_by_its_handshake_where_the_log_has_no_start_line() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Lines that are left out, doubled or moved, and any bytes between them: it plays to its end, twice the same.
+    /// A log with missing, repeated and moved lines and random bytes plays to its end, twice with the same frames.
     #[test]
     fn a_mangled_log_is_played_to_its_end(
         places in prop::collection::vec(0_usize..14, 0..24),

@@ -1,16 +1,5 @@
-use std::process::Command;
-
 use super::*;
-
-fn git(folder: &Path, args: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use crate::services::git::tests::git;
 
 /// A folder with a repository `repo` and its worktree `tree`.
 fn repository() -> (tempfile::TempDir, PathBuf) {

@@ -3,7 +3,8 @@ use std::process::Command;
 use super::*;
 use crate::services::process;
 
-fn git(folder: &Path, args: &[&str]) {
+/// Runs git in a folder, as a user with a name.
+pub fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
         .args(args)

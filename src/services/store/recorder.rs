@@ -29,7 +29,7 @@ const MUCH_BYTES: usize = 256 << 10;
 /// How long to wait before what failed is tried again.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// Each time that sessions have grown by so much in one run, the user is told.
+/// Growth of the saved sessions in one run after which a notice is shown, in bytes.
 const MUCH_GROWTH_BYTES: u64 = 128 << 20;
 
 /// How long [`Recorder::finish`] waits for the disk.
@@ -208,7 +208,7 @@ struct Writer {
 #[derive(Debug)]
 struct Growth {
     bytes: u64,
-    /// When the user is told next.
+    /// The size at which the next notice is shown.
     told_at: u64,
     step: u64,
 }
@@ -220,7 +220,7 @@ impl Default for Growth {
 }
 
 impl Growth {
-    /// More was written; what the user is told of it, if so.
+    /// Counts written bytes. Returns the text of a notice when one is due.
     fn add(&mut self, bytes: u64) -> Option<String> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes < self.told_at {

@@ -348,7 +348,8 @@ fn lift(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     }
 }
 
-pub(super) fn draw_bar(
+/// Draws a scroll bar if there are more rows than fit.
+pub(in crate::ui) fn draw_bar(
     scene: &FrameContext,
     bar: Rect,
     skip: usize,

@@ -1,6 +1,6 @@
-//! A connection whose messages come from a traffic log: the same tables and the same decoder, without a link.
+//! A connection whose messages come from a protocol log: the same tables and decoder, without a link.
 //!
-//! Requests that the app makes wait until the log has them too, and then get the id that they had there.
+//! A request of the app waits until the log has the same request, and then gets its id.
 
 use tokio::time::Instant;
 
@@ -8,11 +8,11 @@ use super::{Asked, Peer, Phase};
 use crate::acp::codec::{Quirk, RequestKind};
 use crate::model::{AgentEvent, AskId, Call, SessionId};
 
-/// Ids of requests that the log does not have yet lie above all ids of a log.
+/// Requests that the log does not have yet get ids from here on.
 const UNCLAIMED: u64 = 1 << 40;
 
 impl Peer {
-    /// Begins as [`Peer::start`] does, without a link: nothing is written.
+    /// Starts like [`Peer::start`], but without a link, so that nothing is written.
     pub fn start_replay(&mut self, now: Instant) {
         self.now = now;
         self.calls.number_from(UNCLAIMED);
@@ -24,8 +24,8 @@ impl Peer {
         }
     }
 
-    /// The log has a request with this id, method and session: finds the one that the app made, and gives it the id.
-    /// False if the app made none.
+    /// Gives the id of a logged request to the app's request with the same method and session. Returns false if there
+    /// is none.
     pub fn claim(&mut self, id: u64, method: &str, session: Option<&str>, now: Instant) -> bool {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
@@ -52,7 +52,7 @@ impl Peer {
         self.asks.find(wire_id)
     }
 
-    /// The session whose prompt was written with this id and runs.
+    /// The session of the running prompt with this id.
     pub fn prompt_session(&self, id: u64) -> Option<SessionId> {
         let (_, pending) = self.calls.waiting().find(|(own, _)| *own == id)?;
         match &pending.asked {
@@ -62,7 +62,7 @@ impl Peer {
     }
 }
 
-/// Whether a method opens a session that the agent has: which of them is called depends on what the client had stored.
+/// Whether a method opens an existing session. Which of these methods is called depends on the data of the client.
 fn reopens(method: &str) -> bool {
     matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
 }

@@ -15,7 +15,7 @@ impl Peer {
                 TurnNews::Failing(session, error) => {
                     self.calls.note_failing(&session, error, self.now);
                 }
-                // The second of the two ends of a turn says nothing.
+                // A turn may have two end messages; the second one is ignored.
                 TurnNews::Ended(session, outcome) => {
                     let is_early = self.codec.accepts_before_end() && !self.calls.has_begun(&session);
                     let ended = if is_early { None } else { self.calls.end_prompt(&session) };
@@ -27,7 +27,7 @@ impl Peer {
         }
     }
 
-    /// Puts a prompt back whose turn goes on after its response. Returns every other call.
+    /// Puts a prompt back if its turn continues after the response. Returns any other call.
     pub(super) fn take_answered(
         &mut self,
         id: u64,

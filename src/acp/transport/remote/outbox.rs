@@ -346,8 +346,8 @@ impl Sending {
     }
 }
 
-/// Passes the messages in the body of an answer to the peer. `is_only_way`: there is no event stream, so a body that is
-/// not a message is passed on too, to be reported.
+/// Passes the messages in a response body to the peer. With `is_only_way` there is no event stream, and a body that is
+/// not a message is passed on and reported.
 pub async fn take(
     desk: &HttpContext,
     requests: &Requests,
