@@ -100,7 +100,7 @@ fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
     for (name, is_kept) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
-        let (mut state, _) = State::new(Setup::default(), now);
+        let (mut state, _) = parlor::app::start(Setup::default(), now);
         state.modals.clear();
         let mut talk = session(30);
         let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);

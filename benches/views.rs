@@ -66,7 +66,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 /// A whole screen with this session in front.
 fn stage(session: Session) -> (State, ViewState) {
     let now = Instant::now();
-    let (mut state, _) = State::new(Setup::default(), now);
+    let (mut state, _) = parlor::app::start(Setup::default(), now);
     state.modals.clear();
     if let Some(front) = state.sessions.get_mut(&state.active) {
         front.transcript = session.transcript;

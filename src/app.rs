@@ -12,6 +12,7 @@
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
 mod access;
+mod apply;
 pub mod archive;
 mod asks;
 mod auth;
@@ -28,65 +29,77 @@ pub mod effect;
 mod files;
 pub mod fold;
 mod from_list;
+mod fuzzy;
 pub mod handover;
 pub mod inbox;
 mod insert;
 mod listing;
+mod loading;
+mod lookup;
 mod messages;
 pub mod modal;
 mod open;
 pub mod operations;
 pub mod outline;
+mod pages;
 pub mod paging;
 pub mod places;
+mod play;
 mod policy;
 mod providers;
 mod reconcile;
+mod record;
+mod recorded;
 mod recorder;
+mod replay;
 pub mod replay_reconcile;
 mod replies;
 mod restore;
+mod reveal;
 pub mod search;
 mod servers;
 pub mod session;
 mod sessions;
+mod settings;
 mod ssh_sign_in;
 pub mod state;
+pub mod tab;
 pub mod tabs;
 mod terminals;
 pub mod texts;
 mod titles;
 mod tools;
 pub mod transcript;
+mod trim;
 mod turn;
+mod turns;
 mod unstable;
 mod unsupported;
 mod updates;
 pub mod user;
 
-pub use access::Loose;
-pub use archive::{Earlier, Later, Reading, unknown_agent};
+pub use archive::unknown_agent;
 pub use effect::*;
 pub use files::FileJobs;
-pub use handover::Handover;
-pub use listing::Listing;
 pub use modal::*;
-pub use paging::{Former, Pages};
-pub use policy::{Approval, ListedGrant, granted, protected_files};
-pub use recorder::RecorderState;
-pub use restore::{play, restore};
-pub use servers::{FolderRequest, ServersAnswer};
+pub use pages::{Former, Pages};
+pub use play::play;
+pub use policy::{ListedGrant, granted, protected_files};
+pub use recorded::{Earlier, Handover, Later, Reading, RecorderState};
+pub use replay::{Aside, Replay, Unread};
+pub use restore::restore;
 pub use session::*;
 pub use sessions::Sessions;
 pub use state::*;
-pub use tabs::{Beginning, NewTab, TabMark, TabUi, Unseen, UnseenKind};
+pub use tab::{TabMark, TabUi, Unseen, UnseenKind};
+pub use tabs::{Beginning, NewTab};
 pub use transcript::*;
-pub use unstable::Part;
 
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, Reply, ServiceEvent, Severity, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, RecordedSession, Reply, ServiceEvent,
+    SessionKey, Severity, Target,
 };
 
 /// Everything that can happen.
@@ -128,12 +141,85 @@ const MOST_NOISE_LINES: usize = 5;
 /// So many lines of noise before the first message are no greeting any more.
 const MUCH_NOISE: u64 = 50;
 
+/// The first state: one session in the folder of the setup, its agent starting or about to be picked.
+pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
+    let start_with = setup.start_with.clone();
+    let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
+    let mut state = State { unsaved, ..State::new(setup) };
+    let mut fx = Vec::new();
+    let key = state.add_session();
+    state.active = key;
+    if let Some(kept) = reopen {
+        reopen_session(&mut state, key, *kept, now, &mut fx);
+    }
+    show_problems(&mut state, key);
+    servers::take_known(&mut state, key);
+    let folder = state.setup.folder.clone();
+    archive::ask_of_folder(&state, &mut fx);
+    fx.push(Effect::LoadGrants);
+    fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
+    fx.push(Effect::ReadGit { session: key, folder });
+    let offers = std::mem::take(&mut state.setup.folder_offers);
+    match start_with {
+        _ if !offers.is_empty() => archive::offer_folders(&mut state, key, &offers, now),
+        Some(spec) => conn::start_agent(&mut state, key, spec, now, &mut fx),
+        None => state.ui_requests.push(UiRequest::AgentPicker),
+    }
+    user::serve(&mut state, now, &mut fx);
+    (state, fx)
+}
+
+/// Makes the first session of what was kept of it. Its servers are those of today, and so is its folder.
+fn reopen_session(
+    state: &mut State,
+    key: SessionKey,
+    kept: RecordedSession,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let folder = state.setup.folder.clone();
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let uid = kept.head.kept_as.clone().unwrap_or_default();
+    let reading = Reading::of(&uid, &kept);
+    restore::restore(session, kept, now);
+    if state.setup.folder_offers.is_empty() {
+        session.place.cwd = folder;
+    } else {
+        archive::set_reading(session, reading, None);
+    }
+    for more in &state.setup.additional_directories {
+        if !session.place.additional_directories.contains(more) {
+            session.place.additional_directories.push(more.clone());
+        }
+    }
+    if !session.draft.is_empty() {
+        fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+    }
+    let waiting = session.queue.len();
+    if waiting > 0 {
+        let words = match waiting {
+            1 => "1 prompt waits in the queue since the last time.".to_owned(),
+            _ => format!("{waiting} prompts wait in the queue since the last time."),
+        };
+        call::flash(state, words, fx);
+    }
+}
+
+/// What is wrong with the configuration stands at the top of the first session.
+fn show_problems(state: &mut State, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    for problem in &state.setup.problems {
+        let notice = ItemBody::Notice { severity: Severity::Warning, title: problem.clone(), detail: None };
+        session.transcript.push(0, notice);
+    }
+}
+
 /// Applies an event to the state and says what is to be done.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
     let is_wish = matches!(event, Event::Act(_));
-    let face = may_be_unseen(state, &event).then(|| tabs::face(state));
+    let face = may_be_unseen(state, &event).then(|| tab::face(state));
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
         Event::Act(action) => user::on_action(state, action, now, &mut fx),
@@ -148,14 +234,15 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::History(key)) => replay_reconcile::on_timer(state, key, now, &mut fx),
+        Event::Timer(TimerId::History(key)) => updates::on_history_timer(state, key, now, &mut fx),
         Event::Timer(TimerId::SettingOverdue(key)) => choices::on_overdue(state, key, now, &mut fx),
         Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Theme(name) => user::on_theme(state, name, &mut fx),
         Event::Terminate => conn::quit(state, now, &mut fx),
     }
-    if face.is_none_or(|before| touches_front(state) || before != tabs::face(state)) {
+    user::serve(state, now, &mut fx);
+    if face.is_none_or(|before| touches_front(state) || before != tab::face(state)) {
         state.changes = state.changes.wrapping_add(1);
     }
     if state.active != front_before && !is_wish {
@@ -165,7 +252,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     user::settle(state, now);
     user::settle_search(state, &mut fx);
     user::settle_sessions(state, &mut fx);
-    paging::settle(state);
+    trim::settle(state);
     recorder::flush(state, &mut fx);
     fx
 }
@@ -188,13 +275,13 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             | Event::Timer(TimerId::Search(_))
     );
     // With one tab there is none behind the front, and an agent's stream asks this for every chunk.
-    is_one_of_many && !is_everything_shown && tabs::tabs(state).nth(1).is_some()
+    is_one_of_many && !is_everything_shown && tab::tabs(state).nth(1).is_some()
 }
 
 /// Whether a session of the tab in front was touched.
 fn touches_front(state: &State) -> bool {
-    let front = tabs::front(state);
-    state.sessions.touched().iter().any(|key| call::root_of(state, *key) == front)
+    let front = tab::front(state);
+    state.sessions.touched().iter().any(|key| lookup::root_of(state, *key) == front)
 }
 
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
@@ -215,7 +302,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
 
 fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
-    for key in call::sessions_of(state, id, false) {
+    for key in lookup::sessions_of(state, id, false) {
         if let Some(session) = state.sessions.get_mut(&key) {
             session.anomaly_count = session.anomaly_count.saturating_add(1);
         }
@@ -241,7 +328,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
         if conn.noise_count == MUCH_NOISE && is_starting {
             let title = format!("{} writes lines that are no messages.", conn.spec.name);
-            for key in call::sessions_of(state, id, false) {
+            for key in lookup::sessions_of(state, id, false) {
                 let advice = Some(texts::NOT_AN_AGENT.to_owned());
                 call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
@@ -271,7 +358,11 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::TerminalRead { conn, ask, result } => {
             callbacks::on_terminal_read(state, conn, ask, result, fx);
         }
-        ServiceEvent::DiffsLocated { session, item, found } => diffs::on_located(state, session, item, found),
+        ServiceEvent::DiffsLocated { session, item, found } => {
+            if let Some(session) = state.sessions.get_mut(&session) {
+                diffs::on_located(session, item, found);
+            }
+        }
         ServiceEvent::ServersFound(folder, found) => servers::on_found(state, folder, found, now, fx),
         ServiceEvent::Git(key, git) => {
             // Of another machine's folder nothing is known here.

@@ -20,6 +20,7 @@ pub mod signals;
 mod suspend;
 pub mod tty;
 
+use crate::app::tab;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +29,6 @@ use anyhow::Context as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::acp::tap::Tap;
-use crate::app::tabs;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
@@ -188,7 +188,7 @@ impl Loop {
             view.glyphs = Glyphs::plain();
         }
         let mouse = launch.setup.mouse == MouseOwner::Parlor;
-        let (state, first_effects) = State::new(launch.setup, now);
+        let (state, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let tty = Tty::enter(mouse, &pictures.questions())?;
@@ -546,7 +546,7 @@ impl Loop {
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
-            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
+            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.state));
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);

@@ -93,7 +93,7 @@ impl Stream {
             memory_bytes: LIMIT,
             ..Setup::default()
         };
-        let (state, _) = State::new(setup, now);
+        let (state, _) = parlor::app::start(setup, now);
         let view = ViewState::new(&Keymap::defaults(), now);
         let buf = Buffer::empty(Rect::new(0, 0, 100, 30));
         let mut stream = Self { state, view, buf, now, count: 0, written: 0 };

@@ -16,31 +16,13 @@ use crate::model::{
 };
 
 use super::changes::{explains, plain};
-use super::{Decision, ItemBody, Session, ToolCall, messages, paging, recorder, tools};
+use super::{ItemBody, Session, ToolCall, messages, paging, record};
 
 /// Changes of so many bytes are kept of a turn; of later writes only the size.
 const TURN_BYTES: usize = 16 << 20;
 
 /// So many items of parlor's own are looked at when a call is told.
 const MOST_CLAIMED: usize = 64;
-
-/// Items of the running or last turn that a tool call may still take over.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loose {
-    /// Items of parlor's own.
-    pub(super) own: Vec<ItemId>,
-    /// Calls that only a permission request made, and that were approved.
-    pub(super) asked: Vec<ItemId>,
-    /// Bytes of changes that were kept in this turn.
-    bytes: usize,
-}
-
-impl Loose {
-    /// Whether there are none.
-    pub(super) fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.asked.is_empty()
-    }
-}
 
 /// Shows something that went through parlor, or was refused, and keeps it.
 pub(super) fn add(session: &mut Session, mut record: AccessRecord, now: Instant) {
@@ -56,7 +38,7 @@ pub(super) fn add(session: &mut Session, mut record: AccessRecord, now: Instant)
     if session.transcript.next_id() > next {
         paging::on_pushed(session, next);
     }
-    recorder::note_of(session, Some(item), kept);
+    record::note_of(session, Some(item), kept);
 }
 
 fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
@@ -147,7 +129,7 @@ fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
     let mut calls: Vec<ItemId> = session.tools.values().copied().collect();
     calls.sort_unstable();
     calls.into_iter().rev().find(|id| {
-        tools::get(session, *id).is_some_and(|call| {
+        session.tool_call(*id).is_some_and(|call| {
             !matches!(call.status, ToolStatus::Failed | ToolStatus::Cancelled)
                 && fits(session, call, record, !call.status.is_final())
         })
@@ -223,9 +205,9 @@ pub(super) fn claim(session: &mut Session, id: ItemId) {
     let from = loose.own.len().saturating_sub(MOST_CLAIMED);
     let candidates: Vec<ItemId> = loose.own.get(from..).unwrap_or_default().to_vec();
     for own in candidates {
-        let Some(record) = tools::get(session, own).and_then(|call| call.accesses.first()) else { continue };
+        let Some(record) = session.tool_call(own).and_then(|call| call.accesses.first()) else { continue };
         let does_fit = !record.is_refused()
-            && tools::get(session, id).is_some_and(|call| fits(session, call, record, true));
+            && session.tool_call(id).is_some_and(|call| fits(session, call, record, true));
         if own == id || !does_fit || paging::is_behind(session, own) {
             continue;
         }
@@ -244,7 +226,7 @@ pub(super) fn claim(session: &mut Session, id: ItemId) {
         session.ledger.loose.own.retain(|other| *other != own);
         take_over(session, id, record);
     }
-    if tools::get(session, id).is_some_and(|call| !call.accesses.is_empty()) {
+    if session.tool_call(id).is_some_and(|call| !call.accesses.is_empty()) {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
                 retell(call, &folder);
@@ -258,14 +240,14 @@ pub(super) fn claim(session: &mut Session, id: ItemId) {
 
 /// A call that only a permission request made was approved: it stays, with the agent's own call if that is there.
 pub(super) fn on_approved(session: &mut Session, asked: ItemId) {
-    if !tools::get(session, asked).is_some_and(|call| call.from_ask_only) {
+    if !session.tool_call(asked).is_some_and(|call| call.from_ask_only) {
         return;
     }
     session.ledger.loose.asked.push(asked);
     let mut calls: Vec<ItemId> = session.tools.values().copied().filter(|id| *id != asked).collect();
     calls.sort_unstable();
     // One that has ended did something else.
-    let running = |id: &ItemId| tools::get(session, *id).is_some_and(|call| !call.status.is_final());
+    let running = |id: &ItemId| session.tool_call(*id).is_some_and(|call| !call.status.is_final());
     let found = calls.into_iter().rev().find(|id| running(id) && is_same_work(session, asked, *id));
     if let Some(id) = found {
         join_asked(session, asked, id);
@@ -277,7 +259,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
     if asked == id || paging::is_behind(session, asked) || !is_same_work(session, asked, id) {
         return;
     }
-    let Some(approved) = tools::get(session, asked) else { return };
+    let Some(approved) = session.tool_call(asked) else { return };
     let diffs: Vec<_> = approved.told_diffs().cloned().collect();
     let (decision, places) = (approved.decision.clone(), approved.places.clone());
     let folder = session.place.folder().to_owned();
@@ -302,7 +284,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
 /// Whether an approved call and the agent's own do the same: the same command, or a change of the same file that the
 /// agent's own does not show otherwise.
 fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
-    let (Some(approved), Some(call)) = (tools::get(session, asked), tools::get(session, id)) else {
+    let (Some(approved), Some(call)) = (session.tool_call(asked), session.tool_call(id)) else {
         return false;
     };
     let turn = |id: ItemId| session.transcript.get(id).map(|item| item.turn);
@@ -343,7 +325,7 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
 /// A command ended: an item of parlor's own ends with it.
 pub(super) fn on_command_ended(session: &mut Session, terminal: &TerminalId, exit: &ExitInfo, now: Instant) {
     let Some(id) = session.ledger.shown_by.get(terminal).copied() else { return };
-    if !tools::get(session, id).is_some_and(|call| call.is_own && !call.status.is_final()) {
+    if !session.tool_call(id).is_some_and(|call| call.is_own && !call.status.is_final()) {
         return;
     }
     session.transcript.edit(id, |item| {
@@ -366,31 +348,5 @@ pub(super) fn close_restored(session: &mut Session, now: Instant) {
                 call.took = Some(now.saturating_duration_since(call.began));
             }
         });
-    }
-}
-
-/// Whether a call that only a permission request made tells a change that another call of its turn tells too.
-pub(super) fn is_told_elsewhere(session: &Session, item: &super::Item, call: &ToolCall) -> bool {
-    let folder = session.place.folder();
-    let paths: Vec<PathBuf> = call.told_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
-    session.transcript.items().iter().any(|other| match &other.body {
-        ItemBody::Tool(told) => {
-            other.turn == item.turn
-                && !told.from_ask_only
-                && told.status == ToolStatus::Completed
-                && told.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
-        }
-        _ => false,
-    })
-}
-
-/// Whether a call that only a permission request made is still worth showing once it was answered.
-pub(super) fn is_worth_showing(call: &ToolCall) -> bool {
-    match &call.decision {
-        None | Some(Decision::Chosen { is_allow: false, .. }) => true,
-        Some(Decision::Cancelled) => false,
-        Some(Decision::Chosen { is_allow: true, .. }) => {
-            !call.is_joined && (call.told_diffs().next().is_some() || call.input.command.is_some())
-        }
     }
 }

@@ -9,73 +9,29 @@
 mod offer;
 mod pages;
 
+use crate::app::Reading;
+use crate::app::UiRequest;
+use crate::app::reveal;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, Record, RecordedSession, SessionKey,
-    Severity, StoreJob, StoreNews,
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, RecordedSession, SessionKey, Severity,
+    StoreJob, StoreNews,
 };
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
-    SessionPhase, State, call, close, conn, from_list, open, paging, recorder, restore, tabs, titles, turn,
-    user,
+    SessionPhase, State, call, close, conn, from_list, loading, lookup, open, paging, record, restore, tab,
+    tabs, titles, turn,
 };
 
-pub(super) use offer::{ask as ask_of_folder, row_of as offered_row};
-pub use offer::{continue_last, last_session};
+pub(super) use offer::ask as ask_of_folder;
+pub use offer::continue_last;
 
 /// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
-
-/// A session that is read without an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
-    /// Its id in the store.
-    pub uid: String,
-    /// The number behind its last event.
-    pub end_seq: i64,
-    /// Whether it is about to be gone on with.
-    pub is_taking: bool,
-    /// What is kept behind what is shown.
-    pub later: Option<Later>,
-}
-
-/// Events of a session that is only read, behind those that are shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Later {
-    /// The number of the first of them.
-    pub from: i64,
-    /// How many there are.
-    pub count: u64,
-    /// Whether a page of them is on its way.
-    pub is_loading: bool,
-}
-
-/// Events that are kept, but not shown yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
-    /// The session's id in the store.
-    pub uid: String,
-    /// The number of the first event that is shown.
-    pub before: i64,
-    /// How many there are.
-    pub count: u64,
-    /// Whether a page of them is on its way.
-    pub is_loading: bool,
-    /// Whether the last page could not be read: then nobody asks for it but the user.
-    pub has_failed: bool,
-}
-
-impl Reading {
-    /// Of what the store gave.
-    pub(super) fn of(uid: &str, kept: &RecordedSession) -> Self {
-        let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
-        Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
-    }
-}
 
 /// Asks for the list of kept sessions; gives the number that its pages will have.
 pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
@@ -96,7 +52,7 @@ pub fn open_kept(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let open = if let Some(at) = at { showing(state, uid, at) } else { open_as(state, uid) };
+    let open = if let Some(at) = at { showing(state, uid, at) } else { lookup::open_as(state, uid) };
     if let Some(key) = open {
         tabs::activate(state, key, now, fx);
         if let Some(at) = at {
@@ -114,8 +70,8 @@ pub fn open_kept(
 /// Goes on with a session that is only read: the store is asked for it. Where it is open in another tab, that one is
 /// shown.
 pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
-    let Some(uid) = reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
-    if let Some(open) = open_as(state, &uid).filter(|open| *open != key) {
+    let Some(uid) = lookup::reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
+    if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
         let typed = state.sessions.get_mut(&key);
         let (draft, queue) = typed
             .map(|typed| (std::mem::take(&mut typed.draft), std::mem::take(&mut typed.queue)))
@@ -149,42 +105,9 @@ pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instan
     }
 }
 
-/// Asks for a page of what came before, if there is more.
-pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    fx.extend(state.sessions.get_mut(&key).and_then(paging::earlier_job).map(Effect::Store));
-}
-
-/// Asks for a page of what comes behind, if there is more.
-pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
-        && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)
-    {
-        later.is_loading = true;
-        fx.push(Effect::Store(StoreJob::Later { key, uid: reading.uid.clone(), from: later.from }));
-    }
-}
-
-fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
-    state.sessions.get(&key)?.ledger.reading.as_ref()
-}
-
-/// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
-pub(super) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_open = |session: &&Session| session.ledger.keeping.kept_as.as_deref() == Some(uid);
-    let open = state.sessions.values().find(is_open).map(|session| session.key);
-    open.or_else(|| read_as(state, uid))
-}
-
-/// The session that the store knows by this id, if it is read here.
-fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_read =
-        |session: &&Session| session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid);
-    state.sessions.values().find(is_read).map(|session| session.key)
-}
-
 /// The session that shows this event of one that is kept.
 fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
-    [open_as(state, uid), read_as(state, uid)].into_iter().flatten().find(|key| {
+    [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
         state.sessions.get(key).is_some_and(|session| {
             let ledger = &session.ledger;
             let later = ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
@@ -231,7 +154,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
             push_note(state, Severity::Info, title);
         }
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
-        StoreNews::Written { key, upto, marks } => paging::on_written(state, key, upto, &marks, fx),
+        StoreNews::Written { key, upto, marks } => loading::on_written(state, key, upto, &marks, fx),
         StoreNews::KeptAs { key, uid } => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.ledger.keeping.kept_as = Some(uid);
@@ -244,7 +167,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
 fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         let body = ItemBody::Notice { severity, title, detail: None };
-        restore::push_line(session, body);
+        record::push_line(session, body);
     }
 }
 
@@ -317,15 +240,15 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
             return;
         }
     };
-    if let Some(key) = open_as(state, &uid).filter(|_| at.is_none()) {
+    if let Some(key) = lookup::open_as(state, &uid).filter(|_| at.is_none()) {
         tabs::activate(state, key, now, fx);
         return;
     }
-    let former = tabs::front(state);
+    let former = tab::front(state);
     // What was said of the session before means nothing any more.
     state.flash = None;
     // Another place of what is read takes its place.
-    let read = read_as(state, &uid);
+    let read = lookup::read_as(state, &uid);
     let (key, mark) = add(state, &uid, kept, takes, now, fx);
     if let Some(read) = read {
         close::close_session(state, read, now, fx);
@@ -335,7 +258,9 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
     }
     drop_unused(state, former, now, fx);
     if let Some(mark) = mark {
-        user::go_to(state, mark, fx);
+        if let Some(session) = state.sessions.get_mut(&state.active) {
+            reveal::show_item(session, mark, fx);
+        }
     }
     if let Some(offers) = offers {
         offer_folders(state, key, &offers, now);
@@ -352,7 +277,7 @@ fn add(
     fx: &mut Vec<Effect>,
 ) -> (SessionKey, Option<crate::model::ItemId>) {
     // What was typed in it stands in the tab that it is open in.
-    let is_second = open_as(state, uid).is_some_and(|open| reading_of(state, open).is_none());
+    let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
     let key = state.add_session();
     let reading = Reading::of(uid, &kept);
     let open_in = kept.open_in;
@@ -400,7 +325,7 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
         let words = unknown_agent(name, keeping.kept_as.as_deref().unwrap_or_default());
         call::notice(state, key, Severity::Info, words, None);
     }
-    user::open_agents(state);
+    state.ui_requests.push(UiRequest::AgentPicker);
 }
 
 /// What to do where the agent of a kept session is not known here.
@@ -426,16 +351,11 @@ fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
     })
 }
 
-/// Whether nothing was said in a session, and nothing is read in it.
-fn is_fresh(session: &Session) -> bool {
-    session.parent.is_none() && session.turn_count == 0 && session.ledger.reading.is_none()
-}
-
 /// A session in which nothing was said gives way to the one that was opened from it.
 pub(super) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_unused = state.sessions.get(&former).is_some_and(|session| {
         session.key != state.active
-            && is_fresh(session)
+            && lookup::is_fresh(session)
             && session.draft.trim().is_empty()
             && session.queue.is_empty()
             && session.asks.is_empty()
@@ -551,7 +471,7 @@ pub(super) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes
             }
         }
     });
-    if let Some(session) = open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
+    if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
         && let Some(title) = title
     {
         session.title = Some(title.to_owned());
@@ -566,13 +486,6 @@ pub(super) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_t
     if let Some(session) = state.sessions.get_mut(&to) {
         session.ledger.keeping.notes.push(Note::CameFrom { session: from, kept_as, copied_turns });
     }
-}
-
-/// A line in a transcript, kept.
-pub(super) fn say(session: &mut Session, title: String, detail: Option<String>) {
-    let severity = Severity::Info;
-    recorder::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
-    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
 }
 
 /// The user's folder.

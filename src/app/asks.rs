@@ -13,10 +13,11 @@ use crate::model::{
     ToolCallId,
 };
 
-use super::operations::ElicitationOutcome;
+use super::session::ElicitationOutcome;
 use super::{
     AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
-    RequestClass, SessionPhase, State, Turn, call, callbacks, diffs, policy, recorder, tabs, tools, turn,
+    RequestClass, SessionPhase, State, Turn, call, callbacks, diffs, lookup, policy, record, tab, tabs,
+    tools, turn,
 };
 
 /// Answers a request, once.
@@ -101,10 +102,10 @@ fn cancelled(class: &RequestClass) -> Response {
 /// The session that a request belongs to. Some agents leave it out: then the one that runs a turn, that is
 /// being opened, that is shown, or any other of the connection.
 pub(super) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Option<SessionKey> {
-    if let Some(key) = id.and_then(|id| call::session_by_id(state, conn, id)) {
+    if let Some(key) = id.and_then(|id| lookup::session_by_id(state, conn, id)) {
         return Some(key);
     }
-    let all = call::sessions_of(state, conn, false);
+    let all = lookup::sessions_of(state, conn, false);
     let find = |is_it: &dyn Fn(&super::Session) -> bool| {
         all.iter().copied().find(|key| state.sessions.get(key).is_some_and(is_it))
     };
@@ -115,7 +116,7 @@ pub(super) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Opti
 }
 
 fn is_cancelling(state: &State, key: SessionKey) -> bool {
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     state.sessions.get(&root).is_some_and(|session| matches!(session.turn, Turn::Cancelling { .. }))
 }
 
@@ -139,7 +140,7 @@ fn on_permission(
     let kind = OpenRequestKind::Permission { request, tool };
     if is_cancelled {
         // Source: ACP v1 prompt-turn, Cancellation. One agent asks 25 ms after the cancel.
-        note_decision(state, call::root_of(state, key), &kind, &Decision::Cancelled, now);
+        note_decision(state, lookup::root_of(state, key), &kind, &Decision::Cancelled, now);
         answer(state, conn, ask, Response::PermissionCancelled, fx);
         return;
     }
@@ -155,15 +156,15 @@ fn place_call(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) -> Option<ItemId> {
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     let session = state.sessions.get_mut(&key)?;
     let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
     diffs::locate(session, place, fx);
-    recorder::note(session, Record::Asked(Box::new(request.tool.clone())));
+    record::note(session, Record::Asked(Box::new(request.tool.clone())));
     if root == key {
         return Some(place);
     }
-    let mut copy = tools::get(session, place)?.clone();
+    let mut copy = session.tool_call(place)?.clone();
     copy.from_ask_only = true;
     copy.decision = None;
     let session = state.sessions.get_mut(&root)?;
@@ -210,13 +211,13 @@ pub(super) fn on_access(
 }
 
 fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     let text = match &ask.kind {
         OpenRequestKind::Permission { .. } => "a permission waits for your answer.",
         OpenRequestKind::Elicitation(_) => "a question waits for your answer.",
         OpenRequestKind::Access(_) => "a file or command waits for your answer.",
     };
-    let is_child_shown = state.active != root && tabs::front(state) == root;
+    let is_child_shown = state.active != root && tab::front(state) == root;
     let Some(session) = state.sessions.get_mut(&root) else {
         return;
     };
@@ -343,20 +344,20 @@ fn note_decision(
     let conn = state.sessions.get(&key).and_then(|session| session.conn);
     let child = conn
         .zip(request.session.as_ref())
-        .and_then(|(conn, id)| call::session_by_id(state, conn, id))
+        .and_then(|(conn, id)| lookup::session_by_id(state, conn, id))
         .filter(|child| *child != key);
     if let Some(session) = state.sessions.get_mut(&key) {
         tools::decide(session, *tool, decision, now);
         // A copy is not kept.
         if child.is_none() {
-            recorder::note_of(session, Some(*tool), decided(&request.tool.id, decision));
+            record::note_of(session, Some(*tool), decided(&request.tool.id, decision));
         }
     }
     if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
-        && let Some(place) = tools::by_id(session, &request.tool.id)
+        && let Some(place) = session.tool_by_id(&request.tool.id)
     {
         tools::decide(session, place, decision, now);
-        recorder::note(session, decided(&request.tool.id, decision));
+        record::note(session, decided(&request.tool.id, decision));
     }
 }
 
@@ -416,7 +417,7 @@ pub fn answer_ask(
             if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
                 let is_always = chosen.kind == PermissionKind::AllowAlways;
                 let session = state.sessions.get(&key);
-                if let Some(call) = session.and_then(|session| tools::get(session, *tool).cloned()) {
+                if let Some(call) = session.and_then(|session| session.tool_call(*tool).cloned()) {
                     policy::note_approval(state, key, conn, &call, is_always);
                 }
             }
@@ -501,7 +502,7 @@ pub fn answer_elicitation(
         ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
         ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
-    recorder::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
+    record::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
     let body = ItemBody::Answered { question: request.message, answer: words };
     session.transcript.push(session.turn_count, body);
     answer(state, conn, ask, reply, fx);

@@ -6,6 +6,7 @@
 //! Invariant: no command of a method runs that the user has not seen whole and said yes to; its program is the one of
 //! the agent's own specification.
 
+use crate::app::UiRequest;
 use std::time::Instant;
 
 use crate::escape::visible;
@@ -17,7 +18,7 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State, access, call, conn,
-    open, policy, tabs, texts, turn, user,
+    lookup, open, policy, tabs, texts, turn,
 };
 
 /// The agent wants a sign-in before it goes on with this session.
@@ -56,7 +57,7 @@ pub(super) fn need_sign_in(
     );
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
-        user::open_sign_in_of(state, key, conn);
+        state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
         tabs::announce(state, key, "the agent wants a sign-in.", fx);
     }
 }
@@ -132,7 +133,7 @@ pub(super) fn tell_refusal(
     let detail = by_hand.map(|line| {
         format!("{reason}\nThe agent names this command:\n{line}\nRun it yourself only if you trust it.")
     });
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         call::notice(
             state,
             key,
@@ -163,7 +164,7 @@ fn confirm(
     };
     let cwd = runs.cwd.clone().or_else(|| folder_of(state, conn));
     let runs = AgentSpec { cwd, ..runs };
-    let first = call::sessions_of(state, conn, false).first().copied();
+    let first = lookup::sessions_of(state, conn, false).first().copied();
     // What runs on the host of an agent by ssh is that host's; there the user is always asked.
     if let Some(key) = first.filter(|_| runs.ssh.is_none())
         && let Verdict::Refuse(by) =
@@ -221,7 +222,7 @@ pub fn run_login(
     fx: &mut Vec<Effect>,
 ) {
     if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
-        let first = call::sessions_of(state, conn, false).first().copied();
+        let first = lookup::sessions_of(state, conn, false).first().copied();
         if let Some(session) = first.and_then(|key| state.sessions.get_mut(&key)) {
             let outcome = AccessOutcome::Allowed(AllowedBy::You);
             access::add(session, AccessRecord::new(access_of(spec), outcome), now);
@@ -249,7 +250,7 @@ pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
 }
 
 fn folder_of(state: &State, conn: ConnId) -> Option<std::path::PathBuf> {
-    let key = call::sessions_of(state, conn, false).first().copied()?;
+    let key = lookup::sessions_of(state, conn, false).first().copied()?;
     state.sessions.get(&key).map(|session| session.place.folder().to_owned())
 }
 
@@ -274,7 +275,7 @@ pub(super) fn on_authenticated(
         return;
     }
     call::flash(state, "Signed in.", fx);
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         let Some(session) = state.sessions.get_mut(&key) else {
             continue;
         };
@@ -309,7 +310,7 @@ pub(super) fn on_login_done(
 }
 
 fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
         if is_waiting {

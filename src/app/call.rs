@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionId, SessionKey, Severity};
+use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionKey, Severity};
 
-use super::{ConnPhase, Effect, ItemBody, State, TimerId, recorder, restore};
+use super::{ConnPhase, Effect, ItemBody, State, TimerId, record};
 
 /// How long the short message of the status line stays.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -46,39 +46,8 @@ pub(super) fn notice(
 ) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let title = title.into();
-        recorder::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+        record::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
         let body = ItemBody::Notice { severity, title, detail };
-        restore::push_line(session, body);
+        record::push_line(session, body);
     }
-}
-
-/// The session that the agent of this connection calls by this id.
-pub(super) fn session_by_id(state: &State, conn: ConnId, id: &SessionId) -> Option<SessionKey> {
-    state
-        .sessions
-        .values()
-        .find(|session| session.conn == Some(conn) && session.id.as_ref() == Some(id))
-        .map(|session| session.key)
-}
-
-/// The sessions of a connection; `with_children`: its subagents' too.
-pub(super) fn sessions_of(state: &State, conn: ConnId, with_children: bool) -> Vec<SessionKey> {
-    state
-        .sessions
-        .values()
-        .filter(|session| session.conn == Some(conn) && (with_children || session.parent.is_none()))
-        .map(|session| session.key)
-        .collect()
-}
-
-/// The session that a subagent's session belongs to in the end; the session itself if it is nobody's child.
-pub(super) fn root_of(state: &State, key: SessionKey) -> SessionKey {
-    let mut root = key;
-    // Parents are older than their children, so the keys fall and the walk ends.
-    while let Some(parent) = state.sessions.get(&root).and_then(|session| session.parent)
-        && parent < root
-    {
-        root = parent;
-    }
-    root
 }

@@ -21,8 +21,7 @@ use question::question;
 pub(super) use question::{note_refused, on_answered};
 
 use super::{
-    AccessWork, Effect, RequestClass, Starting, State, TerminalView, access, asks, policy, recorder,
-    terminals,
+    AccessWork, Effect, RequestClass, Starting, State, TerminalView, access, asks, policy, record, terminals,
 };
 
 /// The most commands that run for an agent at a time.
@@ -472,7 +471,7 @@ pub(super) fn on_terminal_ended(
         terminals::on_ended(session, id, exit, now);
         if let Some(view) = session.terminals.get(id) {
             let record = terminals::record(id, view, exit);
-            recorder::note(session, record);
+            record::note(session, record);
         }
     }
     end_terminal(state, key, id, exit, now, fx);

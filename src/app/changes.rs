@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::model::{DiffChange, DiffPlace, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
 
-use super::{Item, ItemBody, Session, State, ToolCall, access, call, duplicate_diffs};
+use super::{Item, ItemBody, Session, State, ToolCall, duplicate_diffs, lookup};
 
 /// A file and all that was changed in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ fn calls(
     root: SessionKey,
 ) -> impl Iterator<Item = (SessionKey, ItemId, u32, &ToolCall)> + use<'_> {
     // Parents are older than their children, so what a helper changed comes behind what was changed before.
-    let sessions = state.sessions.values().filter(move |session| call::root_of(state, session.key) == root);
+    let sessions = state.sessions.values().filter(move |session| lookup::root_of(state, session.key) == root);
     sessions.flat_map(|session| {
         session.transcript.items().iter().filter_map(|item| match &item.body {
             ItemBody::Tool(call)
@@ -80,7 +80,7 @@ fn calls(
 
 /// An approved change counts once, also where the agent's own call tells it in other words.
 fn is_told_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
-    call.from_ask_only && access::is_told_elsewhere(session, item, call)
+    call.from_ask_only && is_told_elsewhere(session, item, call)
 }
 
 /// Whether changes that are told are exactly a change that was made: put into its old text, they give the new one; or the
@@ -338,6 +338,21 @@ pub fn first_line(part: &ChangePart) -> Option<u32> {
 
 fn is_undone(part: &ChangePart) -> bool {
     matches!(&part.diff.change, DiffChange::Texts { old: Some(old), new } if old == new)
+}
+
+/// Whether a call that only a permission request made tells a change that another call of its turn tells too.
+pub(in crate::app) fn is_told_elsewhere(session: &Session, item: &super::Item, call: &ToolCall) -> bool {
+    let folder = session.place.folder();
+    let paths: Vec<PathBuf> = call.told_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
+    session.transcript.items().iter().any(|other| match &other.body {
+        ItemBody::Tool(told) => {
+            other.turn == item.turn
+                && !told.from_ask_only
+                && told.status == ToolStatus::Completed
+                && told.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]

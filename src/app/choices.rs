@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::{
-    ConnPhase, Effect, Session, SessionPhase, State, TimerId, Wanted, call, chosen, texts, titles, turn,
+    ConnPhase, Effect, SessionPhase, State, TimerId, Wanted, call, chosen, settings, texts, titles, turn,
 };
 
 /// After so long without an answer to a change, prompts wait for it no longer.
@@ -165,11 +165,11 @@ pub(super) fn on_set(
     let problem = match result {
         Ok(Reply::Options(options)) => {
             if let Wanted::Setting(setting) = wanted {
-                chosen::note(session, setting);
+                settings::note(session, setting);
             }
             session.options = options;
-            agree(session);
-            chosen::follow_options(session);
+            settings::agree(session);
+            settings::follow_options(session);
             None
         }
         Ok(Reply::Title(title)) => {
@@ -178,9 +178,9 @@ pub(super) fn on_set(
         }
         Ok(Reply::Done) => {
             if let Wanted::Setting(setting) = &wanted {
-                chosen::note(session, setting.clone());
+                settings::note(session, setting.clone());
             }
-            take(session, wanted);
+            settings::take(session, wanted);
             None
         }
         Ok(_) => {
@@ -208,72 +208,4 @@ pub(super) fn on_set(
     session.ledger.sends_when_ready &= !is_open;
     let waits = if is_open && !session.queue.is_empty() { ". Enter sends the queued prompt" } else { "" };
     call::flash(state, format!("Not changed: {}{waits}", texts::error_text(&error)), fx);
-}
-
-fn take(session: &mut Session, wanted: Wanted) {
-    match wanted {
-        Wanted::Setting(Setting::Mode(mode)) => {
-            set_option_of(session, "mode", mode.as_str());
-            if let Some(modes) = &mut session.modes {
-                modes.current = mode;
-            }
-        }
-        Wanted::Setting(Setting::Model(model)) => {
-            set_option_of(session, "model", model.as_str());
-            if let Some(models) = &mut session.models {
-                models.current = model;
-            }
-        }
-        Wanted::Setting(Setting::Option(id, value)) => {
-            if let Some(option) = session.options.iter_mut().find(|option| option.id == id) {
-                match (&mut option.kind, value) {
-                    (ConfigKind::Select { current, .. }, ConfigValue::Text(text)) => *current = text,
-                    (ConfigKind::Boolean { current }, ConfigValue::Bool(is_on)) => *current = is_on,
-                    _ => {}
-                }
-            }
-            agree(session);
-        }
-        // It was taken over when it was given.
-        Wanted::Title(_) => {}
-    }
-}
-
-/// The options are in force: modes and models that are told beside them follow.
-/// Source: ACP v1 session-config-options: options come before modes where both are told.
-pub(super) fn agree(session: &mut Session) {
-    for option in &session.options {
-        let ConfigKind::Select { current, .. } = &option.kind else {
-            continue;
-        };
-        match option.category.as_deref() {
-            Some("mode") => {
-                if let Some(modes) = &mut session.modes
-                    && let Some(known) = modes.available.iter().find(|known| known.id.as_str() == current)
-                {
-                    modes.current = known.id.clone();
-                }
-            }
-            Some("model") => {
-                if let Some(models) = &mut session.models
-                    && let Some(known) = models.available.iter().find(|known| known.id.as_str() == current)
-                {
-                    models.current = known.id.clone();
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// A mode or model was told by itself: the option of that category follows, if it has the value.
-pub(super) fn set_option_of(session: &mut Session, category: &str, value: &str) {
-    for option in &mut session.options {
-        if option.category.as_deref() == Some(category)
-            && let ConfigKind::Select { current, choices } = &mut option.kind
-            && choices.iter().any(|choice| choice.value == value)
-        {
-            value.clone_into(current);
-        }
-    }
 }

@@ -13,7 +13,7 @@ use crate::model::{
     Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Setting, Severity,
 };
 
-use super::{Effect, FailedPrompt, Session, SessionPhase, State, Wanted, call, choices, open, texts, turn};
+use super::{Effect, FailedPrompt, Session, State, Wanted, call, choices, open, settings, texts, turn};
 
 /// What the answer that opened a session says about.
 #[derive(Debug, Clone, Copy)]
@@ -31,49 +31,6 @@ impl ReportedSettings {
             models: reply.models.is_some(),
             options: !reply.options.is_empty(),
         }
-    }
-}
-
-/// Remembers that this is in force by somebody's choice.
-pub(super) fn note(session: &mut Session, choice: Setting) {
-    let is_of_other_kind = |other: &Setting| match (other, &choice) {
-        (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
-        (Setting::Option(one, _), Setting::Option(other, _)) => one != other,
-        _ => true,
-    };
-    session.ledger.chosen.retain(is_of_other_kind);
-    session.ledger.chosen.push(choice);
-}
-
-/// The agent changed it by itself, within a session that is open: a replay tells what was, not what is. A model that
-/// nobody chose stays the agent's own business, for it may have a better one the next time.
-pub(super) fn follow(session: &mut Session, choice: Setting) {
-    let is_chosen = || session.ledger.chosen.iter().any(|other| matches!(other, Setting::Model(_)));
-    let counts = !matches!(choice, Setting::Model(_)) || is_chosen();
-    if session.phase == SessionPhase::Ready && counts {
-        note(session, choice);
-    }
-}
-
-/// The agent told all options anew: those that were chosen are now what it says.
-pub(super) fn follow_options(session: &mut Session) {
-    if session.phase != SessionPhase::Ready {
-        return;
-    }
-    let options = &session.options;
-    for choice in &mut session.ledger.chosen {
-        if let Setting::Option(id, value) = choice
-            && let Some(now) = options.iter().find(|option| option.id == *id)
-        {
-            *value = value_of(&now.kind);
-        }
-    }
-}
-
-fn value_of(kind: &ConfigKind) -> ConfigValue {
-    match kind {
-        ConfigKind::Select { current, .. } => ConfigValue::Text(current.clone()),
-        ConfigKind::Boolean { current } => ConfigValue::Bool(*current),
     }
 }
 
@@ -175,7 +132,7 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
                     (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
                     _ => false,
                 };
-                of(is_offered, told.options && value_of(&option.kind) == *value)
+                of(is_offered, told.options && settings::value_of(&option.kind) == *value)
             })
         }
     }

@@ -5,11 +5,12 @@
 //! session that goes answers what was asked of it and ends its commands. Source: ACP v1 session-close,
 //! session-delete.
 
+use crate::app::modal;
 use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{ConnPhase, Effect, State, asks, call, conn, recorder, tabs, texts, turn, user};
+use super::{ConnPhase, Effect, State, asks, call, conn, lookup, recorder, tab, tabs, texts, turn};
 
 /// Puts a session that is open here on the screen.
 pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
@@ -19,13 +20,13 @@ pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
 /// Closes a session with its subagents: its turn is cancelled, the agent is told if it can be, and an agent
 /// that no other session needs is stopped. The last session stays.
 pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let key = call::root_of(state, key);
+    let key = lookup::root_of(state, key);
     let Some(next) = neighbour(state, key) else {
         call::flash(state, "This is the only session. Begin another one first, or quit.", fx);
         return;
     };
     let family: Vec<SessionKey> =
-        state.sessions.keys().copied().filter(|other| call::root_of(state, *other) == key).collect();
+        state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
     turn::abandon(state, key, now, fx);
     let agent = state.sessions.get(&key).and_then(|session| session.conn);
     for member in &family {
@@ -46,11 +47,11 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         tabs::activate(state, next, now, fx);
     }
     if let Some(agent) = agent
-        && call::sessions_of(state, agent, true).is_empty()
+        && lookup::sessions_of(state, agent, true).is_empty()
     {
         conn::retire(state, agent, false, now, fx);
     }
-    user::on_sessions_listed(state);
+    modal::on_sessions_listed(state);
 }
 
 /// Tells the agent that a session is not needed any more, if it wants to know.
@@ -63,7 +64,7 @@ pub(super) fn tell_agent(state: &mut State, agent: ConnId, id: SessionId, fx: &m
 /// Takes a session off the agent's list for good. What is open here must be closed first, for the protocol does
 /// not say what becomes of it.
 pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     let Some((agent, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
@@ -72,7 +73,7 @@ pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     };
     if !caps.can_delete {
         call::flash(state, "This agent cannot delete sessions.", fx);
-    } else if call::session_by_id(state, agent, &id).is_some() {
+    } else if lookup::session_by_id(state, agent, &id).is_some() {
         call::flash(state, "This session is open here. Close it first.", fx);
     } else {
         call::call(state, agent, Purpose::DeleteSession(id.clone()), Call::DeleteSession(id), fx);
@@ -92,7 +93,7 @@ pub(super) fn on_deleted(
             if let Some(conn) = state.conns.get_mut(&conn) {
                 conn.listing.sessions.retain(|info| info.id != *id);
             }
-            user::on_sessions_listed(state);
+            modal::on_sessions_listed(state);
             call::flash(state, "The agent deleted its session.", fx);
         }
         Err(error) => {
@@ -104,7 +105,7 @@ pub(super) fn on_deleted(
 /// The session to be shown once this one is gone: the one before it, else the one behind it.
 fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
     let rank = state.sessions.get(&key)?.rank;
-    let others = || tabs::tabs(state).filter(|session| session.key != key);
+    let others = || tab::tabs(state).filter(|session| session.key != key);
     others().rfind(|session| session.rank < rank).or_else(|| others().next()).map(|session| session.key)
 }
 

@@ -6,6 +6,7 @@
 //! Invariants: a connection that we stop is never taken for a crash; a session's turn never outlives its
 //! connection; crashes that come fast end the attempts.
 
+use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
@@ -15,8 +16,8 @@ use crate::model::{
 
 use super::{
     Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, ResumeConfidence, Session,
-    SessionPhase, State, UnseenKind, archive, asks, call, close, open, ssh_sign_in, tabs, terminals, texts,
-    turn, unstable, unsupported, user,
+    SessionPhase, State, UnseenKind, archive, asks, call, close, lookup, open, ssh_sign_in, tab, tabs,
+    terminals, texts, turn, unstable, unsupported,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -44,11 +45,11 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
     let former = session.conn;
     let is_same_program = former.and_then(|conn| state.conns.get(&conn)).map_or_else(
         || session.ledger.keeping.is_with(&spec),
-        |conn| tabs::is_same_program(&conn.spec, &spec),
+        |conn| tab::is_same_program(&conn.spec, &spec),
     );
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
-        let is_shared = call::sessions_of(state, former, false).iter().any(|other| *other != key);
+        let is_shared = lookup::sessions_of(state, former, false).iter().any(|other| *other != key);
         let id = state.sessions.get(&key).and_then(|session| session.id.clone());
         if !is_shared {
             retire(state, former, false, now, fx);
@@ -71,7 +72,7 @@ pub(super) fn join_or_connect(
     fx: &mut Vec<Effect>,
 ) {
     let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
-    let Some(shared) = tabs::to_share(state, &spec, &folder, Some(key)) else {
+    let Some(shared) = tab::to_share(state, &spec, &folder, Some(key)) else {
         connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
         return;
     };
@@ -110,12 +111,12 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
 /// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
 /// process move along.
 pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     if archive::start_reading(state, root, now, fx) {
         return;
     }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
-        user::open_agents(state);
+        state.ui_requests.push(UiRequest::AgentPicker);
         return;
     };
     // The agent lives; only the session is put away.
@@ -135,14 +136,14 @@ pub(super) fn reconnect(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let keys = call::sessions_of(state, conn, false);
+    let keys = lookup::sessions_of(state, conn, false);
     retire(state, conn, false, now, fx);
     connect(state, &keys, spec, Duration::ZERO, Vec::new(), now, fx);
 }
 
 /// Ends an agent's process at once.
 pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
-    let keys = call::sessions_of(state, conn, true);
+    let keys = lookup::sessions_of(state, conn, true);
     retire(state, conn, true, now, fx);
     for key in keys {
         set_ended(state, key, "The agent was stopped. Restart it to go on.");
@@ -196,11 +197,11 @@ pub(super) fn retire(state: &mut State, conn: ConnId, force: bool, now: Instant,
     if matches!(phase, ConnPhase::Closed(_)) {
         return;
     }
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         turn::abandon(state, key, now, fx);
     }
     asks::answer_all(state, conn, fx);
-    for key in call::sessions_of(state, conn, true) {
+    for key in lookup::sessions_of(state, conn, true) {
         let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
         if is_child {
             set_ended(state, key, "The agent was stopped.");
@@ -220,7 +221,7 @@ pub(super) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
         conn.pid = pid;
     }
     // It is kept with each session, so that no orphan is left when parlor dies.
-    for key in call::sessions_of(state, conn, true) {
+    for key in lookup::sessions_of(state, conn, true) {
         state.sessions.touch(key);
     }
 }
@@ -243,7 +244,7 @@ pub(super) fn on_ready(
     open_conn.info = Some(info);
     let agent = open_conn.spec.name.clone();
     let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
-    let keys = call::sessions_of(state, conn, false);
+    let keys = lookup::sessions_of(state, conn, false);
     if let Some(session) = keys.first().and_then(|key| state.sessions.get(key)).filter(|_| is_first) {
         fx.push(Effect::SaveAgentChoice { folder: session.place.cwd.clone(), agent });
     }
@@ -280,7 +281,7 @@ pub(super) fn on_initialize_failed(
     let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
     let title = texts::start_fault("The agent could not be set up.", error);
     retire(state, conn, false, now, fx);
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
@@ -341,7 +342,7 @@ pub(super) fn on_closed(
         let delay = back_off.get(crashes.len() - 1).copied();
         let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
         tell_end(state, conn, reason, &lines, is_tried_again, now, fx);
-        let keys = call::sessions_of(state, conn, false);
+        let keys = lookup::sessions_of(state, conn, false);
         match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
                 if let Some(key) = keys.first() {
@@ -388,7 +389,7 @@ fn tell_end(
     let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&next);
     let below = below.cloned().collect::<Vec<_>>().join("\n");
     let detail = (!below.is_empty()).then_some(below);
-    for key in call::sessions_of(state, conn, true) {
+    for key in lookup::sessions_of(state, conn, true) {
         let Some(session) = state.sessions.get(&key) else {
             continue;
         };
@@ -427,7 +428,7 @@ fn tell_end(
 fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
     let mut lines: Vec<String> = noise.to_vec();
     lines.extend_from_slice(texts::stderr_tail(reason));
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         let has_failed =
             state.sessions.get(&key).is_some_and(|session| matches!(session.phase, SessionPhase::Failed(_)));
         if has_failed && !lines.is_empty() {

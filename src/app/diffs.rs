@@ -5,11 +5,11 @@
 //! An answer may come late: it counts only for a call that still tells the same change.
 
 use crate::model::{
-    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, SessionKey, ToolCallId,
-    ToolCallPatch, ToolStatus,
+    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, ToolCallId, ToolCallPatch,
+    ToolStatus,
 };
 
-use super::{Effect, ItemBody, Session, State, ToolCall, recorder, tools};
+use super::{Effect, ItemBody, Session, ToolCall, record};
 
 /// So many items are looked at for a call that has another place now.
 const MOST_LOOKED_AT: usize = 500;
@@ -31,7 +31,7 @@ pub(super) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
     if session.place.far.is_some() {
         return;
     }
-    let Some(call) = tools::get(session, item) else { return };
+    let Some(call) = session.tool_call(item) else { return };
     let is_done = call.status == ToolStatus::Completed;
     let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));
     let asks: Vec<LocateRequest> =
@@ -91,8 +91,7 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
 /// The call that tells one of these changes: the item that was asked for, unless it went and came back meanwhile.
 fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
     let first = &found.first()?.diff;
-    let tells =
-        |id: ItemId| tools::get(session, id).is_some_and(|call| call.diffs().any(|diff| diff == first));
+    let tells = |id: ItemId| session.tool_call(id).is_some_and(|call| call.diffs().any(|diff| diff == first));
     if tells(item) {
         return Some(item);
     }
@@ -101,10 +100,9 @@ fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<I
 }
 
 /// The service looked.
-pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found: Vec<LocatedDiff>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
+pub(super) fn on_located(session: &mut Session, item: ItemId, found: Vec<LocatedDiff>) {
     let Some(item) = teller_of(session, item, &found) else { return };
-    let Some(call) = tools::get(session, item) else { return };
+    let Some(call) = session.tool_call(item) else { return };
     let told: Vec<FileDiff> = call.diffs().cloned().collect();
     let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
     if found.is_empty() {
@@ -119,19 +117,19 @@ pub(super) fn on_located(state: &mut State, key: SessionKey, item: ItemId, found
             call.places.extend(found.iter().cloned());
         }
     });
-    if let Some(tool) = tools::get(session, item).map(|call| call.id.clone()) {
+    if let Some(tool) = session.tool_call(item).map(|call| call.id.clone()) {
         let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
         let kept = found.iter().filter_map(|found| {
             Some(RecordPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
         });
         let places = kept.collect();
-        recorder::note_of(session, Some(item), Record::Located { tool, places });
+        record::note_of(session, Some(item), Record::Located { tool, places });
     }
 }
 
 /// What was found then, of a session that is made of what was kept.
 pub(super) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<RecordPlace>) {
-    let Some(item) = tools::by_id(session, tool) else { return };
+    let Some(item) = session.tool_by_id(tool) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             let told: Vec<FileDiff> = call.diffs().cloned().collect();

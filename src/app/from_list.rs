@@ -11,12 +11,13 @@ use crate::escape::visible;
 use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoot};
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, archive, call, open, tabs,
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, archive, call, lookup,
+    open, tab, tabs,
 };
 
 /// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
 pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     let Some((conn, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
@@ -24,7 +25,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     };
     // An agent refuses to load what is open already, so the open one is shown.
-    if let Some(open) = call::session_by_id(state, conn, &id) {
+    if let Some(open) = lookup::session_by_id(state, conn, &id) {
         tabs::activate(state, open, now, fx);
         return;
     }
@@ -59,14 +60,14 @@ pub(super) fn on_not_kept(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     if state.conn_of(root).is_some_and(|open| open.id == conn && open.phase == ConnPhase::Ready) {
         ask_or_open(state, conn, info, now, fx);
     }
 }
 
 fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     match question_of_folders(state, root, &info, now) {
         Some(question) => tabs::open_dialog(state, root, question),
         None => open_from_list(state, conn, info, false, now, fx),
@@ -81,7 +82,7 @@ pub fn open_listed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     match state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id) {
         Some(conn) => open_from_list(state, conn, info.clone(), with_folders, now, fx),
         None => call::flash(state, "The agent is not ready. Try again when it is.", fx),
@@ -96,12 +97,12 @@ fn open_from_list(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    if let Some(open) = call::session_by_id(state, conn, &info.id) {
+    if let Some(open) = lookup::session_by_id(state, conn, &info.id) {
         tabs::activate(state, open, now, fx);
         return;
     }
-    let former = tabs::front(state);
-    let folder = open::folder_of(state, call::root_of(state, state.active));
+    let former = tab::front(state);
+    let folder = open::folder_of(state, lookup::root_of(state, state.active));
     let key = open::add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, info, with_folders);
@@ -119,7 +120,7 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
         || if place.far.is_some() {
             place.folder() == info.cwd
         } else {
-            info.cwd == state.setup.folder || tabs::tabs(state).any(|tab| tab.place.cwd == info.cwd)
+            info.cwd == state.setup.folder || tab::tabs(state).any(|tab| tab.place.cwd == info.cwd)
         };
     let new: Vec<&PathBuf> = {
         let is_new = |folder: &&PathBuf| !place.additional_directories.iter().any(|root| **root == ***folder);

@@ -7,6 +7,8 @@
 //! one, else as text. Source: ACP v1 prompt-turn, prompt capabilities.
 //! Invariants: that something is told, and how much, is said before; it is told once, with a prompt that came to an end.
 
+use crate::app::Handover;
+use crate::app::reconcile::text;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -15,8 +17,8 @@ use crate::model::{
 };
 
 use super::{
-    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, archive, call, conn, open,
-    recorder, session_title, tabs,
+    Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, archive, call, conn, lookup,
+    open, record, session_title, tabs,
 };
 
 /// How much is handed over where nothing else is configured, in bytes.
@@ -31,20 +33,9 @@ const MESSAGE_PART: usize = 4;
 /// The name of the element around it, for agents that take text only, and for those that play it back.
 const TAG: &str = "earlier_conversation";
 
-/// What the next prompt tells the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handover {
-    /// The document: Markdown.
-    pub text: String,
-    /// Whose conversation it was.
-    pub agent: String,
-    /// Whether it was sent with the running turn's prompt.
-    pub is_sent: bool,
-}
-
 /// Opens a session with another agent whose first prompt tells it this session's conversation.
 pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
-    let from = call::root_of(state, from);
+    let from = lookup::root_of(state, from);
     let is_part = |session: &Session| session.ledger.reading.as_ref().is_some_and(|it| it.later.is_some());
     if state.sessions.get(&from).is_some_and(is_part) {
         let words = "Only a part of this session is shown. Open it from the list to hand it over.";
@@ -63,7 +54,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
     if let Some(session) = state.sessions.get_mut(&key) {
         fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
         session.place = place;
-        archive::say(
+        record::say(
             session,
             format!("This session goes on from one with {agent}: {name}"),
             Some(format!(
@@ -75,7 +66,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
     }
     archive::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
-        archive::say(source, format!("This conversation was handed over to {}.", spec.name), None);
+        record::say(source, format!("This conversation was handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
     open::take_history(state, key, fx);
@@ -96,13 +87,13 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let size = size_words(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
         set(session, text, agent);
-        archive::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
+        record::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
     }
 }
 
 /// Has the next prompt tell this, also if parlor ends before it is sent.
 fn set(session: &mut Session, text: String, agent: String) {
-    recorder::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
+    record::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
     session.ledger.handover = Some(Handover { text, agent, is_sent: false });
 }
 
@@ -150,23 +141,6 @@ pub(super) fn echo_of(blocks: &[ContentBlock]) -> String {
             _ => None,
         })
         .collect()
-}
-
-/// A prompt without what an agent, or parlor, put in front of it: an element with a name of two words and more, like
-/// `<session_context>…</session_context>`. Source: gemini replays such a one as the user's own message.
-pub(super) fn without_context(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    loop {
-        let Some((name, behind)) = rest.strip_prefix('<').and_then(|text| text.split_once('>')) else {
-            return rest;
-        };
-        let is_name = name.contains('_') && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        let end = format!("</{name}>");
-        match behind.find(&end).and_then(|at| behind.get(at + end.len()..)) {
-            Some(after) if is_name => rest = after.trim_start(),
-            _ => return rest,
-        }
-    }
 }
 
 fn agent_name(state: &State, key: SessionKey) -> String {
@@ -244,7 +218,7 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
     match &item.body {
         ItemBody::Message(message) => {
             let text = message_text(message);
-            let text = if message.role == Role::User { without_context(&text) } else { text.trim() };
+            let text = if message.role == Role::User { text::without_context(&text) } else { text.trim() };
             let who = match message.role {
                 Role::User => "User",
                 Role::Agent | Role::Letter => "Assistant",

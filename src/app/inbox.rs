@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::model::{AskId, ConnId, SessionKey};
 
-use super::{SessionPhase, State, UnseenKind, tabs};
+use super::{SessionPhase, State, UnseenKind, tab};
 
 /// Something that waits.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ impl WaitingFor {
 /// All that waits, the oldest first.
 pub fn waiting(state: &State) -> Vec<Waiting> {
     let mut all = Vec::new();
-    for session in tabs::tabs(state) {
+    for session in tab::tabs(state) {
         let mut add = |since, what| all.push(Waiting { key: session.key, since, what });
         for open in &session.asks {
             add(open.since, WaitingFor::Ask(open.conn, open.ask));
@@ -56,7 +56,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
         {
             add(since, WaitingFor::SignIn);
         }
-        if let Some((title, since)) = tabs::shelved_dialog(session) {
+        if let Some((title, since)) = tab::shelved_dialog(session) {
             add(since, WaitingFor::Question(title.to_owned()));
         }
         if let Some(unseen) = &session.unseen {
@@ -74,7 +74,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
 
 /// How much waits in the tabs behind the front: what nothing goes on without, and what only wants a look.
 pub fn count_behind(state: &State) -> (usize, usize) {
-    let front = tabs::front(state);
+    let front = tab::front(state);
     let behind = waiting(state).into_iter().filter(|waiting| waiting.key != front);
     behind.fold((0, 0), |(blocking, others), waiting| {
         if waiting.what.is_blocking() { (blocking + 1, others) } else { (blocking, others + 1) }

@@ -15,8 +15,8 @@ use crate::model::{
 
 use super::reconcile::{AlignedItem, Reconciled, UNTOLD};
 use super::{
-    Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall, messages, paging, recorder,
-    restore, tools, updates,
+    Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall, apply, messages, paging, record,
+    tools,
 };
 
 /// Puts into a session what only the replay has, and says where the two differ. Whether something came behind the last
@@ -109,7 +109,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
     if continues {
         // Told as an update, it would be joined with the message before it.
         let turn = session.turn_count;
-        recorder::note(session, Record::Inserted { back: 0, updates: updates.clone() });
+        record::note(session, Record::Inserted { back: 0, updates: updates.clone() });
         put(session, None, turn, updates, now);
         return;
     }
@@ -125,7 +125,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
         if session.transcript.next_id() > next {
             paging::on_pushed(session, next);
         }
-        recorder::note(session, record);
+        record::note(session, record);
     }
 }
 
@@ -144,8 +144,8 @@ fn continues_last(session: &Session, updates: &[SessionUpdate]) -> bool {
 
 fn apply(session: &mut Session, update: SessionUpdate, now: Instant) {
     match update {
-        SessionUpdate::Subagent(patch) => restore::on_subagent(session, patch, now),
-        other => updates::apply_here(session, other, now, &mut Vec::new()),
+        SessionUpdate::Subagent(patch) => apply::on_subagent(session, patch, now),
+        other => apply::apply_here(session, other, now, &mut Vec::new()),
     }
 }
 
@@ -159,7 +159,7 @@ fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], n
     for updates in items {
         let record = Record::Inserted { back, updates: updates.clone() };
         if turn == session.turn_count {
-            recorder::note(session, record);
+            record::note(session, record);
         } else {
             let end = session.transcript.index_from(before) + behind;
             let serial = paging::keep_inserted(session, end, &record);
@@ -231,7 +231,7 @@ fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now
         }
         let update = SessionUpdate::Tool(Box::new(patch));
         apply(session, update.clone(), now);
-        recorder::note(session, Record::Update(update));
+        record::note(session, Record::Update(update));
     }
 }
 

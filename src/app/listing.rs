@@ -6,35 +6,22 @@
 //! answers: a late page of an earlier request is dropped. What the agent does not advertise is not called. Every list
 //! ends: a cursor is used once, and pages and rows are bounded.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use crate::app::Listing;
+use crate::app::modal;
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionInfo};
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId};
 
-use super::{Conn, ConnPhase, Effect, State, call, texts, user};
+use super::{Conn, ConnPhase, Effect, State, call, lookup, texts};
 
 /// Most rows that are kept of an agent's list.
 const MOST_LISTED: usize = 5_000;
 /// Most pages that are asked for.
 const MOST_PAGES: usize = 500;
 
-/// What an agent lists.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listing {
-    /// Its sessions so far, in its own order.
-    pub sessions: Vec<SessionInfo>,
-    /// The folder whose sessions are asked for.
-    folder: Option<PathBuf>,
-    /// The number of the call whose page is awaited.
-    open_call: Option<u64>,
-    /// Cursors that were used.
-    cursors: HashSet<String>,
-}
-
 /// Asks the agent for its sessions; the picker is filled when they come.
 pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
     let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
     let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
@@ -43,7 +30,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     };
     conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    user::on_sessions_listed(state);
+    modal::on_sessions_listed(state);
     if can_list {
         ask_for_page(state, conn, None, fx);
     } else {
@@ -67,7 +54,7 @@ pub(super) fn on_list(
     result: Result<Reply, CallError>,
     fx: &mut Vec<Effect>,
 ) {
-    let is_shown = state.conn_of(call::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
+    let is_shown = state.conn_of(lookup::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
     let Some(listing) = state.conns.get_mut(&conn).map(|conn| &mut conn.listing) else { return };
     if listing.open_call.take_if(|open| *open == number).is_none() {
         return;
@@ -82,7 +69,7 @@ pub(super) fn on_list(
             }
             let has_room = listing.sessions.len() < MOST_LISTED && listing.cursors.len() < MOST_PAGES;
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
-            user::on_sessions_listed(state);
+            modal::on_sessions_listed(state);
             if next.is_some() {
                 ask_for_page(state, conn, next, fx);
             }
@@ -98,7 +85,7 @@ pub(super) fn on_list(
 
 /// Asks the agent whether it has a listed session in memory, if it tells that; one question at a time.
 pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     let is_asking =
         |conn: &Conn| conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SessionStatus(_)));
     let conn = state.conn_of(root).filter(|conn| conn.capabilities().tells_status && !is_asking(conn));
@@ -114,5 +101,5 @@ pub(super) fn on_status(state: &mut State, conn: ConnId, id: &SessionId, result:
     for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
         info.is_live = Some(is_live);
     }
-    user::on_sessions_listed(state);
+    modal::on_sessions_listed(state);
 }

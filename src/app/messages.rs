@@ -7,12 +7,9 @@
 
 use std::time::Instant;
 
-use crate::model::{ContentBlock, ItemId, MessageId, Patch, Role, SessionUpdate};
+use crate::model::{ContentBlock, MessageId, Patch, Role, SessionUpdate};
 
-use super::{ItemBody, Message, MessagePart, Replay, Session, turn};
-
-/// How many items a message that changes may lie back.
-const MOST_LOOKED_AT: usize = 2_000;
+use super::{ItemBody, Message, MessagePart, Replay, Session, turns};
 
 /// Appends text to a message.
 pub(super) fn on_chunk(
@@ -50,7 +47,7 @@ pub(super) fn without_echo(session: &mut Session, update: SessionUpdate) -> Opti
             })
         }
         SessionUpdate::Message { role: Role::User, message, content: Patch::Set(blocks) }
-            if find(session, Role::User, &message).is_none() =>
+            if session.find_message(Role::User, &message).is_none() =>
         {
             let left = blocks.into_iter().filter_map(|block| match block {
                 ContentBlock::Text(text) => strip_echo(session, text).map(ContentBlock::Text),
@@ -97,7 +94,7 @@ pub(super) fn on_message(
         Patch::Clear => Vec::new(),
         Patch::Set(blocks) => blocks,
     };
-    if let Some(id) = find(session, role, message) {
+    if let Some(id) = session.find_message(role, message) {
         let new_parts = blocks.into_iter().map(part_of).collect();
         session.transcript.edit(id, |item| {
             if let ItemBody::Message(known) = &mut item.body {
@@ -112,13 +109,6 @@ pub(super) fn on_message(
             block => on_block(session, role, Some(message.clone()), block, now),
         }
     }
-}
-
-/// The message of this id. It is looked for from the end: agents change what they said a moment ago.
-pub(super) fn find(session: &Session, role: Role, message: &MessageId) -> Option<ItemId> {
-    let items = session.transcript.items().iter().rev();
-    let is_it = |body: &ItemBody| matches!(body, ItemBody::Message(known) if known.role == role && known.message.as_ref() == Some(message));
-    items.take(MOST_LOOKED_AT).find(|item| is_it(&item.body)).map(|item| item.id)
 }
 
 fn part_of(block: ContentBlock) -> MessagePart {
@@ -144,7 +134,7 @@ fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: M
     }
     if role == Role::User && !session.turn.is_running() {
         // A replayed history: each message of the user begins a turn.
-        turn::next_turn(session, now);
+        turns::next_turn(session, now);
     } else {
         close(session, now);
     }

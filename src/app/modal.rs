@@ -8,6 +8,8 @@ pub use form::*;
 pub use line::*;
 pub use sessions::*;
 
+use crate::app::State;
+use crate::model::ArchiveRow;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -47,6 +49,14 @@ pub enum Modal {
     Attention(InboxDialog),
     /// The sessions: open here, kept by parlor, listed by the agent.
     Sessions(Box<SessionsDialog>),
+}
+
+impl Modal {
+    /// Whether it names items of the transcript by their places.
+    pub fn names_items(&self) -> bool {
+        let Self::Picker(picker) = self else { return false };
+        matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
+    }
 }
 
 /// Which of the things that wait is marked.
@@ -428,4 +438,60 @@ pub struct UserView {
     pub is_browsing: bool,
     /// The tab that was in front before.
     pub former_tab: Option<SessionKey>,
+}
+
+/// What the user says about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServersAnswer {
+    /// They are used, now and as long as the file stays as it is.
+    Use,
+    /// They are left out for as long.
+    LeaveOut,
+    /// They are left out this time.
+    NotNow,
+}
+
+/// The offer as a row of the picker of agents.
+pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
+    PickerRow {
+        value: PickerValue::Action(Action::ContinueLast),
+        label: format!("Go on with “{}”", row.name()),
+        detail: row.agent.clone(),
+        right: row.when.clone(),
+        group: Some("Last in this folder".to_owned()),
+        is_current: false,
+    }
+}
+
+/// Agents that can be chosen, by where they come from.
+pub fn agent_rows(state: &State) -> Vec<PickerRow> {
+    let current = state.conn_of(state.active).map(|conn| conn.spec.name.as_str());
+    let last = state.setup.last_agent.as_deref();
+    let row = |choice: &crate::app::AgentChoice| PickerRow {
+        value: PickerValue::Id(choice.spec.name.clone()),
+        label: choice.title.clone(),
+        // Where this program itself lies tells nobody anything.
+        detail: match choice.source.as_str() {
+            "built in" => "a tour, no account needed".to_owned(),
+            _ => choice.spec.command_line(),
+        },
+        right: if last == Some(choice.spec.name.as_str()) {
+            "last used here".to_owned()
+        } else {
+            String::new()
+        },
+        group: Some(group_of(&choice.source)),
+        is_current: current == Some(choice.spec.name.as_str()),
+    };
+    state.setup.agents.iter().map(row).collect()
+}
+
+pub(in crate::app) fn group_of(source: &str) -> String {
+    match source {
+        "found" => "Found on this machine".to_owned(),
+        other => {
+            let mut letters = other.chars();
+            letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
 //! has begun; that an agent has forgotten a conversation is always said.
 
+use crate::app::UiRequest;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -13,18 +14,18 @@ use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKe
 use super::chosen::ReportedSettings;
 use super::{
     ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind, archive,
-    asks, auth, call, choices, chosen, conn, handover, paging, recorder, replay_reconcile, servers,
-    session_title, tabs, texts, titles, turn, unstable, unsupported, updates, user,
+    asks, auth, call, chosen, conn, handover, lookup, paging, record, replay_reconcile, servers,
+    session_title, settings, tabs, texts, titles, turn, unstable, unsupported, updates,
 };
 
 /// Opens a fresh session with the same agent and shows it.
 pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let root = call::root_of(state, state.active);
+    let root = lookup::root_of(state, state.active);
     let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
         if state.conn_of(root).is_some() {
             call::flash(state, "The agent is not running. Restart it, or choose another agent.", fx);
         } else {
-            user::open_agents(state);
+            state.ui_requests.push(UiRequest::AgentPicker);
         }
         return;
     };
@@ -86,7 +87,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     turn::settle(state, forked, now);
     archive::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
-        archive::say(copy, format!("This is a copy of: {source_title}"), None);
+        record::say(copy, format!("This is a copy of: {source_title}"), None);
     }
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
@@ -306,7 +307,7 @@ pub(super) fn drop_replay(state: &mut State, key: SessionKey) {
         session.forget_places();
         session.pages.take_back(book);
         session.ledger.earlier = earlier;
-        recorder::release(session, false);
+        record::release(session, false);
     }
 }
 
@@ -393,17 +394,17 @@ fn finish(
         _ => Replay::None,
     };
     replay_reconcile::on_answered(session, now, fx);
-    recorder::release(session, true);
+    record::release(session, true);
     session.ledger.is_reopening = false;
     session.ledger.wants_history = false;
     if !is_fresh && session.ledger.former_id.take().is_some() {
         session.ledger.has_forgotten = false;
-        archive::say(session, "The agent knows this conversation again.".to_owned(), None);
+        record::say(session, "The agent knows this conversation again.".to_owned(), None);
     }
     session.ledger.goes_on = !is_fresh;
     session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
     session.phase = SessionPhase::Ready;
-    choices::agree(session);
+    settings::agree(session);
     let folder = session.place.cwd.clone();
     if let Some(id) = session.id.clone() {
         updates::replay_early(state, conn, key, &id, now, fx);

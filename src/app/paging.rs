@@ -9,193 +9,22 @@
 //! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
 //! the same with a ceiling as without one, for items are looked at once for each page.
 
-mod edge;
-mod gone;
 mod load;
-mod trim;
-mod weight;
 
-use std::collections::VecDeque;
+use super::pages::{Page, PageIndex, PageKind};
+use crate::app::ItemBody;
 use std::ops::Range;
 
-use crate::model::{
-    Action, AgentTerminal, EventPlace, ItemId, MarkPlace, Note, Record, SessionKey, SessionUpdate,
-    ToolCallPatch,
-};
+use crate::model::{AgentTerminal, EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
 
-use super::{Earlier, Effect, Replay, Session, State, Transcript, archive, messages, tools};
-use gone::{Gone, Key};
+use super::Session;
+use crate::app::pages::gone::Key;
 
-pub(super) use edge::{Needs, Things};
-pub use load::ask_for_all;
+pub(super) use crate::app::pages::edge::Needs;
+pub(super) use crate::app::pages::weight::of_update as weight_of;
 pub(super) use load::{
-    Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, redo, wait_for_both,
+    Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, wait_for_both,
 };
-pub(super) use trim::settle;
-pub(super) use weight::of_update as weight_of;
-
-/// A ceiling has so many pages.
-const PAGES: usize = 8;
-/// The least and the most bytes of a page.
-const LEAST_PAGE: usize = 16 << 10;
-const MOST_PAGE: usize = 1 << 20;
-
-/// What is known of the pages of a transcript.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pages {
-    /// About how many bytes of items are to be in memory; 0: all.
-    pub limit_bytes: usize,
-    /// The last mark that was made, or late event that was kept.
-    serial: u64,
-    /// The last of them that is on the disk.
-    written: u64,
-    /// Whether the user was told that nothing can go.
-    is_told: bool,
-    /// Something happened that may let pages go.
-    wants_trim: bool,
-    /// Where the reader is, who left the end.
-    reader: Option<ItemId>,
-    /// The line below all items that says how much of a session that is only read is not shown.
-    pub(super) later_line: Option<ItemId>,
-    /// What the user wished and waits for pages.
-    redo: Option<Action>,
-    /// The pages.
-    book: PageIndex,
-}
-
-/// Pages of one history: it begins anew with another one.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct PageIndex {
-    /// Those that are complete and in memory, the oldest first.
-    closed: VecDeque<Page>,
-    /// What came since.
-    open: Page,
-    /// Those that are only on the disk, the oldest first.
-    gone: Vec<Gone>,
-    /// How many of these are being read.
-    reading: usize,
-    /// Something came late for one of them since it was asked for: what comes may be without it.
-    is_stale: bool,
-    /// The last late event that was kept for one of them.
-    away_late: u64,
-    /// What is read again as one page.
-    merge: Option<Merge>,
-}
-
-/// What stood there before a history that is being replayed, to be restored if that fails.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Former {
-    /// The items.
-    pub(super) transcript: Transcript,
-    /// Their pages.
-    pub(super) book: PageIndex,
-    /// What is kept and was not shown.
-    pub(super) earlier: Option<Earlier>,
-}
-
-/// A page in memory. It ends where the next one begins.
-#[derive(Debug, Clone, PartialEq, Default)]
-struct Page {
-    /// Where it begins in what is kept; `None`: it is not known.
-    begin: Option<EventPlace>,
-    /// Its first item, or that before which it began.
-    first: ItemId,
-    weight: usize,
-    /// The last late event that was kept for it.
-    late: u64,
-    /// Whether not all of it could be kept.
-    is_cut: bool,
-    /// How it is to be played.
-    kind: PageKind,
-    /// What of it depends on pages that were not read yet.
-    needs: Needs,
-}
-
-/// How a page is to be played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct PageKind {
-    /// Events are left out that are about something in pages that were not read yet.
-    hides: bool,
-    /// The session ended with it when it was opened.
-    is_end: bool,
-}
-
-/// A page that what is in memory depends on: both are read again, and played as one.
-#[derive(Debug, Clone, PartialEq)]
-struct Merge {
-    /// The number of the page's first event.
-    first_seq: i64,
-    /// How many events stand before it.
-    left: u64,
-    /// So many pages in memory belong to it.
-    pages: usize,
-    /// The last late event that was kept when they were asked for.
-    asked: u64,
-}
-
-impl Pages {
-    /// Without a page, with this ceiling.
-    pub(super) fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, ..Self::default() }
-    }
-
-    /// Whether some of what was shown is on the disk only.
-    pub(super) fn has_gone(&self) -> bool {
-        !self.book.gone.is_empty()
-    }
-
-    /// How many bytes of items are in memory, about.
-    pub fn weight(&self) -> usize {
-        self.book.closed.iter().map(|page| page.weight).sum::<usize>() + self.book.open.weight
-    }
-
-    /// Whether some of it had to go, and not much room is left.
-    pub fn is_full(&self) -> bool {
-        self.has_gone() && self.weight() >= self.limit_bytes / 2
-    }
-
-    /// Where the reader is known to be: the page of an item, counted from the first in memory.
-    pub fn page_of(&self, transcript: &Transcript, item: ItemId) -> usize {
-        let item = transcript.rank(item);
-        self.book.closed.iter().take_while(|page| transcript.rank(page.first) <= item).count()
-    }
-
-    /// Where the reader was when that was told last.
-    pub fn reader(&self) -> Option<ItemId> {
-        self.reader
-    }
-
-    /// The reader left the end, or follows it again.
-    pub(super) fn set_reader(&mut self, reader: Option<ItemId>) {
-        self.reader = reader;
-        self.wants_trim = true;
-    }
-
-    /// What kept pages here, a search or a list of items, may be gone.
-    pub(super) fn look_again(&mut self) {
-        self.wants_trim = true;
-    }
-
-    /// Another history begins.
-    pub(super) fn forget(&mut self) -> PageIndex {
-        self.redo = None;
-        std::mem::take(&mut self.book)
-    }
-
-    /// The history from before comes back.
-    pub(super) fn take_back(&mut self, book: PageIndex) {
-        self.book = book;
-    }
-
-    fn page_bytes(&self) -> usize {
-        (self.limit_bytes / PAGES).clamp(LEAST_PAGE, MOST_PAGE)
-    }
-
-    fn next_serial(&mut self) -> u64 {
-        self.serial += 1;
-        self.serial
-    }
-}
 
 /// The place behind the page of an item that is not in the last page, if its page can be told.
 fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
@@ -213,7 +42,7 @@ fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)
 /// About how many bytes all items of a session take.
 pub(super) fn weight_of_items(session: &Session) -> usize {
     let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
-    weight::of_items(session, first, session.transcript.next_id())
+    crate::app::pages::weight::of_items(session, first, session.transcript.next_id())
 }
 
 /// What was made of kept events is in memory: it is a page of its own.
@@ -224,7 +53,7 @@ pub(super) fn on_restored(
     needs: Needs,
 ) {
     let next = session.transcript.next_id();
-    let weight = weight::of_items(session, first, next);
+    let weight = crate::app::pages::weight::of_items(session, first, next);
     let begin = Some(EventPlace::Seq(first_seq));
     let kind = PageKind { hides: needs.hides, is_end: true };
     let page = Page { begin, first, weight, kind, needs, ..Page::default() };
@@ -271,13 +100,13 @@ pub(super) fn divert(session: &mut Session, item: Option<ItemId>, record: Record
         keep_late(session, item, record);
         return None;
     }
-    session.pages.book.open.weight += weight::of_record(&record);
+    session.pages.book.open.weight += crate::app::pages::weight::of_record(&record);
     Some(record)
 }
 
 /// A call may bring news of a terminal that an item of an earlier page shows: they are kept there.
 fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
-    let own = tools::by_id(session, &patch.id);
+    let own = session.tool_by_id(&patch.id);
     for news in std::mem::take(&mut patch.terminals) {
         let shown = session.ledger.shown_by.get(news.id()).copied().filter(|shown| Some(*shown) != own);
         match shown.filter(|shown| behind(session, *shown).is_some()) {
@@ -301,7 +130,7 @@ pub(super) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
         record => record,
     };
     page.late = serial;
-    page.weight += weight::of_record(&record);
+    page.weight += crate::app::pages::weight::of_record(&record);
     session.pages.serial = serial;
     session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
 }
@@ -321,7 +150,7 @@ pub(super) fn keep_inserted(session: &mut Session, end: usize, record: &Record) 
     let pages = book.closed.iter_mut().chain([&mut book.open]);
     if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
         page.late = serial;
-        page.weight += weight::of_record(record);
+        page.weight += crate::app::pages::weight::of_record(record);
     }
     serial
 }
@@ -337,12 +166,12 @@ pub(super) fn on_pushed(session: &mut Session, item: ItemId) {
     if is_full && !is_within && item > session.pages.book.open.first {
         cut(session, item);
     }
-    session.pages.book.open.weight += weight::ITEM;
+    session.pages.book.open.weight += crate::app::pages::weight::ITEM;
 }
 
 /// A page ends in front of this item.
 fn cut(session: &mut Session, item: ItemId) {
-    let weight = weight::of_items(session, session.pages.book.open.first, item);
+    let weight = crate::app::pages::weight::of_items(session, session.pages.book.open.first, item);
     let mark = session.pages.next_serial();
     let book = &mut session.pages.book;
     let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
@@ -397,28 +226,28 @@ fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
         {
             Key::Terminal(news.id())
         }
-        SessionUpdate::Message { role, message, .. } if messages::find(session, *role, message).is_none() => {
+        SessionUpdate::Message { role, message, .. } if session.find_message(*role, message).is_none() => {
             Key::Message(*role, message)
         }
         _ => return None,
     };
-    gone::find(session, &key)
+    crate::app::pages::gone::find(session, &key)
 }
 
 fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<(u32, i64)> {
-    if tools::by_id(session, &patch.id).is_some() {
+    if session.tool_by_id(&patch.id).is_some() {
         return None;
     }
     // One that is announced in another turn is another one.
-    gone::find(session, &Key::Tool(&patch.id))
+    crate::app::pages::gone::find(session, &Key::Tool(&patch.id))
         .filter(|(turn, _)| *turn == session.turn_count || !patch.is_announcement)
 }
 
 /// The item that an event is about, where it names one.
 pub(super) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
     match record {
-        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => tools::by_id(session, &patch.id),
-        Record::Decided { tool, .. } | Record::Located { tool, .. } => tools::by_id(session, tool),
+        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => session.tool_by_id(&patch.id),
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => session.tool_by_id(tool),
         Record::Command { terminal, .. } => session.ledger.shown_by.get(terminal).copied(),
         Record::Update(SessionUpdate::Terminal(news)) => session.ledger.shown_by.get(news.id()).copied(),
         Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
@@ -427,51 +256,42 @@ pub(super) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
         Record::Update(SessionUpdate::Subagent(patch)) => {
             session.ledger.subagents.get(&patch.session).copied()
         }
-        Record::Update(SessionUpdate::Message { role, message, .. }) => {
-            messages::find(session, *role, message)
-        }
+        Record::Update(SessionUpdate::Message { role, message, .. }) => session.find_message(*role, message),
         _ => None,
     }
 }
 
-/// The store has written what was handed over, up to here.
-pub(super) fn on_written(
-    state: &mut State,
-    key: SessionKey,
-    upto: u64,
-    marks: &[MarkPlace],
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.pages.written = session.pages.written.max(upto);
-    place_marks(&mut session.pages.book, marks);
-    if let Replay::Running(former) = &mut session.ledger.replay {
-        place_marks(&mut former.book, marks);
-    }
-    session.pages.wants_trim = true;
-    // It had to wait until what came late was on the disk.
-    if session.pages.redo.is_some() && session.pages.book.reading == 0 {
-        archive::load_earlier(state, key, fx);
-    }
-}
-
-fn place_marks(book: &mut PageIndex, marks: &[MarkPlace]) {
-    for told in marks {
-        let mut before: Option<&mut Page> = None;
-        for page in book.closed.iter_mut().chain([&mut book.open]) {
-            if page.begin == Some(EventPlace::Mark(told.mark)) {
-                page.begin = Some(EventPlace::Seq(told.seq));
-                if let Some(before) = before {
-                    before.is_cut |= !told.is_whole;
-                }
-                break;
-            }
-            before = Some(page);
+/// What goes with the items of these indices; where it was is forgotten.
+pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) -> Vec<(u64, u32)> {
+    let mut things = Vec::new();
+    let transcript = &session.transcript;
+    for item in transcript.items().get(range.clone()).unwrap_or_default() {
+        if let ItemBody::Message(message) = &item.body
+            && let Some(id) = &message.message
+        {
+            things.push((Key::Message(message.role, id).hash(), item.turn));
         }
     }
-}
-
-/// The indices of items from the first up to before the other.
-fn index_range(transcript: &Transcript, first: ItemId, behind: ItemId) -> Range<usize> {
-    transcript.index_from(first)..transcript.index_from(behind)
+    let mut stays = |at: ItemId, key: Key<'_>| {
+        let index = transcript.index_of(at).filter(|index| range.contains(index));
+        let item = index.and_then(|index| transcript.items().get(index));
+        things.extend(item.map(|item| (key.hash(), item.turn)));
+        item.is_none()
+    };
+    session.tools.retain(|id, at| stays(*at, Key::Tool(id)));
+    session.tools.shrink_to_fit();
+    let ledger = &mut session.ledger;
+    ledger.former_tools.retain(|id, at| stays(*at, Key::Tool(id)));
+    ledger.former_tools.shrink_to_fit();
+    ledger.compactions.retain(|id, at| stays(*at, Key::Compaction(id)));
+    ledger.subagents.retain(|id, at| stays(*at, Key::Subagent(id)));
+    let terminals = &mut session.terminals;
+    ledger.shown_by.retain(|id, at| {
+        let stays = stays(*at, Key::Terminal(id));
+        if !stays {
+            terminals.remove(id);
+        }
+        stays
+    });
+    things
 }

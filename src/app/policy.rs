@@ -6,6 +6,7 @@
 //! it covers one command, unless the user chose to allow it always; it covers a protected file only if the dialog marked
 //! that file as protected and showed exactly what is written.
 
+use crate::app::Approval;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,33 +16,13 @@ use crate::model::{
 };
 
 use super::changes::{explains, plain, replaced};
-use super::{Effect, Session, State, ToolCall, Turn, access, call};
+use super::{Effect, Session, State, ToolCall, Turn, access, lookup};
 
 /// The most protected files that the dialog of a call names. Its approval covers no other.
 const MOST_MARKED: usize = 4;
 
 /// The most approvals that are remembered.
 const MOST_APPROVALS: usize = 64;
-
-/// A tool call that the user approved, as far as it shows what is done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
-    conn: ConnId,
-    /// In which turn; one that holds always outlives it.
-    turn: u32,
-    /// Command lines that it shows.
-    lines: Vec<String>,
-    /// The working directory: the one that it shows, else that of the session.
-    cwd: PathBuf,
-    /// Whether it shows that directory.
-    shows_cwd: bool,
-    /// Changes that it shows.
-    diffs: Vec<FileDiff>,
-    /// Files that its dialog marked as protected.
-    marked: Vec<PathBuf>,
-    /// Whether the user chose to allow it always.
-    is_always: bool,
-}
 
 /// The agent as grants name it: another command line or address is another agent.
 pub(super) fn agent_of(spec: &AgentSpec) -> String {
@@ -53,7 +34,7 @@ pub(super) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy {
     let (setup, spec) = (&state.setup, state.conns.get(&conn).map(|conn| &conn.spec));
     let agent = spec.map(agent_of).unwrap_or_default();
     let mut grants = Vec::new();
-    if let Some(root) = state.sessions.get(&call::root_of(state, key)) {
+    if let Some(root) = state.sessions.get(&lookup::root_of(state, key)) {
         let own = root.ledger.grants.iter().filter(|(of, _)| *of == agent);
         grants.extend(own.map(|(_, grant)| (grant.clone(), GrantScope::Session)));
         let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.place.cwd;
@@ -135,11 +116,6 @@ pub(super) fn note_approval(
     approvals.push(approval);
 }
 
-/// A turn begins: what was approved once is over.
-pub(super) fn forget_turn(session: &mut Session) {
-    session.ledger.approvals.retain(|approval| approval.is_always);
-}
-
 /// The place of the approval that covers a command, and whether it shows the command's working directory.
 pub(super) fn covering(
     state: &State,
@@ -163,7 +139,7 @@ pub(super) fn covering(
 
 /// An approval was used: unless it holds always, it covers no other command.
 pub(super) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     if let Some(session) = state.sessions.get_mut(&root)
         && session.ledger.approvals.get(place).is_some_and(|approval| !approval.is_always)
     {
@@ -193,7 +169,7 @@ pub(super) fn covers_write(state: &State, conn: ConnId, key: SessionKey, asked: 
     })
 }
 
-impl Approval {
+impl super::Approval {
     /// Whether it marked a file as protected, and its changes, made one after the other, write exactly this.
     fn makes(&self, folder: &Path, path: &Path, made: &FileDiff) -> bool {
         let DiffChange::Texts { old, new } = &made.change else { return false };
@@ -213,7 +189,7 @@ impl Approval {
 
 /// The session that works for the user, while its turn runs and was not cancelled.
 fn working(state: &State, key: SessionKey) -> Option<&Session> {
-    let session = state.sessions.get(&call::root_of(state, key))?;
+    let session = state.sessions.get(&lookup::root_of(state, key))?;
     matches!(session.turn, Turn::Running { .. }).then_some(session)
 }
 
@@ -232,7 +208,7 @@ pub(super) fn add_grant(
     fx: &mut Vec<Effect>,
 ) {
     let Some(agent) = state.conns.get(&conn).map(|conn| agent_of(&conn.spec)) else { return };
-    let root = call::root_of(state, key);
+    let root = lookup::root_of(state, key);
     let Some(session) = state.sessions.get_mut(&root) else { return };
     match scope {
         GrantScope::Session => {

@@ -7,7 +7,7 @@
 
 use crate::model::{Call, CallError, ConnId, ProviderRequest, Purpose, Reply, Severity};
 
-use super::{Effect, State, call, texts};
+use super::{Effect, State, call, lookup, texts};
 
 /// Has the agent take its models from there, or switch the provider off.
 pub fn change(state: &mut State, conn: ConnId, wish: ProviderRequest, fx: &mut Vec<Effect>) {
@@ -26,7 +26,7 @@ pub(super) fn on_changed(
     fx: &mut Vec<Effect>,
 ) {
     // What is to be said may be longer than a line.
-    let asked_in = call::root_of(state, state.active);
+    let asked_in = lookup::root_of(state, state.active);
     if let Err(error) = result {
         let title = format!("The provider {} was not changed.", wish.id);
         call::notice(state, asked_in, Severity::Error, title, Some(texts::error_text(&error)));

@@ -8,7 +8,7 @@
 //! once the result was put into the record, the same replay adds nothing more.
 
 mod items;
-mod text;
+pub(in crate::app) mod text;
 mod turns;
 
 use std::ops::Range;

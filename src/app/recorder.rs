@@ -5,89 +5,10 @@
 //! Not its duty: making a session of what was kept (`restore`), the disk (`services::store`).
 //! Invariant: a note costs what it holds; nothing here depends on how long a session is, or on how many are open.
 
-use std::collections::VecDeque;
+use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
-use crate::model::{AgentSpec, ConnId, ItemId, Note, Record, SessionHead, SessionId, SessionKey, Setting};
-
-use super::{Conn, Effect, Session, State, paging};
-
-/// What was and what will be handed out.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RecorderState {
-    /// The store's id of a session that was kept before.
-    pub kept_as: Option<String>,
-    /// The agent that the kept session was with: its name, program and arguments.
-    pub agent: Option<(String, String, Vec<String>)>,
-    /// What happened since it was last handed out.
-    pub notes: Vec<Note>,
-    /// Whether a history is coming that counts once it is whole.
-    holds: bool,
-    /// What was last handed out of the head.
-    head: Option<HeadMark>,
-    draft: String,
-    queue: VecDeque<String>,
-}
-
-/// The parts of a head that change.
-#[derive(Debug, Clone, PartialEq)]
-struct HeadMark {
-    session: Option<SessionId>,
-    conn: Option<ConnId>,
-    pid: Option<u32>,
-    title: Option<String>,
-    has_own_title: bool,
-    owes_title: bool,
-    goes_on: bool,
-    branch: Option<String>,
-    folder: std::path::PathBuf,
-    chosen: Vec<Setting>,
-}
-
-impl RecorderState {
-    /// For a session that was kept before, with what is known of it there.
-    pub fn of_kept(head: SessionHead, draft: &str, queue: &VecDeque<String>) -> Self {
-        let SessionHead { kept_as, agent, command, args, .. } = head;
-        let agent = Some((agent, command, args));
-        Self { kept_as, agent, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
-    }
-
-    /// Whether this is the agent that the kept session was with. Its command may have changed since, but hardly
-    /// the sessions that it keeps. An agent on another machine has no command here, and is known by its name only.
-    pub fn is_with(&self, spec: &AgentSpec) -> bool {
-        self.agent.as_ref().is_some_and(|(name, command, args)| {
-            (!name.is_empty() && *name == spec.name)
-                || (!command.is_empty() && *command == spec.command && *args == spec.args)
-        })
-    }
-}
-
-/// Notes that something happened in the running or last turn.
-pub(super) fn note(session: &mut Session, record: Record) {
-    let item = paging::item_of(session, &record);
-    note_of(session, item, record);
-}
-
-/// Notes what happened to this item, which another one of its name may have followed.
-pub(super) fn note_of(session: &mut Session, item: Option<ItemId>, record: Record) {
-    let Some(record) = paging::divert(session, item, record) else { return };
-    let turn = session.turn_count;
-    session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
-}
-
-/// From now on what happens is a history that replaces what is kept, if it comes to its end: until then that stays.
-pub(super) fn hold(session: &mut Session) {
-    session.ledger.keeping.holds = true;
-    session.ledger.keeping.notes.push(Note::Hold);
-    note(session, Record::Replaced);
-}
-
-/// The history has come to its end, or to none.
-pub(super) fn release(session: &mut Session, is_whole: bool) {
-    let keeping = &mut session.ledger.keeping;
-    if std::mem::take(&mut keeping.holds) {
-        keeping.notes.push(Note::Release { is_whole });
-    }
-}
+use super::recorded::HeadMark;
+use super::{Conn, Effect, Session, State};
 
 /// Hands out what is to be kept of the sessions that were touched.
 pub(super) fn flush(state: &mut State, fx: &mut Vec<Effect>) {

@@ -9,13 +9,15 @@
 //! are read.
 //! Invariant: what was recorded stays, and no message, call or notice that the agent told is dropped.
 
+use crate::app::Aside;
+use crate::app::Unread;
 use std::time::{Duration, Instant};
 
-use crate::model::{ItemId, Record, Role, SessionKey, SessionUpdate, Severity, ToolStatus};
+use crate::model::{ItemId, Record, Role, SessionUpdate, Severity, ToolStatus};
 
 use super::{
-    Effect, Item, ItemBody, Replay, Session, SessionPhase, State, TimerId, insert, messages, paging,
-    reconcile, recorder, restore, tools, turn, updates,
+    Effect, Item, ItemBody, Replay, Session, SessionPhase, TimerId, apply, insert, messages, paging,
+    reconcile, record, tools,
 };
 
 /// A replay is over once nothing of it came for so long, and the agent has answered.
@@ -31,40 +33,6 @@ const LATE_PAUSES: u8 = 3;
 /// A message of the user that comes so long after the answer was said elsewhere, and begins no replay.
 const LATEST_BEGIN: Duration = Duration::from_secs(5);
 
-/// A replay beside the session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Aside {
-    /// What was replayed.
-    shadow: Session,
-    /// Whether the agent was asked for it. Else only a message of the user begins it.
-    is_expected: bool,
-    /// Whether prompts wait for it.
-    holds_prompts: bool,
-    /// How far it was when it was last looked at.
-    seen: u64,
-    /// How often it was looked at since then.
-    quiet_looks: u8,
-    /// The last item that the replay is to tell: what the agent says of itself meanwhile is no history.
-    upto: Option<ItemId>,
-    /// When the agent had answered.
-    answered_at: Option<Instant>,
-}
-
-/// The beginning of a replay, which belongs to parts of the record that are only on the disk.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unread {
-    /// What was replayed.
-    shadow: Session,
-    /// It belongs before this turn.
-    before: u32,
-}
-
-impl Aside {
-    fn has_begun(&self) -> bool {
-        !self.shadow.transcript.items().is_empty()
-    }
-}
-
 /// A place beside the session for a replay. Prompts wait for one that is expected.
 pub(super) fn begin(session: &Session, is_expected: bool) -> Replay {
     let mut shadow = Session::new(session.key, session.place.clone());
@@ -79,11 +47,6 @@ pub(super) fn begin(session: &Session, is_expected: bool) -> Replay {
         upto: session.transcript.items().last().map(|item| item.id),
         answered_at: None,
     }))
-}
-
-/// Whether prompts are to wait, because they would be mixed with a replay.
-pub(super) fn holds_prompts(session: &Session) -> bool {
-    matches!(&session.ledger.replay, Replay::Aside(aside) if aside.holds_prompts)
 }
 
 /// Takes an update that tells a part of the history into the replay; gives it back if it belongs to none.
@@ -111,8 +74,8 @@ pub(super) fn take(
     }
     let shadow = &mut aside.shadow;
     match update {
-        SessionUpdate::Subagent(patch) => restore::on_subagent(shadow, patch, now),
-        other => updates::apply_here(shadow, other, now, &mut Vec::new()),
+        SessionUpdate::Subagent(patch) => apply::on_subagent(shadow, patch, now),
+        other => apply::apply_here(shadow, other, now, &mut Vec::new()),
     }
     None
 }
@@ -168,10 +131,10 @@ pub(super) fn on_answered(session: &mut Session, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Looks whether the replay has come to its end.
-pub(super) fn on_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Replay::Aside(aside) = &mut session.ledger.replay else { return };
+/// Looks whether the replay has come to its end. Returns whether what waited for it may be sent.
+pub(super) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let key = session.key;
+    let Replay::Aside(aside) = &mut session.ledger.replay else { return false };
     let so_far = aside.shadow.transcript.revision();
     let is_news = std::mem::replace(&mut aside.seen, so_far) != so_far;
     aside.quiet_looks = if is_news { 0 } else { aside.quiet_looks.saturating_add(1) };
@@ -185,7 +148,7 @@ pub(super) fn on_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mu
     };
     if looks < enough {
         fx.push(Effect::Timer(TimerId::History(key), QUIET));
-        return;
+        return false;
     }
     if has_begun {
         settle(session, now);
@@ -193,7 +156,7 @@ pub(super) fn on_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mu
         // It may still begin, but nothing waits for it any more.
         aside.holds_prompts = false;
     }
-    turn::go_on(state, key, now, fx);
+    true
 }
 
 /// The replay is over, or a prompt is about to be sent: what only the agent has is put where it belongs.
@@ -275,8 +238,8 @@ fn take_plans(session: &mut Session, shadow: Session, has_more: bool) {
     }
     for plan in shadow.plans {
         if !session.plans.contains(&plan) {
-            updates::on_plan(session, plan.clone());
-            recorder::note(session, Record::Update(SessionUpdate::Plan(plan)));
+            apply::on_plan(session, plan.clone());
+            record::note(session, Record::Update(SessionUpdate::Plan(plan)));
         }
     }
 }

@@ -5,6 +5,8 @@
 //! A server is a program that runs with the user's rights, and its file comes with the code. So nothing of it goes
 //! to an agent without a yes to this very text, and none is given by closing the question.
 
+use crate::app::FolderRequest;
+use crate::app::ServersAnswer;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,40 +14,16 @@ use crate::escape::visible;
 use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
 use super::{
-    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, open, tabs,
+    Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State, call, open, tab, tabs,
 };
 
-/// What the user says about them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServersAnswer {
-    /// They are used, now and as long as the file stays as it is.
-    Use,
-    /// They are left out for as long.
-    LeaveOut,
-    /// They are left out this time.
-    NotNow,
-}
-
-/// What is known of the servers that a folder names.
-#[derive(Debug, Clone, PartialEq)]
-pub enum FolderRequest {
-    /// Its file is being read.
-    Looking,
-    /// Nobody has said yet whether they may be used.
-    Asked(FolderServers),
-    /// These are used; perhaps none.
-    Settled(Vec<McpServer>),
-}
-
-impl State {
-    /// What was found in the first folder before the start, with what was said about it then.
-    pub(super) fn take_known_servers(&mut self, key: SessionKey) {
-        let wish = match self.setup.folder_servers.take() {
-            Some(found) => judge(self, key, found),
-            None => FolderRequest::Settled(Vec::new()),
-        };
-        self.folder_servers.insert(self.setup.folder.clone(), wish);
-    }
+/// What was found in the first folder before the start, with what was said about it then.
+pub(super) fn take_known(state: &mut State, key: SessionKey) {
+    let wish = match state.setup.folder_servers.take() {
+        Some(found) => judge(state, key, found),
+        None => FolderRequest::Settled(Vec::new()),
+    };
+    state.folder_servers.insert(state.setup.folder.clone(), wish);
 }
 
 /// An answer that was given before holds; a file without a server that can be used asks nothing.
@@ -176,7 +154,7 @@ fn is_asked(state: &State, folder: &Path) -> bool {
         ),
         _ => false,
     };
-    state.modals.iter().any(is_it) || tabs::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
+    state.modals.iter().any(is_it) || tab::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
 }
 
 /// The user answered for a folder.

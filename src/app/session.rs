@@ -1,22 +1,30 @@
 //! A session: its transcript, turn, plan, choices, open questions and queue.
 
+use crate::app::ItemBody;
+use crate::app::Replay;
+use crate::model::FieldValue;
+use crate::model::FileDiff;
+use crate::model::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
     Access, AskId, AskReason, CallError, ConfigOption, ConnId, ElicitationRequest, FileJob, FoldRules,
-    GitInfo, Grant, ItemId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus, SessionId,
-    SessionKey, SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, TurnUsage, Usage,
-    WriteChange,
+    GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
+    SessionId, SessionKey, SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, ToolCallId,
+    TurnUsage, Usage, WriteChange,
 };
 
 use super::outline::Only;
-use super::replay_reconcile::{self, Aside};
 use super::search::Search;
 use super::{
-    Approval, Earlier, Former, Handover, Loose, Pages, Part, Reading, RecorderState, TabUi, TerminalView,
-    ToolCall, ToolIndex, Transcript, Unseen,
+    Earlier, Handover, Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, ToolIndex, Transcript,
+    Unseen, replay,
 };
+
+/// How many items are searched for a message id.
+const MESSAGE_LOOKBACK: usize = 2_000;
 
 /// A prompt whose turn failed, and which is offered to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +174,7 @@ impl Session {
     }
 
     /// Forgets where items are, after the transcript was replaced.
-    pub(super) fn forget_places(&mut self) {
+    pub(in crate::app) fn forget_places(&mut self) {
         self.tools.clear();
         self.selected = None;
         self.reading = None;
@@ -185,6 +193,26 @@ impl Session {
         ledger.can_cancel.clear();
         ledger.earlier = None;
         drop(self.pages.forget());
+    }
+
+    /// The tool call that this item shows.
+    pub fn tool_call(&self, id: ItemId) -> Option<&ToolCall> {
+        match self.transcript.get(id).map(|item| &item.body) {
+            Some(ItemBody::Tool(call)) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The item of the last tool call with this id.
+    pub fn tool_by_id(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.tools.get(id).or_else(|| self.ledger.former_tools.get(id)).copied()
+    }
+
+    /// The item of the message with this id, among the last ones.
+    pub fn find_message(&self, role: Role, message: &MessageId) -> Option<ItemId> {
+        let items = self.transcript.items().iter().rev();
+        let is_it = |body: &ItemBody| matches!(body, ItemBody::Message(known) if known.role == role && known.message.as_ref() == Some(message));
+        items.take(MESSAGE_LOOKBACK).find(|item| is_it(&item.body)).map(|item| item.id)
     }
 
     /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
@@ -218,7 +246,7 @@ impl Session {
     /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
     /// because agents work on several calls at once.
     pub fn holds_prompts(&self) -> bool {
-        self.pending_setting().is_some() || replay_reconcile::holds_prompts(self)
+        self.pending_setting().is_some() || replay::holds_prompts(self)
     }
 
     /// What the agent is to confirm before the prompt that waits is sent.
@@ -266,7 +294,7 @@ pub struct Ledger {
     /// How far a replay of the history is.
     pub replay: Replay,
     /// What of a replay is to be compared with earlier parts of the record.
-    pub unread: Option<Box<super::replay_reconcile::Unread>>,
+    pub unread: Option<Box<super::replay::Unread>>,
     /// Whether the session is being reopened after its agent was lost (else: opened anew).
     pub is_reopening: bool,
     /// Whether the queue goes on by itself as soon as the session is open.
@@ -336,23 +364,6 @@ pub enum ResumeConfidence {
     Hinted,
     /// The agent said nothing when the session was opened again; the next prompt shows it.
     Provisional,
-}
-
-/// A replay of the history: it replaces the transcript when its first update comes, not sooner, so that a
-/// failed replay loses nothing.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Replay {
-    /// None is expected.
-    #[default]
-    None,
-    /// Nothing came yet.
-    Armed,
-    /// It has begun; the items from before, to be restored if it fails.
-    Running(Box<Former>),
-    /// It is played beside what is shown, into a session of its own; what it means is seen at its end.
-    Aside(Box<Aside>),
-    /// The reply came before any item: one agent replays only then, beginning with a user's message.
-    Late,
 }
 
 /// A value that was asked to be set; it holds once the agent says so.
@@ -477,4 +488,63 @@ pub enum AccessWork {
     File(FileJob),
     /// A command, for this session.
     Run(SessionKey, TerminalCommand),
+}
+
+/// Items of the running or last turn that a tool call may still take over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loose {
+    /// Items of parlor's own.
+    pub(in crate::app) own: Vec<ItemId>,
+    /// Calls that only a permission request made, and that were approved.
+    pub(in crate::app) asked: Vec<ItemId>,
+    /// Bytes of changes that were kept in this turn.
+    pub(in crate::app) bytes: usize,
+}
+
+impl Loose {
+    /// Whether there are none.
+    pub(in crate::app) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.asked.is_empty()
+    }
+}
+
+/// A tool call that the user approved, as far as it shows what is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    pub(in crate::app) conn: ConnId,
+    /// In which turn; one that holds always outlives it.
+    pub(in crate::app) turn: u32,
+    /// Command lines that it shows.
+    pub(in crate::app) lines: Vec<String>,
+    /// The working directory: the one that it shows, else that of the session.
+    pub(in crate::app) cwd: PathBuf,
+    /// Whether it shows that directory.
+    pub(in crate::app) shows_cwd: bool,
+    /// Changes that it shows.
+    pub(in crate::app) diffs: Vec<FileDiff>,
+    /// Files that its dialog marked as protected.
+    pub(in crate::app) marked: Vec<PathBuf>,
+    /// Whether the user chose to allow it always.
+    pub(in crate::app) is_always: bool,
+}
+
+/// A part of the work that the agent can stop by itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A tool call.
+    Tool(ToolCallId),
+    /// A command of the agent's own.
+    Terminal(TerminalId),
+    /// A subagent.
+    Child(SessionId),
+}
+
+/// An answer to an elicitation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitationOutcome {
+    /// Accepted; `None` for a page, whose address is then opened.
+    Accept(Option<Vec<(String, FieldValue)>>),
+    /// Declined.
+    Decline,
+    Cancel,
 }

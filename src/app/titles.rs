@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
 
-use super::{ConnPhase, Effect, SessionPhase, State, Wanted, archive, call, choices, texts};
+use super::{ConnPhase, Effect, SessionPhase, State, Wanted, archive, call, choices, lookup, texts};
 
 /// Gives the session a title of the user's own.
 #[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
@@ -110,7 +110,7 @@ pub(super) fn on_kept_told(
     match result {
         Ok(_) => {
             fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
-            let open = archive::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
+            let open = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
             if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
                 session.ledger.owes_title = false;
             }

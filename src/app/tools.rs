@@ -7,9 +7,7 @@
 
 use std::time::Instant;
 
-use crate::model::{
-    ItemId, Patch, Record, SessionUpdate, ToolCallId, ToolCallPatch, ToolContent, ToolStatus,
-};
+use crate::model::{ItemId, Patch, Record, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus};
 
 use super::{Decision, ItemBody, OpenRequestKind, Session, ToolCall, access, messages, paging, terminals};
 
@@ -59,7 +57,7 @@ pub(super) fn upsert(
 }
 
 fn has_accesses(session: &Session, id: ItemId) -> bool {
-    get(session, id).is_some_and(|call| !call.accesses.is_empty())
+    session.tool_call(id).is_some_and(|call| !call.accesses.is_empty())
 }
 
 fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant) {
@@ -92,21 +90,14 @@ fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
 fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<ItemId> {
     if let Some(id) = session.tools.get(&patch.id).copied() {
         // One agent asks under one made-up id for everything: each question is a call of its own.
-        let is_answered = get(session, id).is_some_and(|call| call.from_ask_only && call.decision.is_some());
+        let is_answered =
+            session.tool_call(id).is_some_and(|call| call.from_ask_only && call.decision.is_some());
         return (origin == Origin::Update || !is_answered).then_some(id);
     }
     let id = session.ledger.former_tools.get(&patch.id).copied()?;
-    let is_over = get(session, id).is_none_or(|call| call.status.is_final());
+    let is_over = session.tool_call(id).is_none_or(|call| call.status.is_final());
     let is_another = patch.is_announcement || (origin == Origin::Ask && is_over);
     (!is_another).then_some(id)
-}
-
-/// The call of this item.
-pub(super) fn get(session: &Session, id: ItemId) -> Option<&ToolCall> {
-    match session.transcript.get(id).map(|item| &item.body) {
-        Some(ItemBody::Tool(call)) => Some(call),
-        _ => None,
-    }
 }
 
 /// Closes the calls of the running or last turn that the agent left open: several agents never report the end
@@ -118,7 +109,7 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
         .values()
         .chain(&session.ledger.loose.asked)
         .copied()
-        .filter(|id| get(session, *id).is_some_and(|call| !call.status.is_final()))
+        .filter(|id| session.tool_call(*id).is_some_and(|call| !call.status.is_final()))
         .filter(|id| !awaits_user(session, *id))
         .collect();
     for id in open {
@@ -128,7 +119,7 @@ pub(super) fn close_open(session: &mut Session, status: ToolStatus, now: Instant
             }
         });
         // What is kept further up ends with it.
-        if let Some(call) = get(session, id) {
+        if let Some(call) = session.tool_call(id) {
             let mut patch = ToolCallPatch::new(call.id.clone());
             (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
             paging::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch))));
@@ -142,7 +133,7 @@ fn awaits_user(session: &Session, id: ItemId) -> bool {
 
 /// A call that was not done, unless it has ended.
 pub(super) fn cancel(session: &mut Session, id: ItemId, now: Instant) {
-    if get(session, id).is_some_and(|call| !call.status.is_final()) {
+    if session.tool_call(id).is_some_and(|call| !call.status.is_final()) {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
                 assume_end(call, ToolStatus::Cancelled, now);
@@ -180,9 +171,4 @@ pub(super) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now
     if is_allowed(decision) {
         access::on_approved(session, id);
     }
-}
-
-/// The last call of this id.
-pub(super) fn by_id(session: &Session, id: &ToolCallId) -> Option<ItemId> {
-    session.tools.get(id).or_else(|| session.ledger.former_tools.get(id)).copied()
 }

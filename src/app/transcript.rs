@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{access, duplicate_diffs};
+use super::duplicate_diffs;
 use crate::model::{
     AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason,
@@ -112,7 +112,7 @@ impl Item {
     pub fn is_hidden(&self) -> bool {
         match &self.body {
             ItemBody::Tool(tool) if tool.is_own => tool.accesses.is_empty(),
-            ItemBody::Tool(tool) => tool.from_ask_only && !access::is_worth_showing(tool),
+            ItemBody::Tool(tool) => tool.from_ask_only && !is_worth_showing(tool),
             _ => false,
         }
     }
@@ -353,5 +353,16 @@ fn texts_of(piece: &ToolContent) -> Option<&FileDiff> {
     match piece {
         ToolContent::Diff(diff) if matches!(diff.change, DiffChange::Texts { .. }) => Some(diff),
         _ => None,
+    }
+}
+
+/// Whether a call that only a permission request made is still worth showing once it was answered.
+pub(in crate::app) fn is_worth_showing(call: &ToolCall) -> bool {
+    match &call.decision {
+        None | Some(Decision::Chosen { is_allow: false, .. }) => true,
+        Some(Decision::Cancelled) => false,
+        Some(Decision::Chosen { is_allow: true, .. }) => {
+            !call.is_joined && (call.told_diffs().next().is_some() || call.input.command.is_some())
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod late;
 
+use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
@@ -15,9 +16,9 @@ use crate::model::{
 };
 
 use super::{
-    Effect, FailedPrompt, ItemBody, Loose, Message, MessagePart, Replay, Session, SessionPhase, State,
-    TimerId, Turn, TurnEnd, UnseenKind, ViewCommand, archive, asks, auth, call, conn, handover, messages,
-    open, paging, policy, recorder, replay_reconcile, tabs, texts, tools, user,
+    Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
+    Turn, TurnEnd, UnseenKind, ViewCommand, archive, asks, auth, call, conn, handover, lookup, messages,
+    open, paging, record, replay_reconcile, tabs, texts, tools, turns,
 };
 
 pub(super) use late::{note_news, on_cancel_overdue, on_quiet};
@@ -91,12 +92,12 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     }
     match &session.phase {
-        SessionPhase::NoAgent if state.modals.is_empty() => user::open_agents(state),
+        SessionPhase::NoAgent if state.modals.is_empty() => state.ui_requests.push(UiRequest::AgentPicker),
         SessionPhase::NeedsSignIn => {
             if let Some(conn) = conn
                 && state.modals.is_empty()
             {
-                user::open_sign_in(state, conn);
+                state.ui_requests.push(UiRequest::SignIn { conn, session: None });
             }
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
@@ -207,10 +208,10 @@ fn begin(
         session.plan_fold = None;
     }
     replay_reconcile::settle(session, now);
-    next_turn(session, now);
+    turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
-    recorder::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
+    record::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
         session.transcript.push(
             session.turn_count,
@@ -241,17 +242,6 @@ fn begin(
     fx.push(Effect::LoadGrants);
 }
 
-/// Counts a new turn, ours or one of a replayed history. Ids of tool calls may come again in it; updates for
-/// the turns before still find theirs.
-pub(super) fn next_turn(session: &mut Session, now: Instant) {
-    messages::close(session, now);
-    tools::close_open(session, ToolStatus::Completed, now);
-    session.turn_count += 1;
-    session.ledger.former_tools.extend(session.tools.drain());
-    session.ledger.loose = Loose::default();
-    policy::forget_turn(session);
-}
-
 /// Closes what is open outside a turn: after a replay, and when nothing more can come.
 pub(super) fn settle(state: &mut State, key: SessionKey, now: Instant) {
     if let Some(session) = state.sessions.get_mut(&key)
@@ -265,7 +255,7 @@ pub(super) fn settle(state: &mut State, key: SessionKey, now: Instant) {
 /// Cancels the running turn: the notification first, then `cancelled` for every open permission.
 /// Source: ACP v1 prompt-turn, Cancellation.
 pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let key = call::root_of(state, key);
+    let key = lookup::root_of(state, key);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -290,7 +280,7 @@ fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     conn::send_cancel(state, key, fx);
     asks::cancel_all(state, key, now, fx);
     let family: Vec<SessionKey> =
-        state.sessions.keys().copied().filter(|other| call::root_of(state, *other) == key).collect();
+        state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
     for member in family {
         if let Some(session) = state.sessions.get_mut(&member) {
             tools::close_open(session, ToolStatus::Cancelled, now);
@@ -481,8 +471,8 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
-    recorder::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
-    close_items(session, item, now);
+    record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
+    turns::close_items(session, item, now);
     if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
         let title = "The agent ended the turn without a word.";
@@ -540,17 +530,6 @@ fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &
         session.ledger.is_reopening = true;
         session.ledger.sends_when_ready = has_new;
         open::open(state, key, now, fx);
-    }
-}
-
-/// Closes what a turn left open, and says how it ended unless that was well.
-pub(super) fn close_items(session: &mut Session, end: Option<TurnEnd>, now: Instant) {
-    messages::close(session, now);
-    // An agent that ends its turn well is done with its calls, also with those that it never reported on.
-    let status = if end.is_none() { ToolStatus::Completed } else { ToolStatus::Cancelled };
-    tools::close_open(session, status, now);
-    if let Some(end) = end {
-        session.transcript.push(session.turn_count, ItemBody::TurnEnd(end));
     }
 }
 

@@ -3,42 +3,17 @@
 //! Duty: when it is asked for, what its answers mean. Not its duty: how it is spelled (`acp`).
 //! Invariant: what the agent does not advertise is not called, and where the user wished for it, that is said.
 
-use std::collections::BTreeSet;
+use crate::app::Part;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, Call, CallError, ConnId, ItemId, Patch, Purpose, Record, Reply, SessionId, SessionKey,
-    Severity, TerminalId, ToolCallId, ToolContent,
+    AgentCommand, Call, CallError, ConnId, ItemId, Purpose, Record, Reply, SessionKey, Severity, TerminalId,
+    ToolContent,
 };
 
 use super::{
-    ConnPhase, Effect, ItemBody, Session, SessionPhase, State, call, callbacks, open, recorder, texts,
+    ConnPhase, Effect, ItemBody, Session, SessionPhase, State, call, callbacks, lookup, open, record, texts,
 };
-
-/// A part of the work that the agent can stop by itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// A tool call.
-    Tool(ToolCallId),
-    /// A command of the agent's own.
-    Terminal(TerminalId),
-    /// A subagent.
-    Child(SessionId),
-}
-
-/// Notes whether a part can be stopped, if that was told.
-pub(super) fn note_part(session: &mut Session, part: Part, can_cancel: &Patch<bool>) {
-    let parts: &mut BTreeSet<Part> = &mut session.ledger.can_cancel;
-    match can_cancel {
-        Patch::Keep => {}
-        Patch::Set(true) => {
-            parts.insert(part);
-        }
-        Patch::Set(false) | Patch::Clear => {
-            parts.remove(&part);
-        }
-    }
-}
 
 /// Whether something runs that can be stopped by itself.
 pub fn has_stoppable(session: &Session) -> bool {
@@ -150,7 +125,7 @@ pub(super) fn on_archived(
         match result {
             Ok(_) => {
                 session.is_archived = true;
-                recorder::note(session, Record::Archived { is_away: true });
+                record::note(session, Record::Archived { is_away: true });
                 let cause = "This session is archived.".to_owned();
                 session.phase = SessionPhase::Ended { cause: cause.clone() };
                 call::flash(state, cause, fx);
@@ -170,7 +145,7 @@ pub(super) fn on_archived(
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.is_archived = false;
-    recorder::note(session, Record::Archived { is_away: false });
+    record::note(session, Record::Archived { is_away: false });
     session.ledger.is_reopening |= !session.ledger.wants_history;
     let id = session.id.clone();
     let conn = session.conn.and_then(|conn| state.conns.get_mut(&conn));
@@ -217,7 +192,7 @@ pub(super) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
 }
 
 fn tell(state: &mut State, conn: ConnId, title: &str, detail: &str) {
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         let is_new = state.sessions.get(&key).is_some_and(|session| !session.ledger.is_reopening);
         if is_new {
             call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
@@ -249,7 +224,7 @@ pub(super) fn on_provider_set(
         let title = format!("The provider {id} was not set.");
         tell(state, conn, &title, &texts::error_text(&error));
     }
-    for key in call::sessions_of(state, conn, false) {
+    for key in lookup::sessions_of(state, conn, false) {
         let waits = state.sessions.get(&key).is_some_and(|session| session.ledger.waits_for_setup);
         let is_ready = state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready);
         if waits && is_ready && !must_wait(state, key) {

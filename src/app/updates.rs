@@ -8,13 +8,12 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentTerminal, Bounded, Capacity, ConnId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, Record, Role,
-    SessionId, SessionKey, SessionUpdate, Setting, Severity, SubagentPatch,
+    Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity, SubagentPatch,
 };
 
 use super::{
-    Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, call, choices, chosen,
-    diffs, messages, paging, recorder, replay_reconcile, terminals, texts, tools, turn, unstable,
+    Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn, apply, call, lookup,
+    messages, paging, record, replay_reconcile, turn,
 };
 
 /// What waits for its session to be known, per connection; beyond it the oldest go.
@@ -33,7 +32,7 @@ pub(super) fn on_update(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    match call::session_by_id(state, conn, &id) {
+    match lookup::session_by_id(state, conn, &id) {
         Some(key) => apply(state, conn, key, update, now, fx),
         None => keep_early(state, conn, id, update),
     }
@@ -140,69 +139,14 @@ pub(super) fn apply(
                 return;
             }
         }
-        other => apply_here(session, other, now, fx),
+        other => apply::apply_here(session, other, now, fx),
     }
     // Behind it, because a message of a replayed history begins the turn that it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
         if session.transcript.next_id() > next {
             paging::on_pushed(session, next);
         }
-        recorder::note(session, record);
-    }
-}
-
-/// Applies an update that changes nothing but its session.
-pub(super) fn apply_here(session: &mut Session, update: SessionUpdate, now: Instant, fx: &mut Vec<Effect>) {
-    match update {
-        SessionUpdate::Chunk { role, message, text } => {
-            messages::on_chunk(session, role, message, text, now);
-        }
-        SessionUpdate::Block { role, message, block } => {
-            messages::on_block(session, role, message, block, now);
-        }
-        SessionUpdate::Message { role, message, content } => {
-            messages::on_message(session, role, &message, content, now);
-        }
-        SessionUpdate::Terminal(news) => {
-            if let AgentTerminal::About { id, can_cancel, .. } = &news {
-                unstable::note_part(session, Part::Terminal(id.clone()), can_cancel);
-            }
-            terminals::on_told(session, news, now);
-        }
-        SessionUpdate::Tool(patch) => {
-            unstable::note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
-            let wants_places = diffs::tells_news(&patch);
-            let item = tools::upsert(session, *patch, tools::Origin::Update, now);
-            if wants_places {
-                diffs::locate(session, item, fx);
-            }
-        }
-        SessionUpdate::Plan(plan) => on_plan(session, plan),
-        SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),
-        SessionUpdate::Commands(commands) => session.commands = commands,
-        SessionUpdate::Mode(mode) => on_mode(session, mode),
-        SessionUpdate::Model(model) => on_model(session, model),
-        SessionUpdate::Options(options) => {
-            session.options = options;
-            choices::agree(session);
-            chosen::follow_options(session);
-        }
-        // A title of the user's own stays.
-        SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
-        SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
-        SessionUpdate::Usage(usage) => session.usage = Some(usage),
-        SessionUpdate::Notice { severity, title, description } => {
-            let body = ItemBody::Notice { severity, title, detail: description };
-            session.transcript.push(session.turn_count, body);
-        }
-        SessionUpdate::Compaction { id, status, summary, error } => {
-            on_compaction(session, &id, Some(status), summary, error);
-        }
-        SessionUpdate::CompactionChunk { id, text } => on_compaction_chunk(session, &id, &text),
-        SessionUpdate::Subagent(_) => {}
-        SessionUpdate::Unknown { name, raw } => {
-            session.transcript.push(session.turn_count, ItemBody::Raw { name, raw });
-        }
+        record::note(session, record);
     }
 }
 
@@ -241,6 +185,13 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     }
 }
 
+/// Looks whether a replay of the history has come to its end; then what waited for it is sent.
+pub(super) fn on_history_timer(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if state.sessions.get_mut(&key).is_some_and(|session| replay_reconcile::on_timer(session, now, fx)) {
+        turn::go_on(state, key, now, fx);
+    }
+}
+
 /// The history replaces what is shown; until the replay has ended well, that is kept.
 fn begin_replay(session: &mut Session, may_fail: bool) {
     let transcript = session.transcript.take();
@@ -252,87 +203,12 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
     // What is kept under its name is this one: the store is to know before anything of it comes.
     session.ledger.goes_on = true;
     if may_fail {
-        recorder::hold(session);
+        record::hold(session);
         session.ledger.replay = Replay::Running(Box::new(former));
     } else {
-        recorder::note(session, Record::Replaced);
+        record::note(session, Record::Replaced);
         session.ledger.replay = Replay::None;
     }
-}
-
-/// An agent replaces its plan each time; an empty one is none.
-pub(super) fn on_plan(session: &mut Session, plan: Plan) {
-    if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
-        remove_plan(session, plan.id.as_ref());
-    } else if let Some(known) = session.plans.iter_mut().find(|known| known.id == plan.id) {
-        *known = plan;
-    } else {
-        session.plans.push(plan);
-    }
-}
-
-fn remove_plan(session: &mut Session, id: Option<&PlanId>) {
-    session.plans.retain(|plan| plan.id.as_ref() != id);
-}
-
-fn on_mode(session: &mut Session, mode: ModeId) {
-    chosen::follow(session, Setting::Mode(mode.clone()));
-    choices::set_option_of(session, "mode", mode.as_str());
-    if let Some(modes) = &mut session.modes {
-        modes.current = mode;
-    }
-}
-
-fn on_model(session: &mut Session, model: ModelId) {
-    chosen::follow(session, Setting::Model(model.clone()));
-    choices::set_option_of(session, "model", model.as_str());
-    if let Some(models) = &mut session.models {
-        models.current = model;
-    }
-}
-
-fn on_compaction(
-    session: &mut Session,
-    id: &str,
-    new_status: Option<String>,
-    new_summary: Patch<String>,
-    new_error: Patch<String>,
-) {
-    let place = compaction_place(session, id);
-    session.transcript.edit(place, |item| {
-        if let ItemBody::Compaction { status, summary, error, .. } = &mut item.body {
-            if let Some(new_status) = new_status {
-                *status = new_status;
-            }
-            new_summary.apply_or_default(summary);
-            new_error.apply(error);
-        }
-    });
-}
-
-fn on_compaction_chunk(session: &mut Session, id: &str, text: &str) {
-    let place = compaction_place(session, id);
-    session.transcript.edit(place, |item| {
-        if let ItemBody::Compaction { summary, .. } = &mut item.body {
-            summary.push_str(text);
-        }
-    });
-}
-
-/// Its place is fixed by first sight. Source: ACP v1 `compaction_update`.
-fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
-    if let Some(place) = session.ledger.compactions.get(id) {
-        return *place;
-    }
-    let body = ItemBody::Compaction {
-        id: id.to_owned(),
-        status: texts::IN_PROGRESS.to_owned(),
-        summary: String::new(),
-        error: None,
-    };
-    let place = session.transcript.push(session.turn_count, body);
-    session.ledger.compactions.insert(id.to_owned(), place);
-    place
 }
 
 /// A child session: an item in its parent's transcript, and a session of its own for what it says. Returns whether it is
@@ -346,9 +222,9 @@ fn on_subagent(
     fx: &mut Vec<Effect>,
 ) -> bool {
     let id = patch.session.clone();
-    let child = match call::session_by_id(state, conn, &id) {
+    let child = match lookup::session_by_id(state, conn, &id) {
         // A session that calls itself, or one above it, its own child is none.
-        Some(known) if call::root_of(state, parent) == known || known == parent => return false,
+        Some(known) if lookup::root_of(state, parent) == known || known == parent => return false,
         Some(known) => known,
         None => adopt(state, conn, parent, &id),
     };
@@ -370,7 +246,7 @@ fn on_subagent(
         session.ledger.subagents.insert(id.clone(), place);
         place
     };
-    unstable::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
+    apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
     session.transcript.edit(place, |item| {
         if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {

@@ -15,7 +15,6 @@ mod copy;
 mod dialogs;
 mod focus;
 mod form;
-mod fuzzy;
 mod grace;
 mod inbox;
 mod items;
@@ -38,24 +37,22 @@ mod tests;
 mod url;
 mod validate;
 
+pub use super::modal::agent_rows;
 pub use super::title_of;
+pub use crate::app::fuzzy::rank;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
 pub use commands::{leads_elsewhere, obstacle};
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
-pub use fuzzy::rank;
 pub use grace::{on_input, settle, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
-pub use jump::go_to;
 pub use open::on_open;
 pub use picker::on_theme;
 pub use picker::{open_agents, open_sign_in, open_sign_in_of};
-pub use rows::agents as agent_rows;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
-pub use sessions::on_sessions_listed;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
@@ -63,10 +60,24 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{Effect, Modal, OpenRequest, PickerKind, State, TimerId, ViewCommand};
+use super::{Effect, Modal, OpenRequest, State, TimerId, UiRequest, ViewCommand};
 
 /// How long a short message stays in the status line.
 const FLASH: Duration = Duration::from_secs(4);
+
+/// Opens the dialogs that an event led to, and does what waited for it.
+pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    while !state.ui_requests.is_empty() {
+        for request in std::mem::take(&mut state.ui_requests) {
+            match request {
+                UiRequest::AgentPicker => open_agents(state),
+                UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
+                UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
+                UiRequest::Act(action) => on_action(state, action, now, fx),
+            }
+        }
+    }
+}
 
 /// A wish of the user.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
@@ -210,12 +221,6 @@ fn in_a_dialog(action: Action) -> Action {
 /// What the list of sessions still has to ask for. Called at the end of each update.
 pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
     sessions::settle(state, fx);
-}
-
-/// Whether a dialog names items of the transcript by their places.
-pub fn names_items(modal: &Modal) -> bool {
-    let Modal::Picker(picker) = modal else { return false };
-    matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
 }
 
 /// Says something in the status line for a while.

@@ -67,7 +67,7 @@ impl Lines {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
         let (service_sender, services) = mpsc::unbounded_channel();
-        let (state, first_effects) = State::new(launch.setup, now);
+        let (state, first_effects) = crate::app::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut doer =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);

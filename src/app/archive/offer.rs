@@ -4,10 +4,12 @@
 //! duty: showing it (`ui::welcome`, the picker of agents), opening it (`archive`).
 //! Invariant: an answer that comes late changes nothing that the user has marked or typed meanwhile.
 
+use crate::app::lookup;
+use crate::app::modal;
 use std::time::Instant;
 
-use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
-use crate::model::{Action, ArchiveRow, StoreJob};
+use crate::app::{Effect, Modal, Picker, PickerKind, State};
+use crate::model::{ArchiveRow, StoreJob};
 
 /// Asks for the folder's last agent, and for its last session if that is to be offered.
 pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
@@ -17,17 +19,9 @@ pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// The last session of the user's folder, as long as the session on the screen is one in which nothing was said.
-pub fn last_session(state: &State) -> Option<&ArchiveRow> {
-    let row = state.last_kept.as_deref()?;
-    let session = state.active_session()?;
-    let is_here = session.place.cwd == state.setup.folder && super::is_fresh(session);
-    (is_here && super::open_as(state, &row.uid).is_none()).then_some(row)
-}
-
 /// Goes on with it.
 pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(uid) = last_session(state).map(|row| row.uid.clone()) else { return };
+    let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
     // The list of agents asked what to begin with; this is the answer.
     state.modals.retain(|modal| !is_of_agents(modal));
     super::open_kept(state, &uid, true, None, now, fx);
@@ -39,7 +33,7 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
         return;
     }
     state.setup.last_agent = Some(agent);
-    let rows = crate::app::user::agent_rows(state);
+    let rows = modal::agent_rows(state);
     let Some(picker) = agents_picker(state) else { return };
     let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
     // The same rows but for what they say of their use; whatever was measured of the former ones is measured anew.
@@ -56,7 +50,7 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
 /// The last session of the folder.
 pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
     state.last_kept = Some(Box::new(row));
-    let Some(offer) = last_session(state).map(row_of) else { return };
+    let Some(offer) = lookup::last_session(state).map(modal::offered_row) else { return };
     if let Some(picker) = agents_picker(state) {
         let marked = picker.matches.get(picker.selected).copied();
         let is_filtered = !picker.filter.text.is_empty();
@@ -70,18 +64,6 @@ pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
         // The mark stays on what it was on.
         let place = marked.and_then(|row| picker.matches.iter().position(|place| *place == row + 1));
         picker.selected = place.unwrap_or(0);
-    }
-}
-
-/// The offer as a row of the picker of agents.
-pub(in crate::app) fn row_of(row: &ArchiveRow) -> PickerRow {
-    PickerRow {
-        value: PickerValue::Action(Action::ContinueLast),
-        label: format!("Go on with “{}”", row.name()),
-        detail: row.agent.clone(),
-        right: row.when.clone(),
-        group: Some("Last in this folder".to_owned()),
-        is_current: false,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Parts of a long session that are read when they are looked at: before, behind and around what is shown.
 
+use crate::app::loading;
+use crate::app::reveal;
 use std::time::Instant;
 
-use crate::app::{Effect, State, call, paging, replay_reconcile, restore, user};
+use crate::app::{Effect, State, call, paging, replay_reconcile, restore};
 use crate::model::{EarlierPage, SessionKey, Window};
 
-use super::{Later, load_earlier};
+use crate::app::Later;
+use crate::app::loading::load_earlier;
 
 /// Finds the place of an event in what is shown, by what is around it.
 pub(super) fn on_around(
@@ -23,8 +26,11 @@ pub(super) fn on_around(
         }
     };
     match found {
-        Some(item) if state.active == key => user::go_to(state, item, fx),
-        Some(_) => {}
+        Some(item) => {
+            if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
+                reveal::show_item(session, item, fx);
+            }
+        }
         None => call::flash(state, "The place is not shown any more.", fx),
     }
 }
@@ -84,5 +90,5 @@ pub(super) fn on_earlier(
         return;
     }
     replay_reconcile::on_earlier(session, now);
-    paging::redo(state, key, now, fx);
+    loading::redo(state, key);
 }

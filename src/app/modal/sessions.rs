@@ -5,14 +5,16 @@
 //! Invariants: a session stands in the list once; `matches` is in step with filter, scope and rows; `selected` is a
 //! place in `matches` unless they are empty. Rows are shared, so that joining thousands of them copies none.
 
+use crate::app::Modal;
+use crate::app::lookup;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::LineInput;
-use crate::app::user::rank;
-use crate::app::{Session, State, call};
+use crate::app::fuzzy::rank;
+use crate::app::{Session, State};
 use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionId, SessionInfo, SessionKey};
 
 /// Which sessions are shown.
@@ -346,7 +348,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
 /// Sessions that are open here, each with its subagents behind it.
 fn open_sessions(state: &State) -> Vec<&Session> {
     let mut here: Vec<&Session> = state.sessions.values().collect();
-    here.sort_by_key(|session| (call::root_of(state, session.key), session.key));
+    here.sort_by_key(|session| (lookup::root_of(state, session.key), session.key));
     here
 }
 
@@ -449,4 +451,15 @@ pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
         search.words.push('*');
     }
     search
+}
+
+/// What is open here, or what the agent listed, changed.
+pub fn on_sessions_listed(state: &mut State) {
+    let mut modals = std::mem::take(&mut state.modals);
+    for modal in &mut modals {
+        if let Modal::Sessions(dialog) = modal {
+            dialog.join(state);
+        }
+    }
+    state.modals = modals;
 }

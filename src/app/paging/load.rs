@@ -4,19 +4,17 @@
 //! telling the user (`archive`).
 //! Invariant: a page is asked for only when all that was kept late for it is on the disk.
 
-use std::time::Instant;
+use crate::app::paging;
 
-use crate::app::restore::CUT;
-use crate::app::{Effect, ItemBody, Session, State, archive, user};
-use crate::model::{Action, EventPlace, ItemId, SessionKey, StoreJob};
+use crate::app::record::CUT;
+use crate::app::{ItemBody, Session};
+use crate::model::{EventPlace, ItemId, StoreJob};
 
-use super::{Merge, Needs, Page, PageIndex, PageKind, Things, gone, index_range, weight};
+use crate::app::pages::edge::{Needs, Things};
+use crate::app::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
 
 /// So much is read at once, if a page is not more.
 const READ_BYTES: usize = 1 << 20;
-
-/// So much is brought back for a list of all of a session; the rest is left out of it.
-const MOST_BACK: usize = 256 << 20;
 
 /// The job that reads what stood last before what is in memory; `None`: not now.
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
@@ -41,7 +39,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let before = earlier.before;
     let kind = gone.last().map(|page| page.kind);
     let mut bytes = 0;
-    let fits = |page: &&super::Gone| {
+    let fits = |page: &&gone::Gone| {
         let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
         bytes += page.weight.max(1);
         fits
@@ -174,7 +172,7 @@ pub(in crate::app) fn put_in_front(
     let offset = if let Some(from) = session.pages.book.closed.front().filter(|_| replaced > 0) {
         let from = from.first;
         behind = session.pages.book.closed.get(replaced).unwrap_or(&session.pages.book.open).first;
-        drop(gone::take_things(session, index_range(&session.transcript, from, behind)));
+        drop(paging::take_things(session, index_range(&session.transcript, from, behind)));
         session.pages.book.closed.drain(..replaced);
         session.transcript.replace(from, behind, before.transcript)
     } else {
@@ -259,43 +257,4 @@ fn join(session: &mut Session, place: ItemId, later: Option<ItemId>) {
         _ => {}
     });
     session.transcript.remove(later);
-}
-
-/// A page is in memory again: helpers are known by their items, and what the user wished is done.
-pub(in crate::app) fn redo(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let children: Vec<_> = state
-        .sessions
-        .values()
-        .filter(|session| session.parent == Some(key))
-        .filter_map(|session| Some((session.id.clone()?, session.key)))
-        .collect();
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    for (id, child) in children {
-        if let Some(place) = session.ledger.subagents.get(&id).copied() {
-            session.transcript.edit(place, |item| {
-                if let ItemBody::Subagent { key, .. } = &mut item.body {
-                    *key = key.or(Some(child));
-                }
-            });
-        }
-    }
-    let Some(action) = session.pages.redo.take() else { return };
-    if state.active == key {
-        user::on_action(state, action, now, fx);
-    }
-}
-
-/// What the user wishes needs items that had gone: they are read, and then it is done: the action comes again
-/// with each page, until this returns that it need not wait.
-pub fn ask_for_all(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
-    let key = state.active;
-    let Some(session) = state.sessions.get_mut(&key) else { return false };
-    let limit = session.pages.limit_bytes;
-    let is_much = session.pages.weight() > limit.saturating_add(MOST_BACK);
-    if !session.pages.has_gone() || is_much {
-        return false;
-    }
-    session.pages.redo = Some(action);
-    archive::load_earlier(state, key, fx);
-    true
 }

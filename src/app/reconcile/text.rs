@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::app::handover;
-
 /// What agents send as text in place of calls and their results. Source: replays of gemini.
 const CALLS: [&str; 2] = ["[Function Call:", "[Function Response:"];
 
@@ -41,7 +39,7 @@ pub(super) fn range_in(text: &str, part: &Range<usize>) -> Range<usize> {
 /// A prompt as it was typed: without the context that an agent put in front of it, and a command as its name and
 /// arguments.
 fn unwrapped(text: &str) -> Cow<'_, str> {
-    let text = handover::without_context(text);
+    let text = without_context(text);
     match between(text, "<command-name>", "</command-name>").filter(|_| text.starts_with("<command-")) {
         Some(name) => {
             let args = between(text, "<command-args>", "</command-args>").unwrap_or_default();
@@ -77,4 +75,21 @@ pub(super) fn is_calls(text: &str) -> bool {
         rest = behind.trim_start();
     }
     is_any
+}
+
+/// A prompt without what an agent, or parlor, put in front of it: an element with a name of two words and more, like
+/// `<session_context>…</session_context>`. Source: gemini replays such a one as the user's own message.
+pub(in crate::app) fn without_context(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let Some((name, behind)) = rest.strip_prefix('<').and_then(|text| text.split_once('>')) else {
+            return rest;
+        };
+        let is_name = name.contains('_') && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let end = format!("</{name}>");
+        match behind.find(&end).and_then(|at| behind.get(at + end.len()..)) {
+            Some(after) if is_name => rest = after.trim_start(),
+            _ => return rest,
+        }
+    }
 }

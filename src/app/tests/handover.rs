@@ -1,6 +1,7 @@
 //! Conversations that are told to an agent that does not know them.
 
 use super::support::*;
+use crate::app::reconcile::text;
 use crate::app::*;
 use crate::model::*;
 
@@ -92,7 +93,7 @@ fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
     let shown = digest(&desk.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
     // Played back later, it is the same prompt.
-    assert_eq!(handover::without_context(&format!("{told}{asked}")), "go on");
+    assert_eq!(text::without_context(&format!("{told}{asked}")), "go on");
 }
 
 #[test]

@@ -258,7 +258,7 @@ proptest! {
             ..Setup::default()
         };
         let now = std::time::Instant::now();
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {

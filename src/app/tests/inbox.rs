@@ -2,6 +2,7 @@
 
 use super::support::*;
 use crate::app::inbox::{WaitingFor, count_behind, waiting};
+use crate::app::tab;
 use crate::app::*;
 use crate::model::*;
 
@@ -80,7 +81,7 @@ fn a_turn_that_stopped_early_is_told_as_what_it_was() {
         desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
         let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
-        assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
+        assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
         assert_eq!(
             desk.state.flash.as_deref(),
             Some(format!("Tab 2: the turn has stopped. {words}.").as_str())

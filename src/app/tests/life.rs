@@ -8,7 +8,7 @@ use crate::model::*;
 fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
     let mut desk = TestApp::started();
     desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let (state, _) = State::new(Setup::default(), desk.now);
+    let (state, _) = start(Setup::default(), desk.now);
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }

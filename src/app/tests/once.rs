@@ -127,7 +127,7 @@ impl World {
         let now = Instant::now();
         let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut world = Self {
             state,
             now,
@@ -258,7 +258,7 @@ impl World {
                 self.flow(|state, now, fx| operations::answer_first_ask(state, key, option, now, fx));
             }
             Step::Say { session, outcome } => {
-                use crate::app::operations::ElicitationOutcome::{Accept, Cancel, Decline};
+                use crate::app::session::ElicitationOutcome::{Accept, Cancel, Decline};
                 let key = self.session(session)?;
                 let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
                 self.flow(|state, now, fx| operations::answer_elicitation(state, key, outcome, now, fx));
@@ -413,7 +413,7 @@ impl World {
             for key in keys {
                 while let Some(open) = self.state.sessions[&key].asks.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-                        let outcome = operations::ElicitationOutcome::Decline;
+                        let outcome = session::ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| {
                             operations::answer_elicitation(state, key, outcome, now, fx);
                         });

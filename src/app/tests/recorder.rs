@@ -162,7 +162,7 @@ pub fn reopened(kept: RecordedSession, name: &str) -> TestApp {
         reopen: Some(Box::new(kept)),
         ..Setup::default()
     };
-    let (state, fx) = State::new(setup, now);
+    let (state, fx) = start(setup, now);
     TestApp { state, now, fx, kept: Vec::new() }
 }
 

@@ -32,7 +32,7 @@ fn desk(found: FolderServers, spec: AgentSpec) -> TestApp {
         folder_servers: Some(found),
         ..Setup::default()
     };
-    let (state, fx) = State::new(setup, now);
+    let (state, fx) = start(setup, now);
     TestApp { state, now, fx, kept: Vec::new() }
 }
 
@@ -170,7 +170,7 @@ fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
             additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(caps);
         desk.session().transcript.items().len()
@@ -201,7 +201,7 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };
-    let (state, _) = State::new(setup, now);
+    let (state, _) = start(setup, now);
     let place = &state.sessions[&state.active].place;
     assert_eq!(place.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }

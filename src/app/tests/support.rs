@@ -50,7 +50,7 @@ impl TestApp {
     pub fn with_spec(spec: AgentSpec) -> Self {
         let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         Self { state, now, fx, kept: Vec::new() }
     }
 

@@ -2,11 +2,10 @@
 //!
 //! Duty: says so, and offers ways out. Not its duty: ending anything, which the user decides.
 
+use crate::app::lookup;
 use std::time::Instant;
 
-use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn, call, conn, tabs,
-};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn, conn, tabs};
 use crate::model::SessionKey;
 
 use super::{CANCEL_LIMIT, QUIET_LIMIT};
@@ -48,7 +47,7 @@ pub(super) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itsel
 
 /// Something happened in a turn: it is not quiet, nor is the one that it works for.
 pub(in crate::app) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
-    for key in [key, call::root_of(state, key)] {
+    for key in [key, lookup::root_of(state, key)] {
         if let Some(Turn::Running { last_news, .. }) =
             state.sessions.get_mut(&key).map(|session| &mut session.turn)
         {

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::app::tabs as app_tabs;
+use crate::app::tab;
 use crate::app::{
     ChangesDialog, ConnPhase, DiffLayout, Effect, Modal, MouseOwner, PickerKind, Session, SessionPhase,
     State, ViewCommand, operations,
@@ -50,15 +50,14 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
         Action::OpenAgents | Action::NewTab => unless(!state.setup.agents.is_empty(), "No agent is known."),
-        Action::CloseSession => unless(
-            app_tabs::tabs(state).count() > 1,
-            "This is the only tab. Open another one first, or quit.",
-        ),
+        Action::CloseSession => {
+            unless(tab::tabs(state).count() > 1, "This is the only tab. Open another one first, or quit.")
+        }
         Action::NextTab
         | Action::PreviousTab
         | Action::FormerTab
         | Action::MoveTabLeft
-        | Action::MoveTabRight => unless(app_tabs::tabs(state).count() > 1, "There is only one tab."),
+        | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "There is only one tab."),
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
         Action::RenameSession => {

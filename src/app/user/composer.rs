@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand, operations};
 use crate::model::Action;
 
-use super::{fuzzy, items, moved, picker, say};
+use super::{items, moved, picker, say};
+use crate::app::fuzzy;
 
 /// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
 const MOST_COMPLETIONS: usize = 200;

@@ -5,10 +5,11 @@
 //! also the last one can be jumped to. Where it arrives is marked, so that the next jump goes on from there.
 
 use crate::app::outline::{Only, is_failure};
+use crate::app::reveal;
 use crate::app::search::title;
 use crate::app::{
     Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
-    ToolCall, TurnEnd, ViewCommand, operations,
+    ToolCall, TurnEnd, operations,
 };
 use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
@@ -54,14 +55,8 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
 
 /// Marks an item and brings it to the top of the screen.
 pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
-    if let Some(session) = state.sessions.get_mut(&state.active)
-        && session.transcript.get(id).is_some()
-    {
-        // What one goes to is to be seen.
-        session.only =
-            session.only.filter(|only| session.transcript.get(id).is_some_and(|item| only.shows(item)));
-        session.selected = Some(id);
-        fx.push(Effect::View(ViewCommand::ShowSelectedAtTop));
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        reveal::show_item(session, id, fx);
     }
 }
 

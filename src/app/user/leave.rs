@@ -3,9 +3,9 @@
 //! Invariants: one press does one thing; what closes or rejects never also cancels the turn; nothing here
 //! ever allows.
 
+use crate::app::tab;
 use std::time::{Duration, Instant};
 
-use crate::app::tabs;
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn, operations,
 };
@@ -137,7 +137,7 @@ pub fn settle_question(state: &mut State) {
 }
 
 fn quit_words(state: &State) -> (&'static str, String) {
-    let has_tabs = tabs::tabs(state).nth(1).is_some();
+    let has_tabs = tab::tabs(state).nth(1).is_some();
     match running_turns(state) {
         0 if has_tabs => (IDLE_TITLE, IDLE_ALL_BODY.to_owned()),
         0 => (IDLE_TITLE, IDLE_BODY.to_owned()),

@@ -1,11 +1,12 @@
 //! The dialog for one line: a title, a queued prompt, the variables of a sign-in one after another.
 
+use crate::app::modal;
 use std::time::Instant;
 
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State, operations};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{composer, providers, queue, say, sessions};
+use super::{composer, providers, queue, say};
 
 /// Asks for a session's title.
 pub fn open_title(state: &mut State, key: SessionKey) {
@@ -102,7 +103,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::Title(key) => {
             state.modals.pop();
             operations::set_title(state, key, text, now, fx);
-            sessions::on_sessions_listed(state);
+            modal::on_sessions_listed(state);
         }
         LinePurpose::KeptTitle(uid) => {
             state.modals.pop();

@@ -3,25 +3,25 @@
 //! What stands in them is `rows`. Invariant: `matches` is in step with `filter` and `rows`, and `selected` is a
 //! place in `matches` unless they are empty.
 
+use crate::app::modal;
 use std::time::Instant;
 
-use crate::app::archive::offered_row;
+use crate::app::modal::offered_row;
 use crate::app::tabs::open_dialog;
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State, operations};
 use crate::model::{
     Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SessionKey,
 };
 
-use super::{
-    copy, dialogs, fuzzy, jump, leave, line_dialog, on_command, on_open, providers, rows, say, tabs,
-};
+use super::{copy, dialogs, jump, leave, line_dialog, on_command, on_open, providers, rows, say, tabs};
+use crate::app::fuzzy;
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
 
 /// Opens the picker of agents (called by the agent's side when none was named).
 pub fn open_agents(state: &mut State) {
-    let mut picker = new(PickerKind::Agent, "Choose an agent", rows::agents(state));
+    let mut picker = new(PickerKind::Agent, "Choose an agent", modal::agent_rows(state));
     let last = state.setup.last_agent.as_deref();
     let is_last =
         |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
@@ -71,7 +71,7 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
         say(state, "There is nothing to hand over yet.", fx);
         return;
     }
-    let mut picker = new(PickerKind::HandOver, "Hand this conversation over to", rows::agents(state));
+    let mut picker = new(PickerKind::HandOver, "Hand this conversation over to", modal::agent_rows(state));
     picker.note =
         Some("A new session begins. Its first prompt tells the agent this conversation.".to_owned());
     push(state, picker);

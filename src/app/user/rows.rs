@@ -5,29 +5,6 @@ use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
 
 use super::commands;
 
-/// Agents that can be chosen, by where they come from.
-pub fn agents(state: &State) -> Vec<PickerRow> {
-    let current = state.conn_of(state.active).map(|conn| conn.spec.name.as_str());
-    let last = state.setup.last_agent.as_deref();
-    let row = |choice: &crate::app::AgentChoice| PickerRow {
-        value: PickerValue::Id(choice.spec.name.clone()),
-        label: choice.title.clone(),
-        // Where this program itself lies tells nobody anything.
-        detail: match choice.source.as_str() {
-            "built in" => "a tour, no account needed".to_owned(),
-            _ => choice.spec.command_line(),
-        },
-        right: if last == Some(choice.spec.name.as_str()) {
-            "last used here".to_owned()
-        } else {
-            String::new()
-        },
-        group: Some(group_of(&choice.source)),
-        is_current: current == Some(choice.spec.name.as_str()),
-    };
-    state.setup.agents.iter().map(row).collect()
-}
-
 /// Commands of the palette that make sense now.
 pub fn palette(state: &State) -> Vec<PickerRow> {
     let mut offered: Vec<_> = state.setup.palette.iter().collect();
@@ -150,16 +127,6 @@ fn id_row(id: &str, label: &str, detail: Option<&str>, is_current: bool) -> Pick
         right: String::new(),
         group: None,
         is_current,
-    }
-}
-
-fn group_of(source: &str) -> String {
-    match source {
-        "found" => "Found on this machine".to_owned(),
-        other => {
-            let mut letters = other.chars();
-            letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Invariants: nothing is closed or deleted without a yes, and the question says what goes where; what the agent
 //! does not offer is not asked of it.
 
+use crate::app::modal;
 use std::time::Instant;
 
 use crate::app::{
@@ -37,17 +38,6 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
         operations::list_sessions(state, now, fx);
     }
     preview(state, fx);
-}
-
-/// What is open here, or what the agent listed, changed.
-pub fn on_sessions_listed(state: &mut State) {
-    let mut modals = std::mem::take(&mut state.modals);
-    for modal in &mut modals {
-        if let Modal::Sessions(dialog) = modal {
-            dialog.join(state);
-        }
-    }
-    state.modals = modals;
 }
 
 /// The line of the dialog changes.
@@ -95,7 +85,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 Sort::Agent => Sort::Folder,
                 Sort::Folder => Sort::Time,
             };
-            on_sessions_listed(state);
+            modal::on_sessions_listed(state);
             preview(state, fx);
         }
         Action::Remove => remove(state, now, fx),

@@ -3,6 +3,8 @@
 //! A new tab wants an agent, and before that perhaps a folder: picked among those that were used before, or typed.
 //! Whether a typed folder is there is for the runtime to say; until then nothing changes.
 
+use crate::app::modal;
+use crate::app::tab;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,7 +12,7 @@ use crate::app::tabs::{self, Beginning, NewTab};
 use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State, operations};
 use crate::model::{Action, SessionKey};
 
-use super::{picker, rows, say};
+use super::{picker, say};
 
 /// Whether the action was about tabs.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -26,7 +28,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::MoveTabRight => tabs::move_front(state, true),
         Action::FormerTab => {
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
-            match former.filter(|key| *key != tabs::front(state)) {
+            match former.filter(|key| *key != tab::front(state)) {
                 Some(key) => operations::activate(state, key, now, fx),
                 None => say(state, "No other tab was in front before.", fx),
             }
@@ -38,12 +40,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 fn keys(state: &State) -> Vec<SessionKey> {
-    tabs::tabs(state).map(|session| session.key).collect()
+    tab::tabs(state).map(|session| session.key).collect()
 }
 
 fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
     let keys = keys(state);
-    let front = tabs::front(state);
+    let front = tab::front(state);
     let place = keys.iter().position(|key| *key == front).unwrap_or(0);
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
     let next = isize::try_from(place).unwrap_or(0).saturating_add(by).rem_euclid(count);
@@ -66,13 +68,13 @@ fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
 }
 
 fn front_folder(state: &State) -> PathBuf {
-    let front = state.sessions.get(&tabs::front(state));
+    let front = state.sessions.get(&tab::front(state));
     front.map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
 /// Which agent for a new tab in this folder; the last row leads to other folders.
 fn open_agents(state: &mut State, folder: PathBuf) {
-    let mut agents = rows::agents(state);
+    let mut agents = modal::agent_rows(state);
     for row in &mut agents {
         row.is_current = false;
     }
@@ -88,7 +90,7 @@ fn open_agents(state: &mut State, folder: PathBuf) {
         Some(name) => format!("New tab in {}", name.display()),
         None => format!("New tab in {}", folder.display()),
     };
-    let last = state.conn_of(tabs::front(state)).map(|conn| conn.spec.name.clone());
+    let last = state.conn_of(tab::front(state)).map(|conn| conn.spec.name.clone());
     let last = last.or_else(|| state.setup.last_agent.clone());
     let mut agents = picker::new(PickerKind::TabAgent(folder), title, agents);
     let is_last =
@@ -113,7 +115,7 @@ fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
 
 fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
     let mut known: Vec<PathBuf> = Vec::new();
-    for session in tabs::tabs(state) {
+    for session in tab::tabs(state) {
         if !known.contains(&session.place.cwd) {
             known.push(session.place.cwd.clone());
         }

@@ -35,7 +35,7 @@ impl Rig {
             theme: "dark".to_owned(),
             ..Setup::default()
         };
-        let (mut state, _) = State::new(setup, now);
+        let (mut state, _) = crate::app::start(setup, now);
         state.modals.clear();
         let mut conn = Conn::new(CONN, agent("one", "configured").spec, now);
         conn.phase = ConnPhase::Ready;

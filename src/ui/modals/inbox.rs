@@ -3,6 +3,7 @@
 //! Duty: the rows, the beginning of what a marked request is about, and its answers. Shown whole, a request is drawn
 //! by its own dialog. Not its duty: which row is marked (`app::user`).
 
+use crate::app::tab;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -10,7 +11,7 @@ use ratatui::text::{Line, Span};
 use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
 use super::{options, permission};
 use crate::app::inbox::{Waiting, WaitingFor};
-use crate::app::tabs::{self, TabMark};
+use crate::app::tab::TabMark;
 use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, user};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
@@ -32,7 +33,7 @@ const SAID_ROWS: usize = 3;
 
 /// `tab 2`.
 pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
-    let place = tabs::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
+    let place = tab::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
     format!("tab {}", place + 1)
 }
 
@@ -128,7 +129,7 @@ fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &
 /// `! 2 Clock skew   Allow this edit?`.
 fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
-    let place = tabs::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
+    let place = tab::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
     let mark = match row.what {
         WaitingFor::Ask(..) | WaitingFor::SignIn | WaitingFor::Question(_) => TabMark::Waits,
         WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,

@@ -38,7 +38,7 @@ pub fn theme(name: &str) -> Theme {
 pub fn first_screen() -> Stage {
     let now = Instant::now();
     let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
-    let (mut state, _) = State::new(setup, now);
+    let (mut state, _) = start(setup, now);
     state.modals.clear();
     Stage { state, now: now + Duration::from_secs(100) }
 }

@@ -1,7 +1,8 @@
 //! The list of sessions: what is joined, hidden, filtered and sorted, and what can be done with a row.
 
+use crate::app::modal::on_sessions_listed;
 use crate::app::user::testkit::Rig;
-use crate::app::user::{Focus, focus, on_sessions_listed};
+use crate::app::user::{Focus, focus};
 use crate::app::{Effect, Event, Modal, SessionEntry, SessionsDialog, update};
 use crate::model::{
     Action, AgentCommand, ArchiveHit, ArchiveRow, Call, ExportForm, LineEdit, Nearness, ServiceEvent,

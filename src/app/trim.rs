@@ -2,11 +2,11 @@
 //!
 //! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
 
-use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State, user};
+use crate::app::pages::{Page, gone::Gone, index_range};
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State, paging};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 
-use super::{Gone, Page, gone, index_range};
-use crate::app::restore::earlier_words;
+use crate::app::record::earlier_words;
 use crate::app::texts;
 
 /// So many items stay in any case: what a screen shows.
@@ -31,7 +31,7 @@ fn trim(state: &mut State, key: SessionKey) {
         why => why.as_ref().map(|why| format!("It cannot be saved: {why}.")),
     };
     let names_items =
-        |modal: &Modal| user::names_items(modal) || matches!(modal, Modal::Inspect(_) | Modal::Changes(_));
+        |modal: &Modal| modal.names_items() || matches!(modal, Modal::Inspect(_) | Modal::Changes(_));
     let in_front = is_active && state.modals.iter().any(names_items);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let limit = session.pages.limit_bytes;
@@ -141,7 +141,7 @@ fn drop_pages(session: &mut Session, count: usize) {
         let Some(EventPlace::Seq(begin)) = page.begin else { continue };
         let next = session.pages.book.closed.front().unwrap_or(&session.pages.book.open).first;
         let range = index_range(&session.transcript, page.first, next);
-        let things = gone::take_things(session, range);
+        let things = paging::take_things(session, range);
         first_seq = first_seq.or(Some(begin));
         session.pages.book.gone.push(Gone::new(begin, &page, things));
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::app::{ItemBody, Session, messages, tools};
+use crate::app::{ItemBody, Session};
 use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, SessionUpdate};
 
 use super::gone::Key;
@@ -131,7 +131,7 @@ type Thing = (u64, Option<u32>);
 /// What an event is about, if that is not here.
 fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
     let ledger = &session.ledger;
-    let is_call = |id| tools::by_id(session, id).is_some();
+    let is_call = |id| session.tool_by_id(id).is_some();
     let (is_known, key) = match record {
         Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
             // One that is announced in another turn is another one.
@@ -150,7 +150,7 @@ fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
             (ledger.subagents.contains_key(&patch.session), Key::Subagent(&patch.session))
         }
         Record::Update(SessionUpdate::Message { role, message, .. }) => {
-            (messages::find(session, *role, message).is_some(), Key::Message(*role, message))
+            (session.find_message(*role, message).is_some(), Key::Message(*role, message))
         }
         _ => return None,
     };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an event is weighed by what it brings, without a look at what it is added to.
 
-use super::index_range;
+use crate::app::pages::index_range;
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, ItemId, Patch, Record, ResourceBody,
@@ -10,12 +10,12 @@ use crate::model::{
 };
 
 /// What an item costs beside its texts: itself, and its entries in lists.
-pub(super) const ITEM: usize = size_of::<Item>() + 64;
+pub(in crate::app) const ITEM: usize = size_of::<Item>() + 64;
 /// What an event costs beside its texts and the item that it may make.
 const EVENT: usize = 16;
 
 /// Items from the first up to before the other, with the terminals that they show.
-pub(super) fn of_items(session: &Session, first: ItemId, behind: ItemId) -> usize {
+pub(in crate::app) fn of_items(session: &Session, first: ItemId, behind: ItemId) -> usize {
     let range = index_range(&session.transcript, first, behind);
     let items = session.transcript.items().get(range).unwrap_or_default();
     items.iter().map(|item| ITEM + of_body(session, &item.body)).sum()
@@ -116,7 +116,7 @@ fn of_block(block: &ContentBlock) -> usize {
 }
 
 /// What an event brings.
-pub(super) fn of_record(record: &Record) -> usize {
+pub(in crate::app) fn of_record(record: &Record) -> usize {
     match record {
         Record::Prompt { text, .. } => text.len(),
         Record::Update(update) => of_update(update),

@@ -3,15 +3,14 @@
 //! Invariant: a page costs 16 bytes for each thing in it that may still change, however long its name is.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
-use std::ops::Range;
 
 use super::{Page, PageKind};
-use crate::app::{ItemBody, Session};
-use crate::model::{ItemId, MessageId, Role, SessionId, TerminalId, ToolCallId};
+use crate::app::Session;
+use crate::model::{MessageId, Role, SessionId, TerminalId, ToolCallId};
 
 /// What can change.
 #[derive(Debug, Hash)]
-pub(super) enum Key<'a> {
+pub(in crate::app) enum Key<'a> {
     Tool(&'a ToolCallId),
     Compaction(&'a str),
     Subagent(&'a SessionId),
@@ -30,7 +29,7 @@ impl Key<'_> {
 
 /// A page on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Gone {
+pub(in crate::app) struct Gone {
     /// The number of its first event.
     pub begin: i64,
     pub weight: usize,
@@ -55,7 +54,7 @@ impl Gone {
 }
 
 /// The turn of a thing that is on the disk only, and the number behind its page.
-pub(super) fn find(session: &Session, key: &Key<'_>) -> Option<(u32, i64)> {
+pub(in crate::app) fn find(session: &Session, key: &Key<'_>) -> Option<(u32, i64)> {
     let mut behind = session.ledger.earlier.as_ref().map(|earlier| earlier.before)?;
     let hash = key.hash();
     for page in session.pages.book.gone.iter().rev() {
@@ -65,39 +64,4 @@ pub(super) fn find(session: &Session, key: &Key<'_>) -> Option<(u32, i64)> {
         behind = page.begin;
     }
     None
-}
-
-/// What goes with the items of these indices; where it was is forgotten.
-pub(super) fn take_things(session: &mut Session, range: Range<usize>) -> Vec<(u64, u32)> {
-    let mut things = Vec::new();
-    let transcript = &session.transcript;
-    for item in transcript.items().get(range.clone()).unwrap_or_default() {
-        if let ItemBody::Message(message) = &item.body
-            && let Some(id) = &message.message
-        {
-            things.push((Key::Message(message.role, id).hash(), item.turn));
-        }
-    }
-    let mut stays = |at: ItemId, key: Key<'_>| {
-        let index = transcript.index_of(at).filter(|index| range.contains(index));
-        let item = index.and_then(|index| transcript.items().get(index));
-        things.extend(item.map(|item| (key.hash(), item.turn)));
-        item.is_none()
-    };
-    session.tools.retain(|id, at| stays(*at, Key::Tool(id)));
-    session.tools.shrink_to_fit();
-    let ledger = &mut session.ledger;
-    ledger.former_tools.retain(|id, at| stays(*at, Key::Tool(id)));
-    ledger.former_tools.shrink_to_fit();
-    ledger.compactions.retain(|id, at| stays(*at, Key::Compaction(id)));
-    ledger.subagents.retain(|id, at| stays(*at, Key::Subagent(id)));
-    let terminals = &mut session.terminals;
-    ledger.shown_by.retain(|id, at| {
-        let stays = stays(*at, Key::Terminal(id));
-        if !stays {
-            terminals.remove(id);
-        }
-        stays
-    });
-    things
 }
