@@ -409,7 +409,7 @@ impl AccessRequest {
 }
 
 /// The ways to answer for a page that the agent wants visited, in the dialog's order.
-pub const URL_OPTIONS: [&str; 2] = ["Open in the browser", "Decline"];
+pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
 /// What the user's side remembers between keys.
 #[derive(Debug, Clone, PartialEq, Default)]

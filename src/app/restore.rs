@@ -48,10 +48,13 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         session.transcript.set_head(earlier_words(left_out_count));
     }
     if let Some((uid, name)) = kept.came_from {
-        push_notice(session, Severity::Info, format!("This session goes on from {uid}: {name}"), None);
+        push_notice(session, Severity::Info, format!("Continued from {uid}: {name}"), None);
     }
     if unreadable_count > 0 {
-        let title = format!("{unreadable_count} events of this session cannot be read by this parlor.");
+        let title = format!(
+            "{unreadable_count} events of this session could not be read. They may be \
+            from a newer version of parlor."
+        );
         push_notice(session, Severity::Warning, title, None);
     }
     // Where nothing counts any more, nothing is to be read again.
@@ -74,9 +77,9 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
 /// What stands above the first event that is shown.
 pub(super) fn earlier_words(count: u64) -> String {
     match count {
-        0 => "This is the beginning of what is kept.".to_owned(),
-        1 => "1 earlier event is kept. Scroll up to see it.".to_owned(),
-        _ => format!("{count} earlier events are kept. Scroll up to see them."),
+        0 => "Start of session".to_owned(),
+        1 => "1 earlier event. Scroll up to load it.".to_owned(),
+        _ => format!("{count} earlier events. Scroll up to load them."),
     }
 }
 
@@ -84,8 +87,8 @@ pub(super) fn earlier_words(count: u64) -> String {
 fn push_later(session: &mut Session, count: u64) {
     let title = match count {
         0 => return,
-        1 => "1 later event is kept. Scroll down to see it.".to_owned(),
-        _ => format!("{count} later events are kept. Scroll down to see them."),
+        1 => "1 later event. Scroll down to load it.".to_owned(),
+        _ => format!("{count} later events. Scroll down to load them."),
     };
     let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
     session.pages.later_line = Some(session.transcript.push(session.turn_count, body));

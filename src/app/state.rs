@@ -138,8 +138,8 @@ impl State {
         let waiting = session.queue.len();
         if waiting > 0 {
             let words = match waiting {
-                1 => "1 prompt waits in the queue since the last time.".to_owned(),
-                _ => format!("{waiting} prompts wait in the queue since the last time."),
+                1 => "1 prompt left in the queue.".to_owned(),
+                _ => format!("{waiting} prompts left in the queue."),
             };
             call::flash(self, words, fx);
         }

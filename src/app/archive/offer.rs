@@ -77,10 +77,10 @@ pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
 pub(in crate::app) fn row_of(row: &ArchiveRow) -> PickerRow {
     PickerRow {
         value: PickerValue::Action(Action::ContinueLast),
-        label: format!("Go on with “{}”", row.name()),
+        label: format!("Resume “{}”", row.name()),
         detail: row.agent.clone(),
         right: row.when.clone(),
-        group: Some("Last in this folder".to_owned()),
+        group: Some("Last session in this folder".to_owned()),
         is_current: false,
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn on_around(
     match found {
         Some(item) if state.active == key => user::go_to(state, item, fx),
         Some(_) => {}
-        None => call::flash(state, "The place is not shown any more.", fx),
+        None => call::flash(state, "This location is no longer shown.", fx),
     }
 }
 

@@ -68,10 +68,10 @@ fn all_tabs_are_listed_with_the_oldest_first() {
 #[test]
 fn a_turn_that_stopped_early_is_told_as_what_it_was() {
     for (reason, words) in [
-        (StopReason::MaxTokens, "The agent reached its limit of tokens"),
-        (StopReason::MaxTurnRequests, "The agent reached its limit of requests"),
-        (StopReason::Refusal, "The agent refused to go on"),
-        (StopReason::Other("nap".into()), "The turn ended: nap"),
+        (StopReason::MaxTokens, "Token limit reached"),
+        (StopReason::MaxTurnRequests, "Request limit reached"),
+        (StopReason::Refusal, "The agent refused to continue"),
+        (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut desk, key, conn) = desk();
         desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
@@ -81,10 +81,7 @@ fn a_turn_that_stopped_early_is_told_as_what_it_was() {
         let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
         assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
-        assert_eq!(
-            desk.state.flash.as_deref(),
-            Some(format!("Tab 2: the turn has stopped. {words}.").as_str())
-        );
+        assert_eq!(desk.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
     }
 }
 

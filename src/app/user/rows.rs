@@ -14,7 +14,7 @@ pub fn agents(state: &State) -> Vec<PickerRow> {
         label: choice.title.clone(),
         // Where this program itself lies tells nobody anything.
         detail: match choice.source.as_str() {
-            "built in" => "a tour, no account needed".to_owned(),
+            "built in" => "demo, no account needed".to_owned(),
             _ => choice.spec.command_line(),
         },
         right: if last == Some(choice.spec.name.as_str()) {
@@ -134,8 +134,8 @@ pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let row = |method: &crate::model::AuthMethod| PickerRow {
         right: match &method.kind {
             AuthKind::Agent => String::new(),
-            AuthKind::Terminal(_) => "in the terminal".to_owned(),
-            AuthKind::EnvVar { .. } => "by a key".to_owned(),
+            AuthKind::Terminal(_) => "in terminal".to_owned(),
+            AuthKind::EnvVar { .. } => "API key".to_owned(),
         },
         ..id_row(&method.id, &method.name, method.description.as_deref(), false)
     };
