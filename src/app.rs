@@ -198,8 +198,8 @@ fn reopen_session(
     let waiting = session.queue.len();
     if waiting > 0 {
         let words = match waiting {
-            1 => "1 prompt waits in the queue since the last time.".to_owned(),
-            _ => format!("{waiting} prompts wait in the queue since the last time."),
+            1 => "1 prompt left in the queue.".to_owned(),
+            _ => format!("{waiting} prompts left in the queue."),
         };
         call::flash(state, words, fx);
     }
@@ -327,7 +327,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         conn.noise_count = conn.noise_count.saturating_add(1);
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
         if conn.noise_count == MUCH_NOISE && is_starting {
-            let title = format!("{} writes lines that are no messages.", conn.spec.name);
+            let title = format!("{} wrote output that is not a protocol message.", conn.spec.name);
             for key in lookup::sessions_of(state, id, false) {
                 let advice = Some(texts::NOT_AN_AGENT.to_owned());
                 call::notice(state, key, Severity::Warning, title.clone(), advice);

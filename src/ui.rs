@@ -147,7 +147,7 @@ fn draw_frame(
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         rows.begin(buf, blank, area, (None, false));
-        let words = if area.width < 24 { "Too small." } else { "The window is too small." };
+        let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }

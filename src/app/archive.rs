@@ -135,7 +135,7 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
-            Err(why) => call::flash(state, format!("Not renamed. {why}"), fx),
+            Err(why) => call::flash(state, format!("Rename failed: {why}"), fx),
         },
         StoreNews::TitleKnown { uid, result } => match result {
             Ok(()) => mark_title(state, &uid, None, false),
@@ -144,16 +144,16 @@ pub(super) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
                 in_dialog(state, |dialog| dialog.kept.retain(|row| row.uid != uid));
-                call::flash(state, "parlor's record of the session is deleted.", fx);
+                call::flash(state, "Session deleted from parlor.", fx);
             }
-            Err(why) => call::flash(state, format!("Not deleted. {why}"), fx),
+            Err(why) => call::flash(state, format!("Delete failed: {why}"), fx),
         },
         StoreNews::Exported(Ok(path)) => {
-            call::flash(state, format!("Written to {}", path.display()), fx);
-            let title = format!("The session was written to {}.", path.display());
+            call::flash(state, format!("Exported to {}", path.display()), fx);
+            let title = format!("Session exported to {}.", path.display());
             push_note(state, Severity::Info, title);
         }
-        StoreNews::Exported(Err(why)) => call::flash(state, format!("Not written. {why}"), fx),
+        StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), fx),
         StoreNews::Written { key, upto, marks } => loading::on_written(state, key, upto, &marks, fx),
         StoreNews::KeptAs { key, uid } => {
             if let Some(session) = state.sessions.get_mut(&key) {
@@ -304,10 +304,10 @@ pub(super) fn set_reading(session: &mut Session, reading: Reading, open_in: Opti
     session.ledger.reading = Some(reading);
     let cause = match open_in {
         Some(pid @ 1..) => {
-            format!("Another parlor (process {pid}) has this session open. It can be read here.")
+            format!("This session is open in another parlor (pid {pid}). It is read-only here.")
         }
-        Some(0) => "Another parlor has this session open. It can be read here.".to_owned(),
-        None => "This session is only read. Start its agent to go on with it.".to_owned(),
+        Some(0) => "This session is open in another parlor. It is read-only here.".to_owned(),
+        None => "This session is read-only. Start its agent to resume it.".to_owned(),
     };
     session.phase = SessionPhase::Ended { cause };
 }
@@ -331,8 +331,8 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
 /// What to do where the agent of a kept session is not known here.
 pub fn unknown_agent(name: &str, uid: &str) -> String {
     format!(
-        "The agent of this session, {name:?}, is not configured here. Choose an agent, or if it was reached at a URL, \
-         run `parlor --resume {uid} --connect URL`."
+        "The agent of this session, {name:?}, is not configured. Select an agent, or for a remote agent \
+            run `parlor --resume {uid} --connect URL`."
     )
 }
 
@@ -417,14 +417,14 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
     let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let label = |offer: &FolderOffer| {
         let why = match offer.why {
-            FolderReason::Moved => "the same folder under another name",
-            FolderReason::Worktree => "a worktree of the same repository",
-            FolderReason::SameRemote => "a repository with the same remote",
-            FolderReason::SameName => "a folder of the same name, perhaps another one",
-            FolderReason::Current => "where you are now",
-            FolderReason::Imported => "the folder that the imported file names",
+            FolderReason::Moved => "same folder, moved or renamed",
+            FolderReason::Worktree => "worktree of the same repository",
+            FolderReason::SameRemote => "repository with the same remote",
+            FolderReason::SameName => "folder with the same name, may be unrelated",
+            FolderReason::Current => "current folder",
+            FolderReason::Imported => "folder named in the imported file",
         };
-        format!("Go on in {} ({why})", visible(&offer.folder.to_string_lossy()))
+        format!("Resume in {} ({why})", visible(&offer.folder.to_string_lossy()))
     };
     let mut choices: Vec<Choice> = offers
         .iter()
@@ -433,21 +433,21 @@ pub(super) fn offer_folders(state: &mut State, key: SessionKey, offers: &[Folder
             outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()),
         })
         .collect();
-    choices.push(Choice { label: "Only read it".to_owned(), outcome: ChoiceOutcome::Close });
+    choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
     let named = visible(&gone.to_string_lossy()).into_owned();
     let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
         let body = vec![
-            format!("The file says that it worked in {named}."),
-            "The agent may read and write files without asking in the folder that you choose.".to_owned(),
+            format!("The file names the folder {named}."),
+            "The agent can read and write files in the selected folder without asking.".to_owned(),
         ];
-        ("This session was imported from a file", body)
+        ("Select a folder for the imported session", body)
     } else {
         let body = vec![
-            format!("It worked in {named}, and there is no such folder now."),
-            "The agent may know files of the old folder by their old names.".to_owned(),
+            format!("The folder {named} no longer exists."),
+            "The agent may still use the old file paths.".to_owned(),
         ];
-        ("The folder of this session is gone", body)
+        ("Session folder not found", body)
     };
     let dialog = Modal::Choice(ChoiceDialog {
         title: title.to_owned(),

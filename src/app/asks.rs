@@ -86,7 +86,7 @@ fn going_away(class: &RequestClass) -> Response {
         RequestClass::Elicitation => Response::ElicitationCancelled,
         _ => Response::Error(RpcError::new(
             RpcError::INTERNAL,
-            "parlor is leaving and serves no more requests",
+            "parlor is shutting down and accepts no more requests",
         )),
     }
 }
@@ -213,9 +213,9 @@ pub(super) fn on_access(
 fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, key);
     let text = match &ask.kind {
-        OpenRequestKind::Permission { .. } => "a permission waits for your answer.",
-        OpenRequestKind::Elicitation(_) => "a question waits for your answer.",
-        OpenRequestKind::Access(_) => "a file or command waits for your answer.",
+        OpenRequestKind::Permission { .. } => "permission required.",
+        OpenRequestKind::Elicitation(_) => "question to answer.",
+        OpenRequestKind::Access(_) => "file or command permission required.",
     };
     let is_child_shown = state.active != root && tab::front(state) == root;
     let Some(session) = state.sessions.get_mut(&root) else {
@@ -224,7 +224,7 @@ fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Ef
     session.asks.push_back(ask);
     if is_child_shown {
         let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
-        call::flash(state, format!("{name} waits for your answer."), fx);
+        call::flash(state, format!("{name}: answer required."), fx);
     }
     tabs::announce(state, root, text, fx);
 }
@@ -260,7 +260,7 @@ pub(super) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut V
         // Nobody agreed to it here, so it is no `accept`.
         take(state, conn, ask);
         answer(state, conn, ask, Response::ElicitationCancelled, fx);
-        call::flash(state, "The page was dealt with elsewhere.", fx);
+        call::flash(state, "The page request was completed elsewhere.", fx);
     }
 }
 

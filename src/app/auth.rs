@@ -44,21 +44,15 @@ pub(super) fn need_sign_in(
         .and_then(|conn| conn.info.as_ref())
         .is_some_and(|info| !info.auth_methods.is_empty());
     let advice = if has_methods {
-        "Choose a way to sign in. What you typed is sent afterwards."
+        "Select a sign-in method. Your prompt is sent after sign-in."
     } else {
-        "It offers no way to sign in here. Sign in with its own command, then restart it."
+        "The agent has no sign-in method for this client. Sign in with its own command, then restart it."
     };
-    call::notice(
-        state,
-        key,
-        Severity::Warning,
-        "The agent wants you to sign in.",
-        Some(format!("{text}\n{advice}")),
-    );
+    call::notice(state, key, Severity::Warning, texts::SIGN_IN_REQUIRED, Some(format!("{text}\n{advice}")));
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
         state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
-        tabs::announce(state, key, "the agent wants a sign-in.", fx);
+        tabs::announce(state, key, "sign-in required.", fx);
     }
 }
 
@@ -72,7 +66,7 @@ pub fn sign_in(
     fx: &mut Vec<Effect>,
 ) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     let method = open
@@ -82,7 +76,7 @@ pub fn sign_in(
         .cloned();
     let spec = open.spec.clone();
     let Some(method) = method else {
-        call::flash(state, "The agent does not offer that way to sign in.", fx);
+        call::flash(state, "The agent does not support this sign-in method.", fx);
         return;
     };
     match method.kind {
@@ -131,14 +125,17 @@ pub(super) fn tell_refusal(
 ) {
     let reason = refusal.reason();
     let detail = by_hand.map(|line| {
-        format!("{reason}\nThe agent names this command:\n{line}\nRun it yourself only if you trust it.")
+        format!(
+            "{reason}\nThe agent requested this command:\n{line}\nRun it yourself only if you trust \
+            it."
+        )
     });
     for key in lookup::sessions_of(state, conn, false) {
         call::notice(
             state,
             key,
             Severity::Warning,
-            "This sign-in was not run.",
+            "The sign-in command was not run.",
             Some(detail.clone().unwrap_or_else(|| reason.clone())),
         );
     }
@@ -174,20 +171,20 @@ fn confirm(
         return;
     }
     let mut body = vec![
-        "The agent signs you in by this command, which runs with your rights in this terminal:".to_owned(),
+        "The agent signs in with this command. It runs with your permissions in this terminal:".to_owned(),
     ];
     let words = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
     body.push(visible(&shell_words::join(words)).into_owned());
     if let Some(ssh) = &runs.ssh {
-        body.push(format!("Host: {} (by ssh)", visible(&ssh.host)));
+        body.push(format!("Host: {} (SSH)", visible(&ssh.host)));
     }
     if let Some(folder) = &runs.cwd {
         body.push(format!("Folder: {}", visible(&folder.to_string_lossy())));
     }
     match command.env.as_slice() {
-        [] => body.push("The agent adds no variables.".to_owned()),
+        [] => body.push("The agent sets no environment variables.".to_owned()),
         env => {
-            body.push("Variables that the agent adds:".to_owned());
+            body.push("Environment variables set by the agent:".to_owned());
             body.extend(env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned()));
         }
     }
@@ -196,8 +193,8 @@ fn confirm(
         title: "Run this command to sign in?".to_owned(),
         body,
         choices: vec![
-            Choice { label: "Do not run it".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Run it".to_owned(), outcome: run },
+            Choice { label: "Do not run".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Run".to_owned(), outcome: run },
         ],
         selected: 0,
         opened_by_itself: Some(now),
@@ -229,7 +226,7 @@ pub fn run_login(
         }
         fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
     } else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
     }
 }
 
@@ -245,7 +242,7 @@ pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     let tag = state.conns.get_mut(&conn).and_then(|open| open.open_calls.remove(&number));
     if let Some(tag) = tag {
         fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag)));
-        call::flash(state, "The sign-in was given up. Choose a way to sign in to try again.", fx);
+        call::flash(state, "Sign-in cancelled. Select a sign-in method to try again.", fx);
     }
 }
 
@@ -314,32 +311,32 @@ fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
         if is_waiting {
-            let detail = format!("{text}\nTry again, or choose another way to sign in.");
-            call::notice(state, key, Severity::Error, "The sign-in failed.", Some(detail));
+            let detail = format!("{text}\nTry again, or select another sign-in method.");
+            call::notice(state, key, Severity::Error, "Sign-in failed.", Some(detail));
         }
     }
-    call::flash(state, format!("The sign-in failed: {text}"), fx);
+    call::flash(state, format!("Sign-in failed: {text}"), fx);
 }
 
 /// Signs out, if the agent can.
 pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     if open.capabilities().can_log_out {
         call::call(state, conn, Purpose::LogOut, Call::LogOut, fx);
     } else {
-        call::flash(state, "This agent cannot sign you out.", fx);
+        call::flash(state, "This agent does not support signing out.", fx);
     }
 }
 
 /// `logout` came back.
 pub(super) fn on_signed_out(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
     match result {
-        Ok(_) => call::flash(state, "Signed out. The next session wants a sign-in.", fx),
+        Ok(_) => call::flash(state, "Signed out. The next session requires sign-in.", fx),
         Err(error) => {
-            call::flash(state, format!("Not signed out: {}", texts::error_text(&error)), fx);
+            call::flash(state, format!("Sign-out failed: {}", texts::error_text(&error)), fx);
         }
     }
 }

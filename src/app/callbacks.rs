@@ -124,7 +124,7 @@ fn on_file(
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
     let job = FileJob { conn, ask, path, roots, policy, allowed: None, missing_reads_empty, op };
     if !open.files.add(job, fx) {
-        let words = "too many file requests are open; wait for their answers";
+        let words = "too many open file requests; wait for the responses";
         asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
     }
 }
@@ -162,7 +162,7 @@ fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     let (conn, ask) = (job.conn, job.ask);
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
     if !was_added {
-        let words = "too many file requests are open; wait for their answers";
+        let words = "too many open file requests; wait for the responses";
         asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
     }
 }
@@ -204,10 +204,13 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
     let waiting =
         open.open_asks.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
     if running + waiting > MOST_RUNNING {
-        return Some(format!("{MOST_RUNNING} commands run already; wait for one to end, or kill one"));
+        return Some(format!(
+            "limit of {MOST_RUNNING} running commands reached; wait for one to exit, or \
+            kill one"
+        ));
     }
     (open.terminals.len() >= MOST_TERMINALS)
-        .then(|| format!("{MOST_TERMINALS} terminals are open already; release some of them"))
+        .then(|| format!("limit of {MOST_TERMINALS} open terminals reached; release some"))
 }
 
 /// Runs a command, or asks the user.
@@ -361,12 +364,12 @@ fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
 }
 
 fn answer_unknown(state: &mut State, conn: ConnId, ask: AskId, id: &TerminalId, fx: &mut Vec<Effect>) {
-    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("no terminal {id}, or it was released"));
+    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
     asks::answer(state, conn, ask, Response::Error(error), fx);
 }
 
 fn answer_no_session(state: &mut State, conn: ConnId, ask: AskId, fx: &mut Vec<Effect>) {
-    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session that this request could belong to");
+    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session for this request");
     asks::answer(state, conn, ask, Response::Error(error), fx);
 }
 
@@ -521,8 +524,8 @@ pub(super) fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx
     match chosen {
         Some(id) => fx.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
         None if running.is_empty() => {
-            super::call::flash(state, "No command runs here that parlor could end.", fx);
+            super::call::flash(state, "No command to stop.", fx);
         }
-        None => super::call::flash(state, "Several commands run. Mark the one to end.", fx),
+        None => super::call::flash(state, "Several commands are running. Select the one to stop.", fx),
     }
 }

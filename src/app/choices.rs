@@ -29,7 +29,7 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant,
         .and_then(|session| session.modes.as_ref())
         .is_some_and(|modes| modes.available.iter().any(|known| known.id == mode));
     if !is_offered {
-        call::flash(state, "This agent does not offer that mode.", fx);
+        call::flash(state, "This agent does not offer this mode.", fx);
         return;
     }
     let request = Call::SetMode(id, mode.clone());
@@ -47,7 +47,7 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Insta
         .and_then(|session| session.models.as_ref())
         .is_some_and(|models| models.available.iter().any(|known| known.id == model));
     if !is_offered {
-        call::flash(state, "This agent does not offer that model.", fx);
+        call::flash(state, "This agent does not offer this model.", fx);
         return;
     }
     let request = Call::SetModel(id, model.clone());
@@ -76,7 +76,7 @@ pub fn set_option(
         _ => false,
     };
     if !is_offered {
-        call::flash(state, "This agent does not offer that choice.", fx);
+        call::flash(state, "This agent does not offer this option.", fx);
         return;
     }
     let request = Call::SetOption(id, option.clone(), value.clone());
@@ -99,7 +99,7 @@ fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option
         .and_then(|session| Some((session.conn?, session.id.clone()?)))
         .filter(|(conn, _)| state.conns.get(conn).is_some_and(|conn| conn.phase == ConnPhase::Ready));
     if found.is_none() {
-        call::flash(state, "The session is not open yet. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_OPEN, fx);
     }
     found
 }
@@ -136,7 +136,7 @@ pub(super) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &
     let is_sending = session.ledger.sends_when_ready && !session.queue.is_empty();
     if is_sending && session.phase == SessionPhase::Ready && !session.turn.is_running() {
         let title = format!("The agent has not confirmed the new {what}.");
-        let detail = "The prompt that waited for it was sent.".to_owned();
+        let detail = "The queued prompt was sent anyway.".to_owned();
         call::notice(state, key, Severity::Warning, title, Some(detail));
         turn::go_on(state, key, now, fx);
     }
@@ -184,7 +184,7 @@ pub(super) fn on_set(
             None
         }
         Ok(_) => {
-            let error = "it does not fit what was asked to be set".to_owned();
+            let error = "the response does not match the request".to_owned();
             Some(CallError::Malformed { error })
         }
         Err(error) => Some(error),
@@ -206,6 +206,7 @@ pub(super) fn on_set(
     };
     // What was typed for another mode or model is not sent in this one without the user's word.
     session.ledger.sends_when_ready &= !is_open;
-    let waits = if is_open && !session.queue.is_empty() { ". Enter sends the queued prompt" } else { "" };
-    call::flash(state, format!("Not changed: {}{waits}", texts::error_text(&error)), fx);
+    let waits =
+        if is_open && !session.queue.is_empty() { ". Send an empty prompt to run the queue" } else { "" };
+    call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), fx);
 }

@@ -48,7 +48,7 @@ pub(super) fn set_again(state: &mut State, key: SessionKey, told: ReportedSettin
     }
     session.ledger.to_set_again = missing;
     if !gone.is_empty() {
-        let why = format!("The agent does not offer any more: {}.", gone.join(", "));
+        let why = format!("The agent no longer offers: {}.", gone.join(", "));
         hold_back(state, key, &why);
     }
     set_next(state, key, fx);
@@ -62,8 +62,8 @@ fn hold_back(state: &mut State, key: SessionKey, why: &str) {
             session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
         }
     }
-    let detail = format!("{why}\nLook at mode, model and options before you go on. What waits was not sent.");
-    let title = "Not all that you chose could be set again.";
+    let detail = format!("{why}\nCheck mode, model and options. The pending prompt was not sent.");
+    let title = "Some settings could not be restored.";
     call::notice(state, key, Severity::Warning, title, Some(detail));
 }
 
@@ -156,7 +156,7 @@ pub(super) fn on_set_again(
         session.ledger.setting_again = None;
         session.ledger.to_set_again.clear();
         if session.ledger.doubt.is_some() {
-            open::begin_anew(state, key, "It could not take the session up again.", now, fx);
+            open::begin_anew(state, key, crate::app::texts::NOT_RESUMED, now, fx);
         } else {
             turn::go_on(state, key, now, fx);
         }

@@ -22,7 +22,7 @@ pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
 pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let key = lookup::root_of(state, key);
     let Some(next) = neighbour(state, key) else {
-        call::flash(state, "This is the only session. Begin another one first, or quit.", fx);
+        call::flash(state, "This is the only session. Start another one first, or quit.", fx);
         return;
     };
     let family: Vec<SessionKey> =
@@ -68,13 +68,13 @@ pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     let Some((agent, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     if !caps.can_delete {
         call::flash(state, "This agent cannot delete sessions.", fx);
     } else if lookup::session_by_id(state, agent, &id).is_some() {
-        call::flash(state, "This session is open here. Close it first.", fx);
+        call::flash(state, "This session is open. Close it first.", fx);
     } else {
         call::call(state, agent, Purpose::DeleteSession(id.clone()), Call::DeleteSession(id), fx);
     }
@@ -94,10 +94,10 @@ pub(super) fn on_deleted(
                 conn.listing.sessions.retain(|info| info.id != *id);
             }
             modal::on_sessions_listed(state);
-            call::flash(state, "The agent deleted its session.", fx);
+            call::flash(state, "Session deleted by the agent.", fx);
         }
         Err(error) => {
-            call::flash(state, format!("The agent did not delete it: {}", texts::error_text(&error)), fx);
+            call::flash(state, format!("Delete failed: {}", texts::error_text(&error)), fx);
         }
     }
 }

@@ -146,7 +146,7 @@ pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Ef
     let keys = lookup::sessions_of(state, conn, true);
     retire(state, conn, true, now, fx);
     for key in keys {
-        set_ended(state, key, "The agent was stopped. Restart it to go on.");
+        set_ended(state, key, "The agent was stopped. Restart it to continue.");
     }
 }
 
@@ -279,14 +279,14 @@ pub(super) fn on_initialize_failed(
     let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
     let next = texts::next_for_agent(error, knows_draft);
     let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
-    let title = texts::start_fault("The agent could not be set up.", error);
+    let title = texts::start_fault("The agent could not be initialized.", error);
     retire(state, conn, false, now, fx);
     for key in lookup::sessions_of(state, conn, false) {
         call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
         if let Some(session) = state.sessions.get_mut(&key) {
             session.phase = SessionPhase::Failed(error.clone());
         }
-        let failed = UnseenKind::Failed("The agent could not be set up.".to_owned());
+        let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
         tabs::tell_unseen(state, key, failed, now);
     }
 }
@@ -361,8 +361,7 @@ pub(super) fn on_closed(
             });
             if let Some(cause) = cause {
                 tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
-                let what =
-                    if spec.remote.is_some() { "the connection was lost." } else { "the agent has ended." };
+                let what = if spec.remote.is_some() { "connection lost." } else { "agent exited." };
                 tabs::announce(state, key, what, fx);
             }
         }
@@ -416,8 +415,11 @@ fn tell_end(
         }
         let hint = match reason {
             CloseReason::NotStarted { .. } | CloseReason::Refused { .. } => cause.clone(),
-            CloseReason::SignInFirst { .. } => format!("{cause} Sign in, or restart the agent once it does."),
-            _ => format!("{cause} Restart it to go on."),
+            CloseReason::SignInFirst { .. } => format!(
+                "{cause} Sign in, or restart the agent when it \
+                connects without sign-in."
+            ),
+            _ => format!("{cause} Restart it to continue."),
         };
         open::drop_replay(state, key);
         set_ended(state, key, &hint);
@@ -432,7 +434,7 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
         let has_failed =
             state.sessions.get(&key).is_some_and(|session| matches!(session.phase, SessionPhase::Failed(_)));
         if has_failed && !lines.is_empty() {
-            call::notice(state, key, Severity::Info, "The agent's last words.", Some(lines.join("\n")));
+            call::notice(state, key, Severity::Info, "Last output of the agent", Some(lines.join("\n")));
         }
     }
 }
@@ -453,13 +455,13 @@ fn give_up(
     let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
     let (title, told, next) = if is_away {
         let told = format!(
-            "The connection was lost {count} times within a minute, so it is not tried again by itself."
+            "The connection was lost {count} times in one minute. Automatic reconnection is disabled."
         );
-        ("The agent cannot be reached", told, "The conversation stays on the screen.")
+        ("Agent unreachable", told, "The transcript stays available.")
     } else {
-        let told = format!("It ended {count} times within a minute, so it is not started again by itself.");
-        let next = "The conversation stays on the screen. Look at its last words before you go on:";
-        ("The agent keeps ending", told, next)
+        let told = format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
+        let next = "The transcript stays available. Last output of the agent:";
+        ("Agent keeps exiting", told, next)
     };
     let mut body = vec![texts::close_cause(reason, &command), told, next.to_owned()];
     body.extend_from_slice(texts::stderr_tail(reason));
@@ -468,10 +470,10 @@ fn give_up(
         body,
         choices: vec![
             Choice {
-                label: if is_away { "Try again" } else { "Start it again" }.to_owned(),
+                label: if is_away { "Retry" } else { "Restart" }.to_owned(),
                 outcome: ChoiceOutcome::Restart(first),
             },
-            Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
             Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
         ],
         selected: 0,

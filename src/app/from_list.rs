@@ -21,7 +21,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     let Some((conn, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     // An agent refuses to load what is open already, so the open one is shown.
@@ -30,7 +30,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         return;
     }
     if !caps.can_load && !caps.can_resume {
-        call::flash(state, "This agent cannot open old sessions.", fx);
+        call::flash(state, "This agent cannot load previous sessions.", fx);
         return;
     }
     let listed = state.listed().iter().find(|info| info.id == id).cloned();
@@ -85,7 +85,7 @@ pub fn open_listed(
     let root = lookup::root_of(state, state.active);
     match state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id) {
         Some(conn) => open_from_list(state, conn, info.clone(), with_folders, now, fx),
-        None => call::flash(state, "The agent is not ready. Try again when it is.", fx),
+        None => call::flash(state, crate::app::texts::NOT_READY, fx),
     }
 }
 
@@ -130,24 +130,24 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
         return None;
     }
     let shown = |folder: &PathBuf| visible(&folder.to_string_lossy()).into_owned();
-    let mut body = vec![format!("The agent says that this session works in {}.", shown(&info.cwd))];
+    let mut body = vec![format!("The agent reports {} as the folder of this session.", shown(&info.cwd))];
     if !new.is_empty() {
-        body.push("It names further folders:".to_owned());
+        body.push("Additional folders:".to_owned());
         body.extend(new.into_iter().map(shown));
     }
-    body.push("The agent may read and write files in the folders of its session without asking.".to_owned());
+    body.push("The agent can read and write files in the session's folders without asking.".to_owned());
     let open = |label: &str, with_folders| Choice {
         label: label.to_owned(),
         outcome: ChoiceOutcome::OpenListed { info: Box::new(info.clone()), with_folders },
     };
     let mut choices = Vec::new();
     if body.len() > 2 {
-        choices.push(open(&format!("Open it in {} only", shown(&info.cwd)), false));
-        choices.push(open("Open it with all of these folders", true));
+        choices.push(open(&format!("Open in {} only", shown(&info.cwd)), false));
+        choices.push(open("Open with all folders", true));
     } else {
-        choices.push(open(&format!("Open it in {}", shown(&info.cwd)), false));
+        choices.push(open(&format!("Open in {}", shown(&info.cwd)), false));
     }
-    choices.push(Choice { label: "Do not open it".to_owned(), outcome: ChoiceOutcome::Close });
+    choices.push(Choice { label: "Do not open".to_owned(), outcome: ChoiceOutcome::Close });
     // A folder that the user has not chosen yet is not the default.
     let selected = if is_known { 0 } else { choices.len() - 1 };
     Some(Modal::Choice(ChoiceDialog {

@@ -38,12 +38,12 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
     let from = lookup::root_of(state, from);
     let is_part = |session: &Session| session.ledger.reading.as_ref().is_some_and(|it| it.later.is_some());
     if state.sessions.get(&from).is_some_and(is_part) {
-        let words = "Only a part of this session is shown. Open it from the list to hand it over.";
+        let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
         call::flash(state, words, fx);
         return;
     }
     let Some(text) = document(state, from) else {
-        call::flash(state, "There is nothing to hand over yet.", fx);
+        call::flash(state, "Nothing to hand over yet.", fx);
         return;
     };
     let agent = agent_name(state, from);
@@ -56,9 +56,10 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         session.place = place;
         record::say(
             session,
-            format!("This session goes on from one with {agent}: {name}"),
+            format!("Continued from a session with {agent}: {name}"),
             Some(format!(
-                "Your first prompt tells {} that conversation ({size}). It has seen none of it before.",
+                "The conversation ({size}) is sent to {} with your first prompt. The agent does not have \
+                    this history.",
                 spec.name
             )),
         );
@@ -66,7 +67,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
     }
     archive::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
-        record::say(source, format!("This conversation was handed over to {}.", spec.name), None);
+        record::say(source, format!("Conversation handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
     open::take_history(state, key, fx);
@@ -76,18 +77,25 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
 /// Has the next prompt tell the session's own agent what stands above.
 pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if state.sessions.get(&key).is_some_and(|session| session.ledger.handover.is_some()) {
-        call::flash(state, "Your next prompt tells it already.", fx);
+        call::flash(state, "The conversation is already sent with your next prompt.", fx);
         return;
     }
     let agent = agent_name(state, key);
     let Some(text) = document(state, key) else {
-        call::flash(state, "There is nothing to tell yet.", fx);
+        call::flash(state, "Nothing to send yet.", fx);
         return;
     };
     let size = size_words(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
         set(session, text, agent);
-        record::say(session, format!("Your next prompt tells the agent what stands above ({size})."), None);
+        record::say(
+            session,
+            format!(
+                "The conversation above ({size}) is sent to the agent with your \
+            next prompt."
+            ),
+            None,
+        );
     }
 }
 
@@ -104,13 +112,10 @@ pub(super) fn offer(state: &State, key: SessionKey) -> Option<String> {
     let keys = state.setup.palette.iter().find(|(action, ..)| *action == Action::HandOver);
     let how = match keys {
         Some((_, _, key)) if !key.is_empty() => key.clone(),
-        Some((_, name, _)) => format!("The command \"{name}\""),
+        Some((_, name, _)) => format!("The command “{name}”"),
         None => return None,
     };
-    Some(format!(
-        "{how} tells it with your next prompt what was said and done, without the output of tools: {size}. It is not the \
-         same as having been there."
-    ))
+    Some(format!("{how} sends the conversation without tool output ({size}) with your next prompt."))
 }
 
 /// What a prompt is sent as: with the conversation in front, if there is one to be told.
@@ -173,8 +178,8 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
     let is_summary = |item: &Item| matches!(&item.body, ItemBody::Compaction { summary, .. } if !summary.trim().is_empty());
     let begin = items.iter().rposition(is_summary).unwrap_or(0);
     let head = format!(
-        "# Conversation so far\n\nThe user talked with {agent} about the work in {}. You have not seen it. Tool \
-         output is left out; read files anew before you rely on them.\n\n",
+        "# Conversation so far\n\nThe user worked with {agent} in {}. You have not seen this \
+            conversation. Tool output is omitted; read files again before you rely on them.\n\n",
         session.place.cwd.display()
     );
     let room = max_bytes.saturating_sub(head.len() + 200);
@@ -207,7 +212,7 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
         if let Some(first) = first {
             let _ = write!(text, "The first prompt was: {first}\n\n");
         }
-        text.push_str("(Earlier parts are left out.)\n\n");
+        text.push_str("(Earlier parts are omitted.)\n\n");
     }
     text.extend(pieces.into_iter().rev());
     Some(text.trim_end().to_owned())
@@ -229,7 +234,7 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
         }
         ItemBody::Tool(tool) => Some(call_line(tool)),
         ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
-            Some(format!("## Summary of what came before\n\n{}\n\n", cut(summary.trim(), most_bytes)))
+            Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), most_bytes)))
         }
         ItemBody::Answered { question, answer } => {
             Some(format!("(Asked: {} The user: {})\n\n", cut(question, 400), cut(answer, 400)))
@@ -257,7 +262,7 @@ fn call_line(tool: &ToolCall) -> String {
 fn message_text(message: &Message) -> String {
     let texts = message.parts.iter().map(|part| match part {
         MessagePart::Text(text) => text.as_str(),
-        MessagePart::Block(_) => "[something that is no text]",
+        MessagePart::Block(_) => "[non-text content]",
     });
     texts.collect::<Vec<_>>().join("\n\n")
 }

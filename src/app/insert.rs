@@ -91,7 +91,7 @@ fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
         (format!("the {turns} turns above"), "them")
     };
     let severity = if is_end { Severity::Warning } else { Severity::Info };
-    let description = is_end.then(|| format!("The agent may not know {them}."));
+    let description = is_end.then(|| format!("The agent may not have {them}."));
     vec![SessionUpdate::Notice { severity, title: format!("{UNTOLD} {what}"), description }]
 }
 

@@ -25,7 +25,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
     let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
     let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     conn.listing = Listing { folder, ..Listing::default() };
@@ -34,7 +34,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     if can_list {
         ask_for_page(state, conn, None, fx);
     } else {
-        call::flash(state, "This agent does not list its sessions.", fx);
+        call::flash(state, "This agent cannot list its sessions.", fx);
     }
 }
 
@@ -75,9 +75,9 @@ pub(super) fn on_list(
             }
         }
         _ if !is_shown => {}
-        Ok(_) => call::flash(state, "The agent's list could not be read. The log shows it.", fx),
+        Ok(_) => call::flash(state, "The agent's session list could not be read. See the protocol log.", fx),
         Err(error) => {
-            let text = format!("No list of sessions: {}", texts::error_text(&error));
+            let text = format!("Session list unavailable: {}", texts::error_text(&error));
             call::flash(state, text, fx);
         }
     }

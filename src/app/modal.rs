@@ -399,17 +399,17 @@ impl AccessRequest {
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
             Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command",
-            Some(Grant::WriteFile(_)) => "writes to this file",
-            Some(Grant::ReadFile(_)) => "reads of this file",
+            Some(Grant::WriteFile(_)) => "writing this file",
+            Some(Grant::ReadFile(_)) => "reading this file",
             // Without the path: a long one must not push the refusal off the screen.
-            Some(Grant::WriteIn(_)) => "writes next to this file",
-            Some(Grant::ReadIn(_)) => "reads next to this file",
+            Some(Grant::WriteIn(_)) => "writing in its folder",
+            Some(Grant::ReadIn(_)) => "reading in its folder",
         };
         let label = |choice| match choice {
             AccessChoice::Once => "Allow once".to_owned(),
             AccessChoice::Longer(GrantScope::Session) => format!("Allow {what} for this session"),
             AccessChoice::Longer(GrantScope::Folder) => {
-                format!("Always allow {what} for {} in this folder", self.agent)
+                format!("Always allow {what} for {} in this project", self.agent)
             }
             AccessChoice::AllCommands => format!("Allow all commands of {} for this session", self.agent),
             AccessChoice::Refuse => "Refuse".to_owned(),
@@ -419,7 +419,7 @@ impl AccessRequest {
 }
 
 /// The ways to answer for a page that the agent wants visited, in the dialog's order.
-pub const URL_OPTIONS: [&str; 2] = ["Open in the browser", "Decline"];
+pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
 /// What the user's side remembers between keys.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -455,10 +455,10 @@ pub enum ServersAnswer {
 pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
     PickerRow {
         value: PickerValue::Action(Action::ContinueLast),
-        label: format!("Go on with “{}”", row.name()),
+        label: format!("Resume “{}”", row.name()),
         detail: row.agent.clone(),
         right: row.when.clone(),
-        group: Some("Last in this folder".to_owned()),
+        group: Some("Last session in this folder".to_owned()),
         is_current: false,
     }
 }
@@ -472,7 +472,7 @@ pub fn agent_rows(state: &State) -> Vec<PickerRow> {
         label: choice.title.clone(),
         // Where this program itself lies tells nobody anything.
         detail: match choice.source.as_str() {
-            "built in" => "a tour, no account needed".to_owned(),
+            "built in" => "demo, no account needed".to_owned(),
             _ => choice.spec.command_line(),
         },
         right: if last == Some(choice.spec.name.as_str()) {

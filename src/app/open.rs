@@ -23,7 +23,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
         if state.conn_of(root).is_some() {
-            call::flash(state, "The agent is not running. Restart it, or choose another agent.", fx);
+            call::flash(state, "The agent is not running. Restart it, or select another agent.", fx);
         } else {
             state.ui_requests.push(UiRequest::AgentPicker);
         }
@@ -44,15 +44,15 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     let Some((conn, caps)) =
         state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
         return;
     };
     let Some(source) = state.sessions.get(&key).filter(|session| session.phase == SessionPhase::Ready) else {
-        call::flash(state, "The session is not open yet. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_OPEN, fx);
         return;
     };
     let (Some(id), true) = (source.id.clone(), caps.can_fork) else {
-        call::flash(state, "This agent cannot copy sessions.", fx);
+        call::flash(state, "This agent cannot fork sessions.", fx);
         return;
     };
     let turns = at.map_or(source.turn_count, |at| at.clamp(1, source.turn_count.max(1)));
@@ -87,7 +87,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     turn::settle(state, forked, now);
     archive::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
-        record::say(copy, format!("This is a copy of: {source_title}"), None);
+        record::say(copy, format!("Forked from: {source_title}"), None);
     }
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
@@ -164,8 +164,8 @@ pub(super) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
         Some(_) if caps.can_load => load(state, key, now, fx),
-        Some(_) => begin_anew(state, key, "It can neither resume nor load a session.", now, fx),
-        None if is_reopening => begin_anew(state, key, "It has no name for this session.", now, fx),
+        Some(_) => begin_anew(state, key, "The agent can neither resume nor load sessions.", now, fx),
+        None if is_reopening => begin_anew(state, key, "The session has no id.", now, fx),
         None => create(state, key, now, fx),
     }
 }
@@ -231,8 +231,11 @@ fn call_open(
     }
 }
 
+/// The title of the notice about a session that could not be opened.
+const NOT_OPENED: &str = "The session could not be opened.";
+
 /// What stands where the agent could not take a conversation up again.
-const FORGOTTEN: &str = "The agent has forgotten this conversation.";
+const FORGOTTEN: &str = "The agent could not restore this conversation.";
 
 /// Whether that is the last word in a session already: nothing was said since.
 fn was_told(session: &super::Session) -> bool {
@@ -248,16 +251,15 @@ pub(super) fn begin_anew(state: &mut State, key: SessionKey, why: &str, now: Ins
     let former = session.and_then(|session| session.id.clone());
     let former = former.filter(|_| has_talked && (caps.can_load || caps.can_resume));
     if session.is_some_and(was_told) {
-        call::flash(state, "The agent still does not know this conversation.", fx);
+        call::flash(state, "The agent still could not restore this conversation.", fx);
     } else if has_talked {
-        let mut detail = format!(
-            "{why} A new session begins. What stands above is only on your screen: the agent does not know it."
-        );
+        let mut detail =
+            format!("{why} A new session was started. The agent does not have the history above.");
         if let Some(offer) = handover::offer(state, key) {
             detail = format!("{detail}\n{offer}");
         }
         if former.is_some() {
-            detail.push_str("\nOr it finds it later: until you say something here, each start of it asks for it once more.");
+            detail.push_str("\nRetries on each restart until you send a message.");
         }
         call::notice(state, key, Severity::Warning, FORGOTTEN, Some(detail));
     }
@@ -330,12 +332,12 @@ pub(super) fn on_opened(
     let is_fresh = matches!(purpose, Purpose::NewSession(_) | Purpose::ForkSession(_));
     let result = match result {
         Ok(Reply::Session(reply)) if is_fresh && reply.id.is_none() => {
-            Err(CallError::Malformed { error: "it names no session".to_owned() })
+            Err(CallError::Malformed { error: "missing session id".to_owned() })
         }
         Ok(Reply::Session(reply)) => Ok(reply),
         // Some agents answer a load or a resume with nothing.
         Ok(Reply::Done) if !is_fresh => Ok(SessionReply::default()),
-        Ok(_) => Err(CallError::Malformed { error: "it is no session".to_owned() }),
+        Ok(_) => Err(CallError::Malformed { error: "unexpected response".to_owned() }),
         Err(error) => Err(error),
     };
     match result {
@@ -347,7 +349,7 @@ pub(super) fn on_opened(
                 .get(&key)
                 .is_some_and(|session| session.turn_count == 0 && !session.ledger.is_reopening);
             if is_resumed && is_bare {
-                let title = "The session goes on, but the agent does not send what was said before.";
+                let title = "Session resumed. The agent does not send earlier messages.";
                 call::notice(state, key, Severity::Info, title, None);
             }
             finish(state, conn, key, is_fresh, reply, now, fx);
@@ -399,7 +401,7 @@ fn finish(
     session.ledger.wants_history = false;
     if !is_fresh && session.ledger.former_id.take().is_some() {
         session.ledger.has_forgotten = false;
-        record::say(session, "The agent knows this conversation again.".to_owned(), None);
+        record::say(session, "The agent restored this conversation.".to_owned(), None);
     }
     session.ledger.goes_on = !is_fresh;
     session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
@@ -442,13 +444,13 @@ fn on_open_failed(
         _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
         Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
         Purpose::ResumeSession(_) if is_hinted => {
-            let title = "The session that was here last has expired. A new one begins.";
+            let title = "The last session has expired. A new session was started.";
             call::notice(state, key, Severity::Info, title, Some(text));
             forget_agent(state, key);
             create(state, key, now, fx);
         }
         Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
-            let why = format!("It could not take it up again: {text}");
+            let why = format!("Resume failed: {text}");
             begin_anew(state, key, &why, now, fx);
         }
         _ => {
@@ -456,13 +458,13 @@ fn on_open_failed(
                 state,
                 key,
                 Severity::Error,
-                texts::start_fault("The session could not be opened.", &error),
+                texts::start_fault(NOT_OPENED, &error),
                 Some(format!("{text}\n{}", texts::next_for_session(&error))),
             );
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.phase = SessionPhase::Failed(error);
             }
-            let failed = UnseenKind::Failed("The session could not be opened.".to_owned());
+            let failed = UnseenKind::Failed(NOT_OPENED.to_owned());
             tabs::tell_unseen(state, key, failed, now);
         }
     }
@@ -471,13 +473,14 @@ fn on_open_failed(
 /// A copy that came to nothing is taken away again; what was typed for it goes to the session it came from.
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     asks::clear_session(state, key, now, fx);
+    let cause = format!("Fork failed: {text}");
     let Some(copy) = state.sessions.remove(&key) else {
         return;
     };
     let source = copy.ledger.copied_from.filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
         // It was the only one left: it stays, and says what happened.
-        let phase = SessionPhase::Ended { cause: format!("The session could not be copied: {text}") };
+        let phase = SessionPhase::Ended { cause };
         state.sessions.insert(key, super::Session { phase, ..copy });
         return;
     };
@@ -491,5 +494,5 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
         // The copy is gone already: its dialogs go with it.
         tabs::activate(state, source, now, fx);
     }
-    call::flash(state, format!("The session could not be copied: {text}"), fx);
+    call::flash(state, cause, fx);
 }

@@ -13,7 +13,7 @@ use super::{Effect, State, call, lookup, texts};
 pub fn change(state: &mut State, conn: ConnId, wish: ProviderRequest, fx: &mut Vec<Effect>) {
     let purpose = Purpose::ChangeProvider(Box::new(wish.clone()));
     if call::call(state, conn, purpose, Call::SetProvider(wish), fx).is_none() {
-        call::flash(state, "The agent is not ready. Try again when it is.", fx);
+        call::flash(state, crate::app::texts::NOT_READY, fx);
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn on_changed(
     // What is to be said may be longer than a line.
     let asked_in = lookup::root_of(state, state.active);
     if let Err(error) = result {
-        let title = format!("The provider {} was not changed.", wish.id);
+        let title = format!("Provider {} could not be changed.", wish.id);
         call::notice(state, asked_in, Severity::Error, title, Some(texts::error_text(&error)));
         return;
     }
@@ -38,11 +38,11 @@ pub(super) fn on_changed(
         wishes.push(wish.clone());
     }
     let title = match &wish.target {
-        Some(target) => format!("Models of {} come from {} now.", wish.id, target.base_url),
-        None => format!("The provider {} is off.", wish.id),
+        Some(target) => format!("Provider {} set to {}.", wish.id, target.base_url),
+        None => format!("Provider {} disabled.", wish.id),
     };
     // The protocol leaves open whether a session changes its place while it is open.
-    let detail = "A session that is open already may keep its former place. Begin a new one to be sure.";
+    let detail = "Open sessions may still use the old provider. Start a new session to be sure.";
     call::notice(state, asked_in, Severity::Info, title, Some(detail.to_owned()));
     call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
 }

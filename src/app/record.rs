@@ -49,8 +49,8 @@ pub(in crate::app) fn push_line(session: &mut Session, body: ItemBody) {
 pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
     let title = match count {
         0 => return,
-        1 => "1 later event is kept. Scroll down to see it.".to_owned(),
-        _ => format!("{count} later events are kept. Scroll down to see them."),
+        1 => "1 later event. Scroll down to load it.".to_owned(),
+        _ => format!("{count} later events. Scroll down to load them."),
     };
     let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
     session.pages.later_line = Some(session.transcript.push(session.turn_count, body));
@@ -59,9 +59,9 @@ pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
 /// What stands above the first event that is shown.
 pub(in crate::app) fn earlier_words(count: u64) -> String {
     match count {
-        0 => "This is the beginning of what is kept.".to_owned(),
-        1 => "1 earlier event is kept. Scroll up to see it.".to_owned(),
-        _ => format!("{count} earlier events are kept. Scroll up to see them."),
+        0 => "Start of session".to_owned(),
+        1 => "1 earlier event. Scroll up to load it.".to_owned(),
+        _ => format!("{count} earlier events. Scroll up to load them."),
     }
 }
 

@@ -209,7 +209,7 @@ fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled
     };
     let limit = session.pages.limit_bytes;
     if limit > 0 && paging::weight_of_items(&rest) > limit / 2 {
-        let title = "The agent's history before the part shown here was not compared with the record.";
+        let title = "Earlier history was not compared with the agent's.";
         let body = ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
         session.transcript.push(session.turn_count, body);
         return None;

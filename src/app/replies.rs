@@ -53,7 +53,7 @@ pub(super) fn on_replied(
         Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),
         Purpose::CloseSession(_) => {
             if let Err(error) = result {
-                call::flash(state, format!("Not closed: {}", texts::error_text(&error)), fx);
+                call::flash(state, format!("Close failed: {}", texts::error_text(&error)), fx);
             }
         }
     }

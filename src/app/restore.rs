@@ -39,10 +39,13 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         session.transcript.set_head(record::earlier_words(left_out_count));
     }
     if let Some((uid, name)) = kept.came_from {
-        play::push_notice(session, Severity::Info, format!("This session goes on from {uid}: {name}"), None);
+        play::push_notice(session, Severity::Info, format!("Continued from {uid}: {name}"), None);
     }
     if unreadable_count > 0 {
-        let title = format!("{unreadable_count} events of this session cannot be read by this parlor.");
+        let title = format!(
+            "{unreadable_count} events of this session could not be read. They may be \
+            from a newer version of parlor."
+        );
         play::push_notice(session, Severity::Warning, title, None);
     }
     // Where nothing counts any more, nothing is to be read again.

@@ -124,7 +124,7 @@ fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<E
 
 fn question(found: &FolderServers, now: Instant) -> Modal {
     let mut body = vec![format!(
-        "{} names MCP servers for the agent. They run with your rights, so look at them first:",
+        "{} configures MCP servers for the agent. They run with your permissions; review them first:",
         visible(&found.file.to_string_lossy())
     )];
     body.extend(found.lines.iter().cloned());
@@ -134,12 +134,12 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
         outcome: ChoiceOutcome::AnswerServers(found.folder.clone(), answer),
     };
     Modal::Choice(ChoiceDialog {
-        title: "Use the servers of this folder?".to_owned(),
+        title: "Use the MCP servers of this folder?".to_owned(),
         body,
         choices: vec![
             choice("Not now", ServersAnswer::NotNow),
-            choice("Use them, until the file changes", ServersAnswer::Use),
-            choice("Leave them out, until the file changes", ServersAnswer::LeaveOut),
+            choice("Allow until the file changes", ServersAnswer::Use),
+            choice("Ignore until the file changes", ServersAnswer::LeaveOut),
         ],
         selected: 0,
         opened_by_itself: Some(now),
@@ -178,8 +178,7 @@ pub fn answer_servers(
             Vec::new()
         }
         ServersAnswer::NotNow => {
-            let text =
-                "The folder's MCP servers are left out this time. It is asked again at the next start.";
+            let text = "The folder's MCP servers are not used. You will be asked again at the next start.";
             call::flash(state, text, fx);
             Vec::new()
         }
@@ -211,11 +210,14 @@ fn tell_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
     let configured: Vec<&str> =
         configured.filter(|name| found.servers.iter().any(|it| it.name() == *name)).collect();
     let mut notes = found.notes.clone();
-    notes.extend(
-        configured.iter().map(|name| format!("{name} is left out: your configuration has one of that name.")),
-    );
+    notes.extend(configured.iter().map(|name| {
+        format!(
+            "{name}: skipped, the name is already used in your \
+            configuration."
+        )
+    }));
     if !notes.is_empty() {
-        let title = format!("Not all servers of {} are used.", found.file.display());
+        let title = format!("Some MCP servers of {} were skipped.", found.file.display());
         call::notice(state, key, Severity::Warning, title, Some(notes.join("\n")));
     }
 }

@@ -21,19 +21,16 @@ pub(super) fn offer_sign_in(
     let Some(host) = spec.ssh.as_ref().map(|ssh| ssh.host.clone()) else { return };
     let body = vec![
         texts::close_cause(reason, &spec.command),
-        "ssh can ask you in the terminal. Then the agent is started, and the line stays open for ten minutes \
-         after its last use."
+        "ssh asks for your credentials in the terminal, then the agent starts. The SSH connection is \
+            reused for ten minutes after the last use."
             .to_owned(),
     ];
     let question = Modal::Choice(ChoiceDialog {
         title: format!("Sign in to {host}"),
         body,
         choices: vec![
-            Choice {
-                label: "Sign in in the terminal".to_owned(),
-                outcome: ChoiceOutcome::SignInToHost(conn),
-            },
-            Choice { label: "Leave it".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Sign in".to_owned(), outcome: ChoiceOutcome::SignInToHost(conn) },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
         ],
         selected: 0,
         opened_by_itself: Some(now),

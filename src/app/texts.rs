@@ -11,25 +11,36 @@ pub fn error_text(error: &CallError) -> String {
     match error {
         CallError::Agent(error) => agent_error_text(error),
         CallError::Malformed { error } => {
-            format!("The agent's answer could not be read: {error}. The log shows it as it came.")
+            format!("Invalid response from the agent: {error}. See the protocol log.")
         }
         CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
         CallError::OtherVersion { theirs } if is_draft(theirs) => {
-            format!("The agent speaks only version {theirs} of the protocol, a draft. {SPEAK_DRAFT}")
+            format!("The agent supports only protocol version {theirs} (draft). {SPEAK_DRAFT}")
         }
         CallError::OtherVersion { theirs } => format!(
-            "The agent speaks version {theirs} of the protocol, which parlor does not know. Use another version \
-             of the agent, or a newer parlor."
+            "Unsupported protocol version {theirs}. Use another version of the agent, or update parlor."
         ),
         CallError::TimedOut(seconds) => {
-            format!("The agent did not answer within {seconds} s. Wait and try again, or restart it.")
+            format!("The agent did not respond within {seconds} s. Try again later, or restart it.")
         }
-        CallError::Lost => "The connection ended before the answer. Restart the agent.".to_owned(),
+        CallError::Lost => "The connection closed before the response. Restart the agent.".to_owned(),
     }
 }
 
+/// An agent that is starting, or has exited, cannot be asked.
+pub const NOT_READY: &str = "The agent is not ready yet.";
+
+/// A session that is being opened cannot be changed.
+pub const NOT_OPEN: &str = "The session is not open yet.";
+
+/// The title of the notice about an agent that answers nothing before a sign-in.
+pub const SIGN_IN_REQUIRED: &str = "The agent requires sign-in.";
+
+/// What a failed resume is called.
+pub const NOT_RESUMED: &str = "The agent could not resume the session.";
+
 /// How an agent is spoken to that knows nothing but the draft.
-pub const SPEAK_DRAFT: &str = "To speak it, write `protocol = 2` in its section of the configuration.";
+pub const SPEAK_DRAFT: &str = "To use it, set `protocol = 2` in the agent's section of config.toml.";
 
 fn is_draft(version: &str) -> bool {
     version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
@@ -59,18 +70,18 @@ pub fn start_fault(what: &str, error: &CallError) -> String {
 pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
     let next = match error {
         CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && !knows_draft => {
-            format!("The agent may know only version 2 of the protocol, a draft. {SPEAK_DRAFT}")
+            format!("The agent may support only protocol version 2 (draft). {SPEAK_DRAFT}")
         }
         CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
-            "Use another version of the agent, or a newer parlor.".to_owned()
+            "Use another version of the agent, or update parlor.".to_owned()
         }
         // One that does not know the first call may be none.
         CallError::Agent(error) if error.code == RpcError::METHOD_NOT_FOUND => NOT_AN_AGENT.to_owned(),
         CallError::Agent(error) if may_pass(error) => {
-            "This may pass. Restart the agent to try again.".to_owned()
+            "The error may be temporary. Restart the agent to retry.".to_owned()
         }
         // An agent's own words say what is wrong.
-        CallError::Agent(_) => "Mend what it names, then restart the agent.".to_owned(),
+        CallError::Agent(_) => "Fix the error, then restart the agent.".to_owned(),
         CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
             return None;
         }
@@ -82,10 +93,10 @@ pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
 /// The same when a session could not be opened.
 pub fn next_for_session(error: &CallError) -> &'static str {
     match fault_of(error) {
-        FaultKind::Busy => "This may pass. Restart the agent to try again.",
-        FaultKind::Line => "Restart the agent when it can be reached.",
+        FaultKind::Busy => "The error may be temporary. Restart the agent to retry.",
+        FaultKind::Line => "Restart the agent when it is reachable.",
         FaultKind::Agent | FaultKind::Protocol | FaultKind::Gone | FaultKind::Unsent => {
-            "Restart the agent, or begin a new session."
+            "Restart the agent, or start a new session."
         }
     }
 }
@@ -94,7 +105,7 @@ pub fn next_for_session(error: &CallError) -> &'static str {
 pub fn agent_error_text(error: &RpcError) -> String {
     let message = error.message.trim();
     if message.is_empty() {
-        format!("The agent answered with error {} and no text. The log shows it as it came.", error.code)
+        format!("The agent returned error {} without a message. See the protocol log.", error.code)
     } else {
         message.to_owned()
     }
@@ -201,12 +212,12 @@ pub fn close_heading(reason: &CloseReason) -> Option<&'static str> {
 pub fn close_cause(reason: &CloseReason, command: &str) -> String {
     match reason {
         CloseReason::NotStarted { is_missing: true, .. } => {
-            format!("The program {command} was not found. Install it, or choose another agent.")
+            format!("Program {command} not found. Install it, or select another agent.")
         }
         CloseReason::NotStarted { error, .. } => {
-            format!("The program {command} could not be started: {}.", error.trim_end_matches('.'))
+            format!("Program {command} could not be started: {}.", error.trim_end_matches('.'))
         }
-        CloseReason::Exited { status, .. } => format!("The agent ended with {}.", exit_text(status)),
+        CloseReason::Exited { status, .. } => format!("The agent exited with {}.", exit_text(status)),
         CloseReason::Lost { error } => {
             format!("{}.", sentence(error.trim_end_matches('.')))
         }
@@ -230,14 +241,14 @@ fn sentence(text: &str) -> String {
 /// What parlor does itself after such an end, if it does.
 pub fn after_close(reason: &CloseReason) -> &'static str {
     match reason {
-        CloseReason::Exited { .. } => "It is started again by itself.",
-        _ => "The connection is made again by itself.",
+        CloseReason::Exited { .. } => "Restarting automatically.",
+        _ => "Reconnecting automatically.",
     }
 }
 
 /// What to look at when a program does not answer as an agent does.
-pub const NOT_AN_AGENT: &str = "Is it an agent? Some programs speak the Agent Client Protocol only when they are \
-    told to, by an argument such as acp or --acp. The log shows what it wrote.";
+pub const NOT_AN_AGENT: &str = "The program may need an argument such as `acp` or `--acp` to run as an \
+    agent. See the protocol log for its output.";
 
 /// How a process ended: `exit code 3`, `signal SIGKILL (out of memory?)`.
 pub fn exit_text(status: &ExitInfo) -> String {
@@ -245,7 +256,7 @@ pub fn exit_text(status: &ExitInfo) -> String {
         (_, Some(signal)) if signal == "SIGKILL" => "signal SIGKILL (out of memory?)".to_owned(),
         (_, Some(signal)) => format!("signal {signal}"),
         (Some(code), None) => format!("exit code {code}"),
-        (None, None) => "an unknown status".to_owned(),
+        (None, None) => "unknown status".to_owned(),
     }
 }
 

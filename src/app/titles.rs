@@ -64,7 +64,7 @@ pub(super) fn on_told(
         }
         Some(error) => {
             let why = texts::error_text(error);
-            call::flash(state, format!("parlor keeps the title, but the agent did not take it: {why}"), fx);
+            call::flash(state, format!("Renamed in parlor only; the agent rejected the title: {why}"), fx);
         }
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn on_renamed(
     archive::mark_title(state, uid, Some(title), true);
     let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
     let Some((conn, id, agent)) = taker else {
-        call::flash(state, "Renamed. The agent is told when the session is opened, if it takes titles.", fx);
+        call::flash(state, "Renamed. The agent is updated when the session is opened.", fx);
         return;
     };
     let wish = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
@@ -114,11 +114,11 @@ pub(super) fn on_kept_told(
             if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
                 session.ledger.owes_title = false;
             }
-            call::flash(state, format!("Renamed, in {agent}'s own list too."), fx);
+            call::flash(state, format!("Renamed in parlor and in {agent}."), fx);
         }
         Err(error) => {
             let why = texts::error_text(&error);
-            call::flash(state, format!("Renamed here. {agent} did not take the title: {why}"), fx);
+            call::flash(state, format!("Renamed in parlor only; {agent} rejected the title: {why}"), fx);
         }
     }
 }

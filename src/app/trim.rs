@@ -27,8 +27,8 @@ pub(in crate::app) fn settle(state: &mut State) {
 fn trim(state: &mut State, key: SessionKey) {
     let is_active = state.active == key;
     let trouble = match &state.unsaved {
-        _ if !state.setup.keeps_sessions => Some("This parlor keeps no sessions.".to_owned()),
-        why => why.as_ref().map(|why| format!("It cannot be saved: {why}.")),
+        _ if !state.setup.keeps_sessions => Some("Saving of sessions is disabled.".to_owned()),
+        why => why.as_ref().map(|why| format!("The session cannot be saved: {why}.")),
     };
     let names_items =
         |modal: &Modal| modal.names_items() || matches!(modal, Modal::Inspect(_) | Modal::Changes(_));
@@ -55,8 +55,8 @@ fn trim(state: &mut State, key: SessionKey) {
     } else if let Some(trouble) = trouble.filter(|_| !session.pages.is_told) {
         session.pages.is_told = true;
         let title =
-            format!("This session is larger than {} MiB, and all of it stays in memory.", limit >> 20);
-        let detail = Some(format!("{trouble} Parts of it go to the disk once they can be saved."));
+            format!("This session is larger than {} MiB and cannot be unloaded from memory.", limit >> 20);
+        let detail = Some(format!("{trouble} Older parts are unloaded once the session can be saved."));
         let body = ItemBody::Notice { severity: Severity::Warning, title, detail };
         session.transcript.push(session.turn_count, body);
     }

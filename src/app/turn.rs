@@ -31,7 +31,7 @@ const QUIET_LIMIT: Duration = Duration::from_secs(120);
 const MOST_HISTORY: usize = 1_000;
 
 /// Said of a prompt that waits for its agent.
-pub(super) const NOT_RUNNING: &str = "The agent is not running. The prompt is sent when it is restarted.";
+pub(super) const NOT_RUNNING: &str = "The agent is not running. The prompt is sent after a restart.";
 
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     };
     if session.parent.is_some() {
-        call::flash(state, "A subagent takes no prompts. Ask the agent that it works for.", fx);
+        call::flash(state, "Subagents do not accept prompts. Use the parent session.", fx);
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
         return;
     }
@@ -134,7 +134,7 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     session.ledger.unsent = Some(text);
     match session.phase {
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => conn::restart_agent(state, key, now, fx),
-        _ => call::flash(state, "The prompt is sent again when the agent is ready.", fx),
+        _ => call::flash(state, "The prompt is resent when the agent is ready.", fx),
     }
 }
 
@@ -262,7 +262,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
     match session.turn {
         Turn::Idle => {}
         Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
-        Turn::Cancelling { .. } => call::flash(state, "Cancelled. Waiting for the agent to stop.", fx),
+        Turn::Cancelling { .. } => call::flash(state, "Cancelling. Waiting for the agent to stop.", fx),
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
             session.ledger.has_queued_since_cancel = false;
@@ -270,7 +270,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
             fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
             if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
-                call::flash(state, "Cancelled. This agent hears it only when its turn ends.", fx);
+                call::flash(state, "Cancelling. This agent cannot be interrupted during a turn.", fx);
             }
         }
     }
@@ -320,7 +320,7 @@ pub(super) fn on_reply(
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     match result {
         Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. }) if word == "auth_required" => {
-            on_auth_needed(state, conn, key, text, "The agent wants a sign-in first.", now, fx);
+            on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
         }
         Ok(Reply::TurnEnded { reason, usage }) => end(state, key, Ending::Replied(reason, usage), now, fx),
         // `Closed` follows and says how the agent ended.
@@ -328,7 +328,7 @@ pub(super) fn on_reply(
         // Agents leak their own abort as an error; after a cancel that is no failure.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
-            let words = "The agent's answer is not the end of a turn. The log shows it as it came.";
+            let words = "Invalid response to the prompt. See the protocol log.";
             end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
         }
         Err(error) if texts::is_auth_error(&error, info) => {
@@ -368,7 +368,7 @@ fn on_session_gone(
     // It was opened again a moment ago, and is not there after all.
     let is_doubtful = session.ledger.doubt.is_some();
     if is_second {
-        let words = format!("The agent does not know this session any more: {words}");
+        let words = format!("The agent no longer has this session: {words}");
         end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
         give_back(state, key, text, fx);
     } else {
@@ -378,7 +378,7 @@ fn on_session_gone(
         }
     }
     if is_doubtful {
-        open::begin_anew(state, key, "It could not take the session up again.", now, fx);
+        open::begin_anew(state, key, texts::NOT_RESUMED, now, fx);
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -475,7 +475,7 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     turns::close_items(session, item, now);
     if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
-        let title = "The agent ended the turn without a word.";
+        let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
     }
     let Some(session) = state.sessions.get_mut(&key) else {
@@ -493,9 +493,9 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
     }
     if let Some(what) = unseen {
         let words = match &what {
-            UnseenKind::Finished => "the turn has ended.".to_owned(),
-            UnseenKind::Stopped(why) => format!("the turn has stopped. {why}."),
-            UnseenKind::Failed(_) => "the turn has failed.".to_owned(),
+            UnseenKind::Finished => "turn finished.".to_owned(),
+            UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
+            UnseenKind::Failed(_) => "turn failed.".to_owned(),
         };
         tabs::tell_unseen(state, key, what, now);
         // A good end with more in the queue is no news.
@@ -513,8 +513,8 @@ pub(super) fn end(state: &mut State, key: SessionKey, ending: Ending, now: Insta
         send_next(state, key, now, fx);
     } else if waiting > 0 {
         let text = match waiting {
-            1 => "1 queued prompt waits. Enter on an empty prompt sends it.".to_owned(),
-            _ => format!("{waiting} queued prompts wait. Enter on an empty prompt sends the next."),
+            1 => "1 prompt queued. Send an empty prompt to run it.".to_owned(),
+            _ => format!("{waiting} prompts queued. Send an empty prompt to run the next."),
         };
         tabs::flash(state, key, &text, fx);
     }

@@ -70,7 +70,7 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
     });
     let Some((_, part)) = chosen.cloned() else {
         if parts.len() > 1 && !has_own {
-            call::flash(state, "Several things run. Mark the one to stop.", fx);
+            call::flash(state, "Several commands or subagents are running. Select the one to stop.", fx);
         } else {
             callbacks::kill_command(state, key, now, fx);
         }
@@ -82,7 +82,7 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
         Part::Terminal(terminal) => Call::StopTerminal(id, terminal),
         Part::Child(child) => {
             fx.push(Effect::Send(conn, AgentCommand::Cancel(child)));
-            call::flash(state, "The subagent was asked to stop.", fx);
+            call::flash(state, "Stopping the subagent.", fx);
             return;
         }
     };
@@ -92,8 +92,8 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
 /// The agent took it, or not; the end itself is told by an update. Source: ACP v2 tool-calls.
 pub(super) fn on_stopped(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
     let text = match result {
-        Ok(_) => "The agent stops it.".to_owned(),
-        Err(error) => format!("Not stopped: {}", texts::error_text(&error)),
+        Ok(_) => "Stopping.".to_owned(),
+        Err(error) => format!("Stop failed: {}", texts::error_text(&error)),
     };
     call::flash(state, text, fx);
 }
@@ -126,17 +126,17 @@ pub(super) fn on_archived(
             Ok(_) => {
                 session.is_archived = true;
                 record::note(session, Record::Archived { is_away: true });
-                let cause = "This session is archived.".to_owned();
+                let cause = "Session archived.".to_owned();
                 session.phase = SessionPhase::Ended { cause: cause.clone() };
                 call::flash(state, cause, fx);
             }
-            Err(error) => call::flash(state, format!("Not archived: {}", texts::error_text(&error)), fx),
+            Err(error) => call::flash(state, format!("Archive failed: {}", texts::error_text(&error)), fx),
         }
         return;
     }
     let is_opening = matches!(session.phase, SessionPhase::Opening { .. });
     if let Err(error) = &result {
-        let text = format!("Not taken out of the archive: {}", texts::error_text(error));
+        let text = format!("Unarchive failed: {}", texts::error_text(error));
         call::flash(state, text, fx);
         // Whether it can go on in spite of that, the call that opens it says.
         if !is_opening {
@@ -173,21 +173,22 @@ pub(super) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
         tell(
             state,
             conn,
-            "The providers of your configuration were left out.",
-            "This agent lets nobody set them.",
+            "Configured providers were not set.",
+            "This agent does not support provider configuration.",
         );
     }
     if can.deaf_in_turn {
-        let text = "This agent hears nothing while a turn runs. Choose a mode that does not ask.";
+        let text = "This agent cannot receive answers during a turn. Select a mode that does not ask for \
+            permission.";
         call::flash(state, text, fx);
     }
     if wire.system_prompt.as_ref().is_some_and(|prompt| !can.takes(prompt)) {
         let detail = if can.system_prompt {
-            "This agent lets a prompt be added to its own, but not replaced."
+            "This agent allows appending to its system prompt, not replacing it."
         } else {
-            "This agent takes none."
+            "This agent does not support custom system prompts."
         };
-        tell(state, conn, "The system prompt of your configuration was left out.", detail);
+        tell(state, conn, "The configured system prompt was not used.", detail);
     }
 }
 
@@ -221,7 +222,7 @@ pub(super) fn on_provider_set(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        let title = format!("The provider {id} was not set.");
+        let title = format!("Provider {id} could not be set.");
         tell(state, conn, &title, &texts::error_text(&error));
     }
     for key in lookup::sessions_of(state, conn, false) {

@@ -21,11 +21,11 @@ pub(super) fn tell_folders(state: &mut State, key: SessionKey) {
     }
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     let detail = if is_far {
-        "They are on this machine, and the agent is not."
+        "The folders are on this machine, but the agent runs on another."
     } else {
-        "This agent works in one folder only. It may still ask for files of the others."
+        "This agent supports one folder only. It may still request files from the others."
     };
-    let title = format!("Folders left out: {}", names.join(", "));
+    let title = format!("Folders not passed to the agent: {}", names.join(", "));
     call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
 }
 
@@ -53,14 +53,14 @@ pub(super) fn tell_servers(state: &mut State, key: SessionKey) {
         })
         .collect();
     let (names, detail) = if let Some(names) = not_passed {
-        let detail = "This agent runs on another machine. Write mcp = true in its table of the configuration to tell it your \
-                      servers, with their headers and variables.";
+        let detail = "This agent runs on another machine. Set `mcp = true` in the agent's section of \
+            config.toml to pass your servers with their headers and variables.";
         (names, detail)
     } else {
-        let detail = "This agent does not take servers of that type. It goes on without their tools.";
+        let detail = "This agent does not support servers of this type. Their tools are not available.";
         (left_out.join(", "), detail)
     };
-    let title = format!("MCP servers left out: {names}");
+    let title = format!("MCP servers not passed to the agent: {names}");
     let told = (agent, title.clone());
     if !names.is_empty() && !all_told.contains(&told) {
         session.ledger.left_out = Some(told);

@@ -95,7 +95,7 @@ pub(super) fn replay_early(
     let dropped_count = std::mem::take(&mut open.early.dropped_count);
     let mine = open.early.updates.take_where(|(of, _)| of == id);
     if dropped_count > 0 {
-        let title = format!("{dropped_count} early updates were too many to keep.");
+        let title = format!("{dropped_count} early updates were dropped.");
         call::notice(state, key, Severity::Warning, title, None);
     }
     for (_, update) in mine {

@@ -96,7 +96,7 @@ pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
     told.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
     let problem = |words: &String| {
         let words = words.trim_end_matches('.');
-        let (text, fix) = words.split_once(". ").unwrap_or((words, "choose another theme"));
+        let (text, fix) = words.split_once("; ").unwrap_or((words, "select another theme"));
         problem_of(config, paths, "theme", text, fix)
     };
     told.iter().map(problem).collect()

@@ -184,7 +184,7 @@ fn config_prints_what_is_in_force() {
 fn config_tells_names_of_nothing() {
     let text = Place::new("theme = \"darkk\"\nagent = \"nobody\"\n").run(&["config"]).1;
     let told: Vec<&str> = text.lines().filter(|line| line.contains("config.toml:")).collect();
-    assert!(told.iter().any(|line| line.contains(":1: There is no theme \"darkk\"; Write one of")), "{text}");
+    assert!(told.iter().any(|line| line.contains(":1: unknown theme \"darkk\"; use one of")), "{text}");
     assert!(told.iter().any(|line| line.contains(":2: ") && line.contains("nobody")), "{text}");
 }
 

@@ -93,9 +93,9 @@ impl Carrier {
         match self {
             Self::StreamableHttp => "streamable HTTP",
             Self::WebSocket => "WebSocket",
-            Self::RpcSse => "POST and an event stream by client id",
+            Self::RpcSse => "POST and event stream by client id",
             Self::Post => "POST (response in the body)",
-            Self::PostSse => "POST and an event stream",
+            Self::PostSse => "POST and event stream",
         }
     }
 }
@@ -114,10 +114,10 @@ pub enum TokenSource {
 impl fmt::Display for TokenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Env(name) => write!(f, "the variable {name}"),
-            Self::File(path) => write!(f, "the file {}", path.display()),
+            Self::Env(name) => write!(f, "variable {name}"),
+            Self::File(path) => write!(f, "file {}", path.display()),
             Self::Command(words) => {
-                write!(f, "the command {}", words.first().map_or("", String::as_str))
+                write!(f, "command {}", words.first().map_or("", String::as_str))
             }
         }
     }

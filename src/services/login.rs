@@ -83,6 +83,6 @@ mod tests {
     #[test]
     fn nothing_runs_for_an_agent_behind_a_url() {
         let far = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
-        assert!(run(&far, &[]).is_err_and(|error| error.contains("not on this machine")));
+        assert!(run(&far, &[]).is_err_and(|error| error.contains("runs on another machine")));
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn draw_bar(
 pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
     match Layout::choose(scene.look.diff_layout, cols) {
         Layout::Unified => "side by side",
-        Layout::SideBySide => "one column",
+        Layout::SideBySide => "unified",
     }
 }
 
@@ -139,10 +139,10 @@ fn heading(modal: &Modal) -> String {
         Modal::Line(line) => text::one_line(&line.title),
         Modal::Sessions(_) => "Sessions".to_owned(),
         Modal::Queue { .. } => "Queued prompts".to_owned(),
-        Modal::Help { .. } => "Keys".to_owned(),
-        Modal::Log { .. } => "Log of the wire".to_owned(),
+        Modal::Help { .. } => "Key bindings".to_owned(),
+        Modal::Log { .. } => "Protocol log".to_owned(),
         Modal::Connection(_) => "Connection".to_owned(),
-        Modal::Inspect(_) => "As it came".to_owned(),
+        Modal::Inspect(_) => "Raw tool call".to_owned(),
         Modal::Changes(_) => "Changes".to_owned(),
         Modal::Attention(_) => inbox::TITLE.to_owned(),
     }

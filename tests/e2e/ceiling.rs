@@ -77,7 +77,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
         screen.wait_quiet();
     }
     assert!(tries > 0, "all of it was in memory");
-    screen.wait_for("This is the beginning of what is kept.");
+    screen.wait_for("Start of session");
     screen.wait_for("number 1.");
 
     screen.send(CTRL_END);
@@ -89,7 +89,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
     screen.wait_for(&format!("number {MESSAGES}."));
 
     screen.send(CTRL_F);
-    screen.wait_for("type what to look for");
+    screen.wait_for("type to search");
     screen.send("blue door");
     screen.wait_for("1 of 1");
     screen.wait_for("find the blue door");

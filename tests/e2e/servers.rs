@@ -30,7 +30,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     name_servers(folder.path(), "true");
     let mut screen = start(folder.path(), data.path());
-    screen.wait_for("Use the servers of this folder?");
+    screen.wait_for("Use the MCP servers of this folder?");
     screen.wait_for("files: runs sh");
     screen.wait_for("argument true");
     wait_open_to_keys(&mut screen);
@@ -41,7 +41,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     leave(screen);
 
     let mut screen = start(folder.path(), data.path());
-    screen.wait_for("Use the servers of this folder?");
+    screen.wait_for("Use the MCP servers of this folder?");
     wait_open_to_keys(&mut screen);
     screen.send("2");
     screen.wait_for("ready");

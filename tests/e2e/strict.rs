@@ -66,7 +66,7 @@ fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the
     screen.wait_for("ready");
     assert!(!screen.text().contains("Let it"), "nothing is asked that was not understood");
     screen.send(F8);
-    screen.wait_for("none: only the protocol's own forms");
+    screen.wait_for("none (strict protocol)");
     assert!(!screen.text().contains("quirks"), "{}", screen.text());
     screen.send("\u{1b}");
     leave(screen);

@@ -66,7 +66,7 @@ fn open_second(screen: &mut Screen) {
     screen.send(&alt("T"));
     screen.wait_for("which folder");
     screen.send("../two");
-    screen.wait_for("as typed");
+    screen.wait_for("typed path");
     screen.send("\r");
     screen.wait_for("New tab in two");
     screen.send("demo");
@@ -119,17 +119,17 @@ fn a_permission_behind_the_front_is_answered_from_the_list() {
     let mut screen = two_tabs(folder.path(), (24, 80));
     prompt(&mut screen, "/edit");
     screen.send(&alt("1"));
-    screen.wait_for("1 waits");
+    screen.wait_for("1 pending");
     assert!(!screen.text().contains("Allow this edit?"), "it does not come to the front:\n{}", screen.text());
     // What is typed goes to the prompt of the front.
     screen.send("1");
     screen.wait_for("› 1");
     screen.send(&alt("a"));
-    screen.wait_for("Waiting for you");
+    screen.wait_for("Inbox");
     screen.wait_for("Allow this edit?");
     std::thread::sleep(Duration::from_millis(600));
     screen.send("1");
-    screen.wait_for("The turn has ended");
+    screen.wait_for("Turn finished");
     screen.send("\r");
     screen.wait_for("▸2");
     screen.wait_for("Done.");
@@ -167,7 +167,7 @@ fn a_crash_behind_the_front_is_told_by_a_mark_and_disturbs_nothing() {
     screen.send("\r");
     screen.wait_for("▸2");
     // Its agent was started again.
-    screen.wait_for("the last prompt failed");
+    screen.wait_for("last prompt failed");
     prompt(&mut screen, "/help");
     screen.wait_for("/garbage");
     quit(&mut screen);

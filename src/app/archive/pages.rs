@@ -31,7 +31,7 @@ pub(super) fn on_around(
                 reveal::show_item(session, item, fx);
             }
         }
-        None => call::flash(state, "The place is not shown any more.", fx),
+        None => call::flash(state, "This location is no longer shown.", fx),
     }
 }
 

@@ -142,7 +142,7 @@ impl SessionEntry {
         let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
         let names = [open, kept, listed, first].into_iter().flatten();
         // What was said in one that only its agent has is not known here.
-        let nameless = if self.kept.is_some() { "No prompt yet" } else { "Without a title" };
+        let nameless = if self.kept.is_some() { "No prompt yet" } else { "Untitled" };
         names.map(str::trim).find(|name| !name.is_empty()).unwrap_or(nameless)
     }
 
@@ -394,15 +394,15 @@ pub fn title_of(session: &Session) -> Option<String> {
 
 fn open_state(session: &Session) -> &'static str {
     if !session.asks.is_empty() {
-        "waits for you"
+        "answer required"
     } else if session.turn.is_running() {
         "working"
     } else if session.ledger.reading.is_some() {
-        "being read"
+        "read-only"
     } else if session.has_background_news {
-        "news"
+        "activity"
     } else {
-        "open here"
+        "open"
     }
 }
 

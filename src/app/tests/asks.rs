@@ -95,7 +95,7 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
     };
     desk.ask(1, AgentRequest::Permission(request));
     assert_eq!(desk.session().asks.len(), 1);
-    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: a permission waits for your answer."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: permission required."));
 }
 
 #[test]

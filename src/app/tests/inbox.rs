@@ -69,10 +69,10 @@ fn all_tabs_are_listed_with_the_oldest_first() {
 #[test]
 fn a_turn_that_stopped_early_is_told_as_what_it_was() {
     for (reason, words) in [
-        (StopReason::MaxTokens, "The agent reached its limit of tokens"),
-        (StopReason::MaxTurnRequests, "The agent reached its limit of requests"),
-        (StopReason::Refusal, "The agent refused to go on"),
-        (StopReason::Other("nap".into()), "The turn ended: nap"),
+        (StopReason::MaxTokens, "Token limit reached"),
+        (StopReason::MaxTurnRequests, "Request limit reached"),
+        (StopReason::Refusal, "The agent refused to continue"),
+        (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut desk, key, conn) = desk();
         desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));

@@ -105,7 +105,7 @@ fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
     tell(&mut state, StoreNews::FolderAgent("two".to_owned()));
     assert_eq!(agents(&state).1, "two");
     tell(&mut state, StoreNews::FolderSession(Box::new(row("k1"))));
-    let offer = "Go on with “Mend the fence”";
+    let offer = "Resume “Mend the fence”";
     assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
     // The same when it is opened later.
     state.modals.clear();

@@ -168,7 +168,7 @@ pub(super) fn whole(session: &Session) -> Vec<String> {
         };
         format!("{} {line} {more}", item.turn)
     });
-    shown.filter(|line| !line.contains("earlier event") && !line.contains("the beginning of what")).collect()
+    shown.filter(|line| !line.contains("earlier event") && !line.contains("Start of session")).collect()
 }
 
 /// An item as text.
@@ -189,7 +189,7 @@ fn what_is_on_the_disk_goes_and_comes_back() {
     disk.write(&mut desk);
     let left = count(&desk);
     assert!((100..200).contains(&left), "{left} items are left");
-    let head = format!("notice Info: {} earlier events are kept. Scroll up to see them.", 302 - left);
+    let head = format!("notice Info: {} earlier events. Scroll up to load them.", 302 - left);
     assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
     let last = desk.session().transcript.items().last().map(|item| item.id);
     assert_eq!(last, Some(ItemId(300)), "items keep their ids");
@@ -377,13 +377,13 @@ fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
     desk.submit("go");
     stream(&mut desk, 0..300);
     let text = digest(desk.session());
-    let told = text.matches("all of it stays in memory").count();
+    let told = text.matches("cannot be unloaded from memory").count();
     assert_eq!((told, count(&desk)), (1, 302));
 
     let (mut desk, mut disk) = self::desk();
     tell(&mut desk, StoreNews::Unsaved(Some("the disk is full".into())));
     stream(&mut desk, 0..300);
-    assert!(digest(desk.session()).contains("all of it stays in memory"));
+    assert!(digest(desk.session()).contains("cannot be unloaded from memory"));
     tell(&mut desk, StoreNews::Unsaved(None));
     disk.write(&mut desk);
     assert!(count(&desk) < 200, "it goes once it is written");

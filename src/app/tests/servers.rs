@@ -78,7 +78,7 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
     assert_eq!(next.place.mcp_servers.len(), 2, "also the next session there");
     let told = desk.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("odd is left out") && detail.contains("mine is left out"))
+            if detail.contains("odd is left out") && detail.contains("mine: skipped"))
     });
     assert!(told);
 }
@@ -146,7 +146,7 @@ fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_
         assert_eq!(desk.state.modals, []);
         let is_said = desk.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
-                if title == "MCP servers left out: mine" && detail.contains("mcp = true"))
+                if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
         });
         assert_eq!(is_said, !gets_servers);
         // An agent of this machine that takes its place has them again.

@@ -239,7 +239,7 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
 fn a_tab_that_does_not_exist_is_told() {
     let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(9)));
-    assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("There are 2 tabs.")));
+    assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("Only 2 tabs open.")));
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
     let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
     desk.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
     let calls = desk.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
-    assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: a permission waits for your answer.")));
+    assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
     assert_eq!(user::focus(&desk.state), user::Focus::Main);
     desk.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit for the prompt answers nothing");
@@ -336,7 +336,7 @@ fn who_looks_elsewhere_is_called_also_for_the_front() {
     desk.ask(1, permission("t"));
     assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
     desk.play(Event::Focus(false)).ask(2, permission("t"));
-    assert!(desk.fx.contains(&Effect::Announce("a permission waits for your answer.".into())));
+    assert!(desk.fx.contains(&Effect::Announce("permission required.".into())));
 }
 
 fn quit_question(desk: &TestApp) -> Option<(String, String)> {
@@ -373,7 +373,7 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
         desk.state.setup.keeps_sessions = true;
         prepare(&mut desk, key);
         desk.wait(2).play(Event::Input).play(Event::Act(Action::CloseSession));
-        let is_asked = quit_question(&desk).is_some_and(|(title, _)| title == "Close this session?");
+        let is_asked = quit_question(&desk).is_some_and(|(title, _)| title == "Close session?");
         assert_ne!(is_asked, !desk.state.sessions.contains_key(&key));
         !is_asked
     };

@@ -29,15 +29,15 @@ pub(super) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itsel
     };
     conn::close_dialogs_of(state, agent);
     let dialog = ChoiceDialog {
-        title: "No answer to the cancel".to_owned(),
+        title: "Agent does not respond to cancel".to_owned(),
         body: vec![
-            format!("The turn was cancelled, and {} s later the agent still works.", CANCEL_LIMIT.as_secs()),
-            "A restart keeps the conversation on the screen.".to_owned(),
+            format!("The agent is still working {} s after the cancel request.", CANCEL_LIMIT.as_secs()),
+            "A restart does not remove the transcript.".to_owned(),
         ],
         choices: vec![
             Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close },
-            Choice { label: "Restart the agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
-            Choice { label: "Force-stop the agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
+            Choice { label: "Restart agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
+            Choice { label: "Force-stop agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
         ],
         selected: 0,
         opened_by_itself,
@@ -70,7 +70,7 @@ pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant,
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else if quiet >= QUIET_LIMIT {
         let minutes = quiet.as_secs() / 60;
-        let text = format!("No news from the agent for {minutes} min. Esc cancels the turn.");
+        let text = format!("No activity from the agent for {minutes} min.");
         tabs::flash(state, key, &text, fx);
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else {

@@ -96,11 +96,13 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
     };
     match chosen.filter(|place| *place < count) {
         Some(place) if is_ambiguous(place) => {
-            say(state, "This option cannot be sent: another one has the same id.", fx);
+            say(state, "This option cannot be sent: duplicate id.", fx);
         }
         Some(place) => operations::answer_ask(state, key, ask, Some(place), now, fx),
-        None if count == 0 => say(state, "The agent offers no answers. Escape rejects the request.", fx),
-        None if action == Action::Accept => say(state, "Mark an answer first, or type its number.", fx),
+        None if count == 0 => {
+            say(state, "The agent offers no options. The request can only be rejected.", fx)
+        }
+        None if action == Action::Accept => say(state, "Select an answer first, or type its number.", fx),
         None => {}
     }
     true
@@ -119,7 +121,7 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
         Some(0) if can_open(state) => {
             operations::answer_elicitation(state, state.active, ElicitationOutcome::Accept(None), now, fx);
         }
-        Some(0) => say(state, "This address cannot be opened safely. Decline, or copy it by hand.", fx),
+        Some(0) => say(state, "This address cannot be opened safely. Decline, or copy it manually.", fx),
         Some(1) => operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx),
         _ => {}
     }

@@ -49,7 +49,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let is_named = session.id.is_some();
     let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     match action {
-        Action::OpenAgents | Action::NewTab => unless(!state.setup.agents.is_empty(), "No agent is known."),
+        Action::OpenAgents | Action::NewTab => unless(!state.setup.agents.is_empty(), "No agents found."),
         Action::CloseSession => {
             unless(tab::tabs(state).count() > 1, "This is the only tab. Open another one first, or quit.")
         }
@@ -57,25 +57,22 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::PreviousTab
         | Action::FormerTab
         | Action::MoveTabLeft
-        | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "There is only one tab."),
+        | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "No other tabs."),
         Action::NewSession => unless(info.is_some(), "The agent is not ready yet."),
-        Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot copy sessions."),
+        Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot fork sessions."),
         Action::RenameSession => {
-            unless(is_named || session.ledger.reading.is_some(), "There is no session to be named yet.")
+            unless(is_named || session.ledger.reading.is_some(), "No session to rename yet.")
         }
-        Action::ContinueLast => unless(
-            operations::last_session(state).is_some(),
-            "No session of this folder waits to be gone on with.",
-        ),
+        Action::ContinueLast => {
+            unless(operations::last_session(state).is_some(), "No session to resume in this folder.")
+        }
         Action::HandOver | Action::ExportSession => {
-            unless(session.turn_count > 0, "Nothing was said in this session yet.")
+            unless(session.turn_count > 0, "No messages in this session yet.")
         }
-        Action::LoadEarlier => {
-            unless(session.ledger.earlier.is_some(), "All that is kept of this session is shown.")
-        }
+        Action::LoadEarlier => unless(session.ledger.earlier.is_some(), "Start of session."),
         Action::LoadLater => unless(
             session.ledger.reading.as_ref().is_some_and(|reading| reading.later.is_some()),
-            "The end of this session is shown.",
+            "End of session.",
         ),
         Action::OpenModes | Action::NextMode => {
             unless(mode_option(session).is_some() || has_modes(session), "The agent offers no modes.")
@@ -84,31 +81,33 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(model_option(session).is_some() || has_models(session), "The agent offers no models.")
         }
         Action::OpenOptions => unless(!session.options.is_empty(), "The agent offers no options."),
-        Action::OpenThemes => unless(!state.setup.themes.is_empty(), "There is only one theme."),
-        Action::OpenSignIn => unless(
-            info.is_some_and(|info| !info.auth_methods.is_empty()),
-            "The agent offers no way to sign in.",
-        ),
-        Action::SignOut => unless(can.can_log_out, "The agent offers no way to sign out."),
-        Action::OpenQueue => unless(!session.queue.is_empty(), "No prompt waits."),
-        Action::OpenConnection => unless(session.conn.is_some(), "No agent has been started."),
-        Action::SendAgain => unless(session.failed_prompt.is_some(), "No prompt has failed."),
+        Action::OpenThemes => unless(!state.setup.themes.is_empty(), "No other themes."),
+        Action::OpenSignIn => {
+            unless(info.is_some_and(|info| !info.auth_methods.is_empty()), "The agent has no sign-in method.")
+        }
+        Action::SignOut => unless(can.can_log_out, "The agent does not support signing out."),
+        Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
+        Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
+        Action::SendAgain => unless(session.failed_prompt.is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
             (session.conn.is_some() && session.phase != SessionPhase::NoAgent)
                 || session.ledger.reading.is_some(),
-            "No agent has been started.",
+            "No agent running.",
         ),
-        Action::ForceStop => unless(is_agent_alive(state), "No agent is running."),
-        Action::KillCommand => unless(
-            has_running_command(session) || operations::has_stoppable(session),
-            "Nothing runs that can be stopped by itself.",
-        ),
-        Action::ArchiveSession => unless(can.can_archive && is_named, "The agent keeps no archive."),
-        Action::OpenProviders => {
-            unless(can.has_providers, "The agent lets nobody change where its models come from.")
+        Action::ForceStop => unless(is_agent_alive(state), "No agent running."),
+        Action::KillCommand => {
+            unless(has_running_command(session) || operations::has_stoppable(session), "Nothing to stop.")
         }
-        Action::TogglePlan => unless(!session.plans.is_empty(), "There is no plan."),
-        Action::ToggleFold => unless(session.selected.is_some(), "Mark an item first."),
+        Action::ArchiveSession => unless(
+            can.can_archive && is_named,
+            "The agent does not support \
+            archiving.",
+        ),
+        Action::OpenProviders => {
+            unless(can.has_providers, "The agent does not support provider configuration.")
+        }
+        Action::TogglePlan => unless(!session.plans.is_empty(), "No plan."),
+        Action::ToggleFold => unless(session.selected.is_some(), "Select an item first."),
         Action::OpenCopy
         | Action::CopyItem
         | Action::CopyReply
@@ -120,14 +119,14 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::CopyTurnPatch
         | Action::OpenFilter
         | Action::ToggleAllFolds => {
-            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
+            unless(!session.transcript.items().is_empty(), "The transcript is empty.")
         }
         _ if action.counts_from_screen() => {
-            unless(!session.transcript.items().is_empty(), "There is nothing here yet.")
+            unless(!session.transcript.items().is_empty(), "The transcript is empty.")
         }
         Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
         Action::HistoryPrevious | Action::HistoryNext => {
-            unless(!session.history.is_empty(), "This folder has no prompts yet.")
+            unless(!session.history.is_empty(), "No prompt history in this folder.")
         }
         _ => None,
     }
@@ -168,8 +167,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::ToggleDiffLayout => {
             let (layout, name) = match state.diff_layout {
-                DiffLayout::Auto => (DiffLayout::Turned, "Diffs: the other way"),
-                DiffLayout::Turned | DiffLayout::Unified => (DiffLayout::Auto, "Diffs: by width"),
+                DiffLayout::Auto => (DiffLayout::Turned, "Diff layout: toggled"),
+                DiffLayout::Turned | DiffLayout::Unified => (DiffLayout::Auto, "Diff layout: automatic"),
             };
             state.diff_layout = layout;
             say(state, name, fx);
@@ -177,9 +176,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ToggleMouse => {
             let (owner, text) = match state.mouse {
                 MouseOwner::Parlor => {
-                    (MouseOwner::Terminal, "The mouse is the terminal's: its own selection works.")
+                    (MouseOwner::Terminal, "Mouse capture off: use the terminal's own selection.")
                 }
-                MouseOwner::Terminal => (MouseOwner::Parlor, "The mouse is parlor's again."),
+                MouseOwner::Terminal => (MouseOwner::Parlor, "Mouse capture on."),
             };
             state.mouse = owner;
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));

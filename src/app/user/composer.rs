@@ -123,7 +123,7 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     state.user.completion = 0;
     state.user.dismissed = None;
     fx.push(Effect::View(ViewCommand::ClearDraft));
-    say(state, "Draft cleared. The prompt history has it.", fx);
+    say(state, "Draft cleared. It is in the prompt history.", fx);
     true
 }
 
@@ -185,7 +185,7 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     match (phase, conn) {
         (SessionPhase::NoAgent, _) => picker::open_agents(state),
         (SessionPhase::NeedsSignIn, Some(conn)) if operations::running_sign_in(state, conn).is_some() => {
-            say(state, "The sign-in is under way. Escape gives it up.", fx);
+            say(state, "Sign-in in progress.", fx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
             let methods = picker::sign_in(state, conn);

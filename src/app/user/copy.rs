@@ -68,7 +68,7 @@ pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>)
     let job = session.zip(source).and_then(|(session, source)| job_of(session, source));
     match job {
         Some(job) => fx.push(Effect::Copy(job)),
-        None => say(state, "There is nothing of that kind to copy yet.", fx),
+        None => say(state, "Nothing to copy.", fx),
     }
 }
 
@@ -76,12 +76,12 @@ pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>)
 pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut Vec<Effect>) {
     let text = match outcome {
         CopyOutcome::Program(program) => format!("Copied {what} with {program}."),
-        CopyOutcome::TmuxBuffer => format!("Copied {what} to tmux, which tells its terminal if it may."),
+        CopyOutcome::TmuxBuffer => format!("Copied {what} to the tmux buffer."),
         CopyOutcome::Terminal { .. } => {
-            format!("Sent {what} to the terminal to copy (OSC 52). It does not say whether it did.")
+            format!("Sent {what} to the terminal clipboard (OSC 52, unconfirmed).")
         }
-        CopyOutcome::Failed(why) => format!("Not copied: {why}"),
-        CopyOutcome::Nothing => "There is no text to copy.".to_owned(),
+        CopyOutcome::Failed(why) => format!("Copy failed: {why}"),
+        CopyOutcome::Nothing => "No text to copy.".to_owned(),
     };
     say(state, text, fx);
 }
@@ -90,7 +90,7 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut 
 fn open(state: &mut State, fx: &mut Vec<Effect>) {
     let rows = state.active_session().map(rows).unwrap_or_default();
     if rows.is_empty() {
-        say(state, "There is nothing to copy yet.", fx);
+        say(state, "Nothing to copy yet.", fx);
         return;
     }
     let list = picker::new(PickerKind::Copy, "Copy", rows);
@@ -110,10 +110,10 @@ fn rows(session: &Session) -> Vec<PickerRow> {
         });
     };
     if let Some(item) = session.selected.and_then(|id| session.transcript.get(id)) {
-        let group = "The marked item";
+        let group = "Selected item";
         // A call is offered by its parts.
         if !matches!(&item.body, ItemBody::Tool(tool) if has_parts(session, tool)) {
-            add(group, "All of it".to_owned(), String::new(), CopySource::Item(item.id));
+            add(group, "Everything".to_owned(), String::new(), CopySource::Item(item.id));
         }
         match &item.body {
             ItemBody::Message(message) => {
@@ -128,7 +128,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
         }
     }
     if let Some(turn) = last_reply_turn(session) {
-        let group = "The last reply";
+        let group = "Last reply";
         let lines = job_of(session, CopySource::Reply).map(|job| job.what).unwrap_or_default();
         add(group, "As Markdown".to_owned(), lines, CopySource::Reply);
         add(group, "As plain text".to_owned(), String::new(), CopySource::ReplyPlain);
@@ -143,8 +143,8 @@ fn rows(session: &Session) -> Vec<PickerRow> {
         }
     }
     for (group, id) in [
-        ("The last command", last_tool(session, |tool| tool.input.command.is_some())),
-        ("The last change", last_tool(session, has_changes)),
+        ("Last command", last_tool(session, |tool| tool.input.command.is_some())),
+        ("Last change", last_tool(session, has_changes)),
     ] {
         let tool = id.and_then(|id| tool_of(session, id));
         if let Some((item, tool)) = tool {
@@ -153,7 +153,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     }
     if turn_changes(session).len() > 1 {
         let files = counted(turn_changes(session).len(), "change");
-        add("The last change", "All changes of its turn as a patch".to_owned(), files, CopySource::TurnPatch);
+        add("Last change", "All changes of the turn as patch".to_owned(), files, CopySource::TurnPatch);
     }
     rows
 }
@@ -179,7 +179,7 @@ fn add_tool(
     }
     if let Some(change) = tool.diffs().next() {
         let path = change.path.strip_prefix(session.place.folder()).unwrap_or(&change.path);
-        add(group, "Change as a patch".to_owned(), path.display().to_string(), CopySource::Patch(item.id));
+        add(group, "Change as patch".to_owned(), path.display().to_string(), CopySource::Patch(item.id));
     }
 }
 
@@ -214,18 +214,20 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
             Some(CopyJob { what: "the output".to_owned(), content })
         }
         CopySource::Patch(id) => {
-            patch("the change as a patch", tool_of(session, id)?.1.diffs().cloned().collect())
+            patch("the change as patch", tool_of(session, id)?.1.diffs().cloned().collect())
         }
         CopySource::TurnPatch => {
             let changes: Vec<FileDiff> = turn_changes(session).into_iter().cloned().collect();
-            patch(&format!("{} as a patch", counted(changes.len(), "change")), changes)
+            patch(&format!("{} as patch", counted(changes.len(), "change")), changes)
         }
         CopySource::Item(id) => match &session.transcript.get(id)?.body {
             ItemBody::Message(message) => text("the message", text_of(&message.parts)),
             ItemBody::Tool(tool) if has_changes(tool) => job_of(session, CopySource::Patch(id)),
             ItemBody::Tool(tool) => match output(session, tool) {
                 Some(content) => Some(CopyJob { what: "the output".to_owned(), content }),
-                None => text("the call", tool.input.command.clone().unwrap_or_else(|| tool.title.clone())),
+                None => {
+                    text("the tool call", tool.input.command.clone().unwrap_or_else(|| tool.title.clone()))
+                }
             },
             ItemBody::Notice { title, detail, .. } => {
                 let detail = detail.as_deref().unwrap_or_default();

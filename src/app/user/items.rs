@@ -38,14 +38,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::SelectNext => select(state, Step::On, fx),
         Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
             Some(id) => toggle(state, id, now, fx),
-            None => say(state, "Mark an item first.", fx),
+            None => say(state, "Select an item first.", fx),
         },
         Action::ToggleItem(id) => toggle(state, id, now, fx),
         Action::ToggleAllFolds => toggle_all(state),
         Action::InspectItem => inspect(state, fx),
         Action::OpenLocation => open_location(state, fx),
         Action::ToggleContext => toggle_context(state, fx),
-        Action::OpenGap => say(state, "No gap of a change is on the screen.", fx),
+        Action::OpenGap => say(state, "No collapsed diff lines on screen.", fx),
         Action::OpenThisGap(id, gap) => open_gap(state, id, gap),
         _ => return false,
     }
@@ -122,7 +122,7 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     let has_changes =
         |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
     let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
-        say(state, "No change of a file is marked, so there is nothing to unfold.", fx);
+        say(state, "No diff to expand.", fx);
         return;
     };
     session.transcript.edit(id, |item| {
@@ -160,7 +160,7 @@ fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
         Some(id) => state.modals.push(Modal::Inspect(id)),
-        None => say(state, "Mark a tool call first: nothing else has more to show.", fx),
+        None => say(state, "Select a tool call first.", fx),
     }
 }
 
@@ -172,7 +172,7 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     });
     let places = places.unwrap_or_default();
     match places.as_slice() {
-        [] => say(state, "Mark a call that names a file first.", fx),
+        [] => say(state, "Select a tool call with a file first.", fx),
         [only] => open::on_open(state, Target::File(only.clone()), fx),
         _ => {
             let folder =
@@ -187,7 +187,7 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
                 .take(MOST_PLACES)
                 .map(|place| Choice { label: label(place), outcome: ChoiceOutcome::OpenFile(place.clone()) });
             state.modals.push(Modal::Choice(ChoiceDialog {
-                title: "Open which place?".to_owned(),
+                title: "Open which location?".to_owned(),
                 body: Vec::new(),
                 choices: choices.collect(),
                 selected: 0,

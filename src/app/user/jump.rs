@@ -84,7 +84,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         Stop::Failure => "failure",
     };
     let place = if is_forward { "below" } else { "above" };
-    say(state, format!("There is no {what} {place}."), fx);
+    say(state, format!("No {what} {place}."), fx);
 }
 
 /// The item that a jump goes from; `None`: from beyond the end, or before the beginning.
@@ -129,13 +129,12 @@ fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
     }
     rows.reverse();
     if rows.is_empty() {
-        say(state, "There is nothing here yet.", fx);
+        say(state, "The transcript is empty.", fx);
         return;
     }
     let mut outline: Picker = picker::new(PickerKind::Outline, "Outline", rows);
     outline.selected = nearest(&outline.rows, session);
-    outline.note =
-        is_cut.then(|| format!("Only the last {MOST_ROWS} are listed. The search finds the others."));
+    outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
     picker::push(state, outline);
 }
 
@@ -152,7 +151,7 @@ fn open_filter(state: &mut State) {
     };
     let items = session.transcript.items();
     let seen = || items.iter().filter(|item| !item.is_hidden());
-    let mut rows = vec![row(None, "everything".to_owned(), seen().count())];
+    let mut rows = vec![row(None, "all items".to_owned(), seen().count())];
     for only in Only::ALL {
         let count = seen().filter(|item| only.shows(item)).count();
         rows.push(row(Some(only), format!("only {}", only.words()), count));
@@ -190,13 +189,13 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
         }
         ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.place.folder()).into_owned()),
         ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
-        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("The agent ended: {cause}")),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("Agent exited: {cause}")),
         ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
-            ("end", "The turn was cut short".to_owned())
+            ("end", "Turn cut short".to_owned())
         }
         ItemBody::Notice { title, .. } if is_failure(&item.body) => ("error", title.clone()),
         ItemBody::Compaction { error, .. } if is_failure(&item.body) => {
-            ("error", error.clone().unwrap_or_else(|| "The context could not be shortened".to_owned()))
+            ("error", error.clone().unwrap_or_else(|| "Context compaction failed".to_owned()))
         }
         _ => return None,
     };

@@ -17,12 +17,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// What is asked when a turn runs.
 const QUIT_TITLE: &str = "A turn is running. Quit?";
 /// The same, once the turn has ended by itself.
-const IDLE_TITLE: &str = "The turn has ended. Quit?";
+const IDLE_TITLE: &str = "The turn has finished. Quit?";
 const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
-const IDLE_BODY: &str = "Nothing is running any more. Quitting stops the agent.";
+const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
 /// The same with several tabs.
 const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
-const IDLE_ALL_BODY: &str = "Nothing is running any more. Quitting stops the agents of all tabs.";
+const IDLE_ALL_BODY: &str = "No turn is running. Quitting stops the agents of all tabs.";
 
 /// Closes the top dialog, else rejects the shown request, else closes the search, else
 /// leaves the transcript, else shows all of it again, else cancels the turn, else leaves the selection.
@@ -98,7 +98,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         cancel_if_running(state, now, fx);
     }
     state.last_interrupt = Some(now);
-    state.flash = Some("Press Ctrl+C again to quit".to_owned());
+    state.flash = Some("Press again to quit".to_owned());
     fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
@@ -115,8 +115,8 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         title: title.to_owned(),
         body: vec![body],
         choices: vec![
-            Choice { label: "Yes, quit".to_owned(), outcome: ChoiceOutcome::Quit },
-            Choice { label: "No, stay".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
         ],
         selected: 1,
         opened_by_itself: None,

@@ -8,19 +8,21 @@ use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{composer, providers, queue, say};
 
+/// What a new title changes where the agent cannot be told now.
+pub(super) const RENAMED_LATER: &str =
+    "Renames the session in parlor. The agent is updated when the session is opened.";
+
 /// Asks for a session's title.
 pub fn open_title(state: &mut State, key: SessionKey) {
     let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
     state.modals.push(Modal::Line(LineDialog {
-        title: "Rename the session".to_owned(),
+        title: "Rename session".to_owned(),
         help: match state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready) {
             Some(conn) if conn.capabilities().can_set_title => {
-                "parlor keeps the title, and the agent has it in its own list too."
+                "Renames the session in parlor and in the agent."
             }
-            Some(_) => "parlor keeps the title. The agent takes none.",
-            None => {
-                "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
-            }
+            Some(_) => "Renames the session in parlor only. The agent does not support titles.",
+            None => RENAMED_LATER,
         }
         .to_owned(),
         input: LineInput::new(&title),
@@ -33,7 +35,7 @@ pub fn open_title(state: &mut State, key: SessionKey) {
 /// Asks for the title of a session that is not open; `help` says whether its agent is told.
 pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) {
     state.modals.push(Modal::Line(LineDialog {
-        title: "Rename the session".to_owned(),
+        title: "Rename session".to_owned(),
         help,
         input: LineInput::new(title),
         is_secret: false,
@@ -56,10 +58,10 @@ pub fn open_auth_vars(
         operations::sign_in(state, conn, &method, given, now, fx);
         return;
     };
-    let optional = if var.is_optional { " It may be left empty." } else { "" };
+    let optional = if var.is_optional { " Optional." } else { "" };
     let help = match &var.label {
-        Some(label) => format!("{label} ({}). The agent is started again with it.{optional}", var.name),
-        None => format!("Value of {}. The agent is started again with it.{optional}", var.name),
+        Some(label) => format!("{label} ({}). The agent is restarted with this value.{optional}", var.name),
+        None => format!("Value of {}. The agent is restarted with this value.{optional}", var.name),
     };
     state.modals.push(Modal::Line(LineDialog {
         title: "Sign in".to_owned(),
@@ -98,7 +100,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::Title(_) | LinePurpose::KeptTitle(_) | LinePurpose::QueuedPrompt { .. }
             if text.is_empty() =>
         {
-            dialog.problem = Some("Type something, or press Escape to leave it as it was.".to_owned());
+            dialog.problem = Some("Type a value.".to_owned());
         }
         LinePurpose::Title(key) => {
             state.modals.pop();
@@ -130,7 +132,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             }
             let is_needed = missing.first().is_some_and(|var| !var.is_optional);
             if text.is_empty() && is_needed {
-                dialog.problem = Some("This value is needed to sign in.".to_owned());
+                dialog.problem = Some("This value is required to sign in.".to_owned());
                 return;
             }
             let var = missing.remove(0);
@@ -156,5 +158,5 @@ fn keep_edited_prompt(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
     let both = if draft.is_empty() { text } else { format!("{draft}\n{text}") };
     composer::set_draft(state, both, fx);
-    say(state, "That prompt has been sent already. Your text is in the prompt.", fx);
+    say(state, "The prompt was already sent. Your edit is in the prompt line.", fx);
 }

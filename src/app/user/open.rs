@@ -23,7 +23,7 @@ fn open_file(state: &mut State, place: Location, fx: &mut Vec<Effect>) {
     let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());
     if let (Some(far), None) = (&session.place.far, &editor) {
         let text = format!(
-            "This file is on {}. Set `editor` of this agent to a command that opens files there.",
+            "This file is on {}. Set `editor` in the agent's section of config.toml to open remote files.",
             far.host
         );
         say(state, text, fx);
@@ -44,10 +44,10 @@ fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {
         body.extend(facts.warnings);
     }
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Open this page?".to_owned(),
+        title: "Open link?".to_owned(),
         body,
         choices: vec![
-            Choice { label: "Yes, in the browser".to_owned(), outcome: ChoiceOutcome::OpenUrl(url) },
+            Choice { label: "Open in browser".to_owned(), outcome: ChoiceOutcome::OpenUrl(url) },
             Choice { label: "No".to_owned(), outcome: ChoiceOutcome::Close },
         ],
         selected: 0,

@@ -21,7 +21,7 @@ const PAGE_ROWS: isize = 10;
 
 /// Opens the picker of agents (called by the agent's side when none was named).
 pub fn open_agents(state: &mut State) {
-    let mut picker = new(PickerKind::Agent, "Choose an agent", modal::agent_rows(state));
+    let mut picker = new(PickerKind::Agent, "Select agent", modal::agent_rows(state));
     let last = state.setup.last_agent.as_deref();
     let is_last =
         |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
@@ -34,8 +34,7 @@ pub fn open_agents(state: &mut State) {
         picker.selected += 1;
     }
     if picker.rows.is_empty() {
-        picker.note =
-            Some("No agent is known. Add one to the configuration, or name its command.".to_owned());
+        picker.note = Some("No agents found. Add one to config.toml, or pass a command.".to_owned());
     }
     push(state, picker);
 }
@@ -59,8 +58,9 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
     let mut picker = new(PickerKind::SignIn, "Sign in", rows::sign_ins(state, conn));
     picker.conn = Some(conn);
     if picker.rows.is_empty() {
-        picker.note =
-            Some("The agent offers no way to sign in. Use its own program, then start it again.".to_owned());
+        picker.note = Some(
+            "The agent has no sign-in method. Sign in with its own command, then restart it.".to_owned(),
+        );
     }
     picker
 }
@@ -68,12 +68,11 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
 /// The picker of agents that the shown conversation can be handed over to.
 pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     if state.active_session().is_none_or(|session| session.turn_count == 0) {
-        say(state, "There is nothing to hand over yet.", fx);
+        say(state, "Nothing to hand over yet.", fx);
         return;
     }
-    let mut picker = new(PickerKind::HandOver, "Hand this conversation over to", modal::agent_rows(state));
-    picker.note =
-        Some("A new session begins. Its first prompt tells the agent this conversation.".to_owned());
+    let mut picker = new(PickerKind::HandOver, "Hand over conversation to", modal::agent_rows(state));
+    picker.note = Some("Starts a new session. The conversation is sent with the first prompt.".to_owned());
     push(state, picker);
 }
 
@@ -81,9 +80,9 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
 pub fn open_grants(state: &mut State) {
     let mut picker = new(PickerKind::Grant, "Saved permissions", rows::grants(state));
     picker.note = Some(if picker.rows.is_empty() {
-        "No permission is saved.".to_owned()
+        "No saved permissions.".to_owned()
     } else {
-        "Enter revokes the marked permission.".to_owned()
+        "Select a permission to revoke it.".to_owned()
     });
     push(state, picker);
 }
@@ -246,7 +245,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.setup.theme.clone_from(&name);
             say(
                 state,
-                format!("Until you quit. To keep it, write theme = \"{name}\" into the configuration."),
+                format!("Applies until you quit. To save it, set theme = \"{name}\" in config.toml."),
                 fx,
             );
             fx.push(Effect::SetTheme(name));
@@ -259,7 +258,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Grant, PickerValue::Id(id)) => {
             operations::revoke(state, &id, fx);
-            say(state, "The permission was revoked.", fx);
+            say(state, "Permission revoked.", fx);
             open_grants(state);
         }
         (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
@@ -302,7 +301,7 @@ fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>
             push(state, options);
             open_values(state, &id);
         }
-        None => say(state, "The agent has taken this option back.", fx),
+        None => say(state, "The agent no longer offers this option.", fx),
     }
 }
 

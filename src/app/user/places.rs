@@ -19,11 +19,16 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     let Some(session) = state.active_session() else { return true };
     let rows = rows(session);
     if rows.is_empty() {
-        let what = if session.selected.is_some() { "The marked item names" } else { "What is above names" };
-        say(state, format!("{what} no file and no page."), fx);
+        let what = if session.selected.is_some() {
+            "The selected item has"
+        } else {
+            "The transcript \
+            above has"
+        };
+        say(state, format!("{what} no file or link."), fx);
         return true;
     }
-    let title = if session.selected.is_some() { "Open from this item" } else { "Open" };
+    let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
     let list = picker::new(PickerKind::Place, title, rows);
     picker::push(state, list);
     true
@@ -56,7 +61,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
 
 fn row(target: Target, session: &Session) -> PickerRow {
     let (label, right) = match &target {
-        Target::Url(url) => (url.clone(), "page"),
+        Target::Url(url) => (url.clone(), "link"),
         Target::File(place) => {
             let path = place.path.strip_prefix(session.place.folder()).unwrap_or(&place.path).display();
             (place.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")

@@ -19,10 +19,10 @@ pub fn open(state: &mut State) {
     let Some(conn) = state.conn_of(state.active) else { return };
     let rows: Vec<PickerRow> = conn.providers.iter().map(provider_row).collect();
     let id = conn.id;
-    let mut list = picker::new(PickerKind::Provider, "Models come from", rows);
+    let mut list = picker::new(PickerKind::Provider, "Model providers", rows);
     list.conn = Some(id);
     if list.rows.is_empty() {
-        list.note = Some("The agent names no provider.".to_owned());
+        list.note = Some("No providers.".to_owned());
     }
     picker::push(state, list);
 }
@@ -60,13 +60,13 @@ pub fn pick(state: &mut State, conn: ConnId, id: &str) {
         .map(|api| PickerRow { is_current: current.as_ref() == Some(api), ..row(api, api) })
         .collect();
     if !provider.is_required && (current.is_some() || provider.base_url.is_some()) {
-        rows.push(row(OFF, "Switch it off"));
+        rows.push(row(OFF, "Disable"));
     }
-    let title = format!("Which API does {id} speak?");
+    let title = format!("API of {id}");
     let mut list = picker::new(PickerKind::ProviderApi(id.to_owned()), title, rows);
     list.conn = Some(conn);
     if list.rows.is_empty() {
-        list.note = Some("The agent names no API for it.".to_owned());
+        list.note = Some("No APIs available.".to_owned());
     }
     picker::push(state, list);
 }
@@ -79,8 +79,8 @@ pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &m
     }
     let current = provider(state, conn, &id).and_then(|provider| provider.base_url.clone());
     state.modals.push(Modal::Line(LineDialog {
-        title: format!("Where is {id}?"),
-        help: "The address of the service, as in https://llm.example.org/v1.".to_owned(),
+        title: format!("Address of {id}"),
+        help: "Base URL, for example https://llm.example.org/v1.".to_owned(),
         input: LineInput::new(&current.unwrap_or_default()),
         is_secret: false,
         problem: None,
@@ -99,7 +99,7 @@ pub fn take_url(
 ) -> Result<(), String> {
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     if !is_web || !validate::is_uri(url) {
-        return Err("Write an address that begins with https:// or http://.".to_owned());
+        return Err("Type a URL that starts with https:// or http://.".to_owned());
     }
     state.modals.pop();
     let wishes = state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
@@ -136,7 +136,7 @@ pub fn take_header(
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter))
     };
     let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {
-        return Err("Write a name, a colon and a value, as in Authorization: Bearer …".to_owned());
+        return Err("Type name: value, for example Authorization: Bearer …".to_owned());
     };
     if let Some(target) = &mut wish.target {
         target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
@@ -149,12 +149,12 @@ pub fn take_header(
 fn ask_header(state: &mut State, conn: ConnId, wish: ProviderRequest) {
     let count = wish.target.as_ref().map_or(0, |target| target.headers.len());
     let help = if count == 0 {
-        "A header for it, as in Authorization: Bearer …, or nothing. Enter with nothing goes on."
+        "HTTP header, for example Authorization: Bearer … Leave empty to continue."
     } else {
-        "One more header, or nothing. Enter with nothing goes on."
+        "Another header. Leave empty to finish."
     };
     state.modals.push(Modal::Line(LineDialog {
-        title: format!("What does {} need to let you in?", wish.id),
+        title: format!("Credentials of {}", wish.id),
         help: help.to_owned(),
         input: LineInput::default(),
         is_secret: true,

@@ -10,7 +10,7 @@ use super::{composer, moved, say};
 /// Opens the dialog, if anything waits.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     if queue_of(state).is_none_or(VecDeque::is_empty) {
-        say(state, "No prompt waits.", fx);
+        say(state, "No queued prompts.", fx);
         return;
     }
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
@@ -62,8 +62,8 @@ fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
     let Some(text) = queue_of(state).and_then(|queue| queue.get(place)).cloned() else { return };
     if !text.contains('\n') {
         state.modals.push(Modal::Line(LineDialog {
-            title: "Edit the queued prompt".to_owned(),
-            help: "It is sent when the prompts before it are done.".to_owned(),
+            title: "Edit queued prompt".to_owned(),
+            help: "Sent after the prompts before it.".to_owned(),
             input: LineInput::new(&text),
             is_secret: false,
             problem: None,
@@ -73,7 +73,7 @@ fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
     }
     // Several lines need the prompt itself.
     if state.active_session().is_some_and(|session| !session.draft.trim().is_empty()) {
-        say(state, "This prompt has several lines. Send or clear what you are typing, then edit it.", fx);
+        say(state, "This prompt has several lines. Send or clear your draft first.", fx);
         return;
     }
     remove(state, place);

@@ -111,8 +111,8 @@ pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let row = |method: &crate::model::AuthMethod| PickerRow {
         right: match &method.kind {
             AuthKind::Agent => String::new(),
-            AuthKind::Terminal(_) => "in the terminal".to_owned(),
-            AuthKind::EnvVar { .. } => "by a key".to_owned(),
+            AuthKind::Terminal(_) => "in terminal".to_owned(),
+            AuthKind::EnvVar { .. } => "API key".to_owned(),
         },
         ..id_row(&method.id, &method.name, method.description.as_deref(), false)
     };

@@ -152,7 +152,7 @@ fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
 fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else {
-        say(state, "Search for something first.", fx);
+        say(state, "Search first.", fx);
         return;
     };
     if looks_no_further(search) && session.ledger.earlier.is_some() {

@@ -216,7 +216,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
         if takes {
             operations::open_session(state, info.id.clone(), now, fx);
         } else {
-            say(state, "parlor has kept nothing of this session, so only its agent can show it.", fx);
+            say(state, "This session is not saved in parlor. Open it to load it from the agent.", fx);
         }
     }
 }
@@ -234,7 +234,7 @@ fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match marked(state).and_then(|row| row.open) {
         Some(open) => close(state, open.key, now, fx),
-        None => say(state, "This session is not open here.", fx),
+        None => say(state, "This session is not open.", fx),
     }
 }
 
@@ -257,12 +257,12 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
 pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if session.parent.is_some() {
-        say(state, "A subagent's session goes with the session that it works for.", fx);
+        say(state, "Subagent sessions close with their parent session.", fx);
         return;
     }
     let mut body = vec![session_title(session)];
     if session.turn.is_running() {
-        body.push("Its turn is running and will be cancelled.".to_owned());
+        body.push("The running turn will be cancelled.".to_owned());
     }
     let can_come_back =
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
@@ -270,13 +270,13 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         || session.ledger.keeping.kept_as.is_some()
         || session.ledger.reading.is_some();
     body.push(if is_kept {
-        "It is kept: parlor can go on with it later.".to_owned()
+        "The session is saved. You can resume it later.".to_owned()
     } else if can_come_back {
-        "The agent keeps it: it can be opened again from the list.".to_owned()
+        "The session is saved by the agent. You can reopen it from the session list.".to_owned()
     } else {
-        "Nothing was said in it, so nothing of it is kept.".to_owned()
+        "The session is not saved.".to_owned()
     });
-    ask(state, "Close this session?", body, "Close it", ChoiceOutcome::CloseSession(key));
+    ask(state, "Close session?", body, "Close", ChoiceOutcome::CloseSession(key));
 }
 
 fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
@@ -286,25 +286,25 @@ fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
     let mut body = vec![row.name().to_owned()];
     let outcome = match (row.uid(), &listed) {
         (None, None) if row.listed.is_some() => {
-            say(state, "Only the agent has this session, and it cannot delete sessions.", fx);
+            say(state, "This session is stored by the agent, which cannot delete sessions.", fx);
             return;
         }
         (None, None) => return,
         (None, Some(id)) => {
-            body.push(format!("{agent} takes it off its list. This cannot be undone."));
+            body.push(format!("Deletes the session in {agent}. This cannot be undone."));
             ChoiceOutcome::DeleteSession(id.clone())
         }
         (Some(uid), _) => {
-            body.push("parlor deletes all that it kept of it. This cannot be undone.".to_owned());
+            body.push("Deletes the session in parlor. This cannot be undone.".to_owned());
             body.push(match (&listed, row.agent()) {
-                (Some(_), _) => format!("{agent} takes it off its own list too."),
-                (None, "") => "The agent may still have its own record of it.".to_owned(),
-                (None, name) => format!("{name} may still have its own record of it."),
+                (Some(_), _) => format!("Also deletes the session in {agent}."),
+                (None, "") => "The agent may still have a copy.".to_owned(),
+                (None, name) => format!("{name} may still have a copy."),
             });
             ChoiceOutcome::DeleteKept { uid: uid.to_owned(), listed }
         }
     };
-    ask(state, "Delete this session?", body, "Delete it", outcome);
+    ask(state, "Delete session?", body, "Delete", outcome);
 }
 
 fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: ChoiceOutcome) {
@@ -313,7 +313,7 @@ fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: C
         body,
         choices: vec![
             Choice { label: deed.to_owned(), outcome },
-            Choice { label: "Keep it".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
         ],
         selected: 1,
         opened_by_itself: None,
@@ -328,14 +328,13 @@ fn rename(state: &mut State, fx: &mut Vec<Effect>) {
             let agent = row.agent();
             let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
             let help = if has_name && operations::takes_titles(state, agent) {
-                format!("parlor keeps the title, and {agent} has it in its own list too.")
+                format!("Renames the session in parlor and in {agent}.")
             } else {
-                "parlor keeps the title. The agent is told when the session is opened, if it takes titles."
-                    .to_owned()
+                line_dialog::RENAMED_LATER.to_owned()
             };
             line_dialog::open_kept_title(state, uid, row.name(), help);
         }
-        (None, None) => say(state, "Open the session first: only its agent has it.", fx),
+        (None, None) => say(state, "This session is stored by the agent only. Open it first.", fx),
     }
 }
 
@@ -345,7 +344,7 @@ fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             state.modals.pop();
             fork_session(state, open.key, now, fx);
         }
-        None => say(state, "Open the session first: its agent copies it.", fx),
+        None => say(state, "Open the session first to fork it.", fx),
     }
 }
 
@@ -361,25 +360,28 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
         return;
     };
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Copy this session".to_owned(),
-        body: vec!["The copy goes on by itself; this session stays as it is.".to_owned()],
+        title: "Fork session".to_owned(),
+        body: vec!["Creates an independent copy. This session is not changed.".to_owned()],
         choices: vec![
             Choice {
-                label: format!("Up to the marked turn ({turn} of {last})"),
+                label: format!("Up to the selected turn ({turn} of {last})"),
                 outcome: ChoiceOutcome::Fork(key, Some(turn)),
             },
-            Choice { label: "All of it".to_owned(), outcome: ChoiceOutcome::Fork(key, None) },
+            Choice { label: "Everything".to_owned(), outcome: ChoiceOutcome::Fork(key, None) },
         ],
         selected: 0,
         opened_by_itself: None,
     }));
 }
 
+/// Why a session cannot be exported.
+const NOT_SAVED: &str = "This session is not saved yet.";
+
 fn export(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(row) = marked(state) else { return };
     match row.uid() {
         Some(uid) => ask_export(state, uid, row.name()),
-        None => say(state, "parlor has kept nothing of this session yet.", fx),
+        None => say(state, NOT_SAVED, fx),
     }
 }
 
@@ -392,7 +394,7 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
             let name = session_title(session);
             ask_export(state, &uid, &name);
         }
-        None => say(state, "parlor has kept nothing of this session yet.", fx),
+        None => say(state, NOT_SAVED, fx),
     }
 }
 
@@ -403,12 +405,12 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
         outcome: ChoiceOutcome::Export(uid.to_owned(), form),
     };
     state.modals.push(Modal::Choice(ChoiceDialog {
-        title: "Export this session".to_owned(),
-        body: vec![name.to_owned(), format!("The file is written to {}.", folder.display())],
+        title: "Export session".to_owned(),
+        body: vec![name.to_owned(), format!("Target folder: {}", folder.display())],
         choices: vec![
-            choice("Markdown, to be read", ExportForm::Markdown),
-            choice("JSON with all events, to be imported elsewhere", ExportForm::Json),
-            choice("HTML, one page that needs nothing else", ExportForm::Html),
+            choice("Markdown, for reading", ExportForm::Markdown),
+            choice("JSON with all events, for import", ExportForm::Json),
+            choice("HTML, single self-contained page", ExportForm::Html),
         ],
         selected: 0,
         opened_by_itself: None,
@@ -422,7 +424,7 @@ fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             operations::show_session(state, open.key, now, fx);
             picker::open_hand_over(state, fx);
         }
-        None => say(state, "Open or read the session first, then hand it over.", fx),
+        None => say(state, "Open the session first to hand it over.", fx),
     }
 }
 

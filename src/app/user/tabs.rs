@@ -30,7 +30,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
             match former.filter(|key| *key != tab::front(state)) {
                 Some(key) => operations::activate(state, key, now, fx),
-                None => say(state, "No other tab was in front before.", fx),
+                None => say(state, "No previous tab.", fx),
             }
         }
         Action::ShowTab(place) => show_at(state, place, now, fx),
@@ -61,8 +61,8 @@ fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     let text = match keys.len() {
-        1 => "There is 1 tab.".to_owned(),
-        count => format!("There are {count} tabs."),
+        1 => "Only 1 tab open.".to_owned(),
+        count => format!("Only {count} tabs open."),
     };
     say(state, text, fx);
 }
@@ -80,10 +80,10 @@ fn open_agents(state: &mut State, folder: PathBuf) {
     }
     agents.push(PickerRow {
         value: PickerValue::Action(Action::NewTabElsewhere),
-        label: "Another folder".to_owned(),
+        label: "Other folder".to_owned(),
         detail: String::new(),
         right: String::new(),
-        group: Some("Elsewhere".to_owned()),
+        group: Some("Other".to_owned()),
         is_current: false,
     });
     let title = match folder.file_name() {
@@ -120,9 +120,9 @@ fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
             known.push(session.place.cwd.clone());
         }
     }
-    let rows = known.iter().map(|folder| folder_row(folder, "Open here")).collect();
-    let mut folders = picker::new(PickerKind::Folder, "New tab in which folder?", rows);
-    folders.note = note.or_else(|| Some("Or type a path: ~/code/shop, ../lib.".to_owned()));
+    let rows = known.iter().map(|folder| folder_row(folder, "Open tabs")).collect();
+    let mut folders = picker::new(PickerKind::Folder, "New tab in folder", rows);
+    folders.note = note.or_else(|| Some("Or type a path, for example ~/code/shop or ../lib.".to_owned()));
     folders.filter = filter;
     picker::refilter(&mut folders);
     picker::push(state, folders);
@@ -148,7 +148,7 @@ pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
             continue;
         }
         for folder in folders {
-            let row = folder_row(folder, "Used before");
+            let row = folder_row(folder, "Recent");
             if !picker.rows.iter().any(|known| known.value == row.value) {
                 picker.rows.push(row);
             }
@@ -166,7 +166,7 @@ pub fn typed_row(text: &str) -> Option<PickerRow> {
     is_path.then(|| PickerRow {
         value: PickerValue::Id(text.to_owned()),
         label: text.to_owned(),
-        detail: "as typed".to_owned(),
+        detail: "typed path".to_owned(),
         right: String::new(),
         group: None,
         is_current: false,

@@ -18,13 +18,11 @@ pub fn inspect_url(url: &str) -> UrlFacts {
     let mut facts = UrlFacts { host: String::new(), warnings: Vec::new(), can_open: true };
     let (scheme, rest) = url.split_once("://").unwrap_or(("", ""));
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
-        facts.warnings.push("This is no web address. Only http and https are opened.".to_owned());
+        facts.warnings.push("Not a web address. Only http and https links are opened.".to_owned());
         facts.can_open = false;
     }
     if url.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
-        facts
-            .warnings
-            .push("The address has characters that hide where it leads. It is not opened.".to_owned());
+        facts.warnings.push("The address contains deceptive characters. It is not opened.".to_owned());
         facts.can_open = false;
     }
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -32,15 +30,15 @@ pub fn inspect_url(url: &str) -> UrlFacts {
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     facts.host = without_port(host_and_port).to_lowercase();
     if facts.host.is_empty() && facts.can_open {
-        facts.warnings.push("The address names no host. It is not opened.".to_owned());
+        facts.warnings.push("The address has no host. It is not opened.".to_owned());
         facts.can_open = false;
     }
     if user.is_some() {
-        facts.warnings.push(format!("What stands before the @ is not the host. It leads to {}.", facts.host));
+        facts.warnings.push(format!("The part before @ is not the host. The real host is {}.", facts.host));
     }
     let is_disguised = facts.host.split('.').any(|label| label.starts_with("xn--")) || !facts.host.is_ascii();
     if is_disguised {
-        facts.warnings.push("The host has letters that may only look like a name you know.".to_owned());
+        facts.warnings.push("The host contains look-alike characters.".to_owned());
     }
     if scheme.eq_ignore_ascii_case("http") && !is_local(&facts.host) {
         facts.warnings.push("The connection is not encrypted.".to_owned());

@@ -18,7 +18,7 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
     match &state.field.kind {
         FieldKind::Text { .. } | FieldKind::Number { .. } if typed.trim().is_empty() => {
             if is_required {
-                Err("This is needed.".to_owned())
+                Err("Required.".to_owned())
             } else {
                 Ok(None)
             }
@@ -29,7 +29,7 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
             if let (Some(source), Some(pattern)) = (pattern, pattern.as_deref().and_then(readable))
                 && !pattern.is_match(typed)
             {
-                return Err(format!("This must match {source}."));
+                return Err(format!("Must match {source}."));
             }
             Ok(Some(FieldValue::Text(typed.to_owned())))
         }
@@ -40,7 +40,7 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
             let chosen = state.checked.iter().position(|is_chosen| *is_chosen);
             match chosen.and_then(|place| choices.get(place)) {
                 Some(choice) => Ok(Some(FieldValue::Text(choice.value.clone()))),
-                None if is_required => Err("Choose one.".to_owned()),
+                None if is_required => Err("Select one.".to_owned()),
                 None => Ok(None),
             }
         }
@@ -56,8 +56,8 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
             }
             let count = u32::try_from(chosen.len()).unwrap_or(u32::MAX);
             match (min_items, max_items) {
-                (Some(min), _) if count < *min => Err(format!("Choose at least {min}.")),
-                (_, Some(max)) if count > *max => Err(format!("Choose at most {max}.")),
+                (Some(min), _) if count < *min => Err(format!("Select at least {min}.")),
+                (_, Some(max)) if count > *max => Err(format!("Select at most {max}.")),
                 _ => Ok(Some(FieldValue::Texts(chosen))),
             }
         }
@@ -74,11 +74,11 @@ pub fn field_hint(field: &FormField) -> Option<String> {
             parts.extend(format.as_deref().and_then(format_example).map(str::to_owned));
             parts.extend(pattern.as_ref().map(|pattern| match readable(pattern) {
                 Some(_) => format!("must match {pattern}"),
-                None => format!("must match {pattern} (the agent checks it)"),
+                None => format!("must match {pattern} (checked by the agent)"),
             }));
         }
         FieldKind::Number { is_integer, minimum, maximum, .. } => {
-            parts.push(if *is_integer { "a whole number".to_owned() } else { "a number".to_owned() });
+            parts.push(if *is_integer { "integer".to_owned() } else { "number".to_owned() });
             parts.extend(range("", *minimum, *maximum));
         }
         FieldKind::Choices { min_items, max_items, .. } => {
@@ -120,8 +120,8 @@ pub fn shown_value(state: &FieldState) -> String {
 fn check_length(text: &str, min: Option<u32>, max: Option<u32>) -> Result<(), String> {
     let count = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     match (min, max) {
-        (Some(min), _) if count < min => Err(format!("Type at least {min} characters. There are {count}.")),
-        (_, Some(max)) if count > max => Err(format!("Type at most {max} characters. There are {count}.")),
+        (Some(min), _) if count < min => Err(format!("Must have at least {min} characters; has {count}.")),
+        (_, Some(max)) if count > max => Err(format!("Must have at most {max} characters; has {count}.")),
         _ => Ok(()),
     }
 }
@@ -136,7 +136,7 @@ fn check_format(text: &str, format: Option<&str>) -> Result<(), String> {
         _ => true,
     };
     match format.and_then(format_example) {
-        Some(example) if !is_fine => Err(format!("This needs {example}.")),
+        Some(example) if !is_fine => Err(format!("Must be {example}.")),
         _ => Ok(()),
     }
 }
@@ -159,11 +159,11 @@ fn check_number(
 ) -> Result<FieldValue, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     let Some(number) = number else {
-        return Err(format!("Type a number; {text} is none."));
+        return Err(format!("Not a number: {text}."));
     };
     match (minimum, maximum) {
-        (Some(min), _) if number < min => return Err(format!("It must be at least {min}.")),
-        (_, Some(max)) if number > max => return Err(format!("It must be at most {max}.")),
+        (Some(min), _) if number < min => return Err(format!("Must be at least {min}.")),
+        (_, Some(max)) if number > max => return Err(format!("Must be at most {max}.")),
         _ => {}
     }
     if !is_integer {
@@ -174,7 +174,7 @@ fn check_number(
         Some((whole, rest)) if rest.chars().all(|digit| digit == '0') => whole,
         _ => text,
     };
-    whole.parse().map(FieldValue::Integer).map_err(|_| "Type a whole number.".to_owned())
+    whole.parse().map(FieldValue::Integer).map_err(|_| "Must be an integer.".to_owned())
 }
 
 fn is_email(text: &str) -> bool {

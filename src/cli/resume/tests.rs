@@ -63,7 +63,7 @@ fn an_imported_session_names_no_program_and_no_folder() {
         let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
         let (agent, told) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
         assert_eq!(agent, None, "the picker opens, whatever agent is the default");
-        assert!(told.unwrap().contains("\"gemini-pro\", is not configured here"));
+        assert!(told.unwrap().contains("\"gemini-pro\", is not configured"));
         assert!(found.kept.head.place.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };

@@ -133,7 +133,7 @@ mod tests {
             ..AgentSpec::default()
         };
         assert_eq!(config.agents.get("far"), Some(&expected));
-        assert_eq!(expected.command_line(), "./agent --acp (on ada@build by ssh)");
+        assert_eq!(expected.command_line(), "./agent --acp (on ada@build over SSH)");
         for line in ["ssh = \"ada@build\"", "ssh_args = [\"-J\", \"gate\"]", "fs_read = false", "editor = "] {
             assert!(shown.contains(line), "{line} in {shown}");
         }

@@ -32,7 +32,7 @@ fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
     let mut texts: Vec<String> =
         variables.map(|(name, value)| reveal_line(&format!("with {name}={value}"))).collect();
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
-        texts.push(format!("{size_bytes} bytes, too large to be shown"));
+        texts.push(format!("{size_bytes} bytes, too large to display"));
     }
     texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
 }

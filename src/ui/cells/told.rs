@@ -167,7 +167,7 @@ pub(super) fn text_lines(
     let (head, rest) = clip(text, most_bytes);
     add(head, &mut out);
     if let Some((left_out, tail)) = rest {
-        let note = format!("{} {} left out here", look.glyphs.fold, size(left_out as u64));
+        let note = format!("{} {} omitted", look.glyphs.fold, size(left_out as u64));
         out.push(Line::styled(note, dim));
         add(tail, &mut out);
     }

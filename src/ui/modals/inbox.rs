@@ -23,7 +23,7 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::{DialogId, Hit, ViewState};
 
 /// Its heading.
-pub(super) const TITLE: &str = "Waiting for you";
+pub(super) const TITLE: &str = "Inbox";
 
 /// Columns inside.
 const COLS: u16 = 84;
@@ -66,9 +66,9 @@ pub(super) fn draw(
         }
     }
     if rows.is_empty() {
-        sheet.body = words(scene, Role::TextDim, "Nothing waits for you.", cols);
+        sheet.body = words(scene, Role::TextDim, "Inbox is empty.", cols);
     }
-    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
+    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "open")];
     if let Some((_, open)) = user::marked_ask(scene.state) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
@@ -89,12 +89,12 @@ pub(super) fn draw(
                 } else {
                     format!("{first}{}{last}", scene.look.glyphs.ellipsis)
                 };
-                (keys, "answers".to_owned())
+                (keys, "answer".to_owned())
             },
         ));
-        hints.push(scene.hint(Context::Permission, Action::FullScreen, "shows it whole"));
+        hints.push(scene.hint(Context::Permission, Action::FullScreen, "show all"));
     }
-    hints.push(scene.hint(Context::Permission, Action::Escape, "closes"));
+    hints.push(scene.hint(Context::Permission, Action::Escape, "close"));
     sheet.hints = hints.into_iter().flatten().collect();
     if user::marked_ask(scene.state).is_some() {
         permission::note_quiet(scene, &mut sheet);
@@ -140,14 +140,14 @@ fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
             Some(OpenRequestKind::Access(ask)) => ask.why.heading(&ask.access),
-            Some(OpenRequestKind::Elicitation(_)) | None => "A question",
+            Some(OpenRequestKind::Elicitation(_)) | None => "Question",
         }
         .to_owned(),
-        WaitingFor::SignIn => "A sign-in".to_owned(),
+        WaitingFor::SignIn => "Sign-in required".to_owned(),
         WaitingFor::Question(title) => text::one_line(title),
-        WaitingFor::Failure(_) => "A failure".to_owned(),
+        WaitingFor::Failure(_) => "Failed".to_owned(),
         WaitingFor::Stopped(why) => text::one_line(why),
-        WaitingFor::Result => "The turn has ended".to_owned(),
+        WaitingFor::Result => "Turn finished".to_owned(),
     };
     let name_cols = usize::from(cols) / 3;
     let name = text::truncate(&bar::name(scene, session), name_cols);
@@ -177,7 +177,7 @@ fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Ro
     let plain = |role, source: &str| words(scene, role, source, cols);
     let mut rows = match &row.what {
         WaitingFor::Failure(why) => plain(Role::Error, why),
-        WaitingFor::SignIn => plain(Role::TextDim, "The agent goes on once you have signed in."),
+        WaitingFor::SignIn => plain(Role::TextDim, "Sign in to continue."),
         WaitingFor::Question(_) => Vec::new(),
         WaitingFor::Result | WaitingFor::Stopped(_) => {
             let session = scene.state.sessions.get(&row.key);
@@ -220,7 +220,7 @@ fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (V
             });
             let (wants, what) = permission::wish(scene, tool);
             let mut rows =
-                words(scene, Role::Modal, &format!("{} wants to {wants} {what}", scene.agent()), cols);
+                words(scene, Role::Modal, &format!("{} asks to {wants} {what}", scene.agent()), cols);
             if let Some(tool) = tool {
                 let mut body = ToolBody::of(tool, scene.session, &scene.look, cols);
                 let lines = body.lines(0..most, &scene.look);

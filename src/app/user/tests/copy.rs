@@ -100,7 +100,7 @@ fn code_command_output_and_changes_have_their_own_keys() {
     assert_eq!(copied(&mut rig, Action::CopyPatch).1, patch("/home/u/shop/two.rs"));
     assert_eq!(
         copied(&mut rig, Action::CopyTurnPatch),
-        ("1 change as a patch".into(), patch("/home/u/shop/one.rs"))
+        ("1 change as patch".into(), patch("/home/u/shop/one.rs"))
     );
 }
 
@@ -123,10 +123,7 @@ fn the_list_is_filtered_by_its_headings_too() {
     let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
     let groups = list.matches.iter().map(|place| list.rows[*place].group.as_deref());
     let groups: Vec<Option<&str>> = groups.collect();
-    assert!(
-        !groups.is_empty() && groups.iter().all(|group| *group == Some("The last command")),
-        "{groups:?}"
-    );
+    assert!(!groups.is_empty() && groups.iter().all(|group| *group == Some("Last command")), "{groups:?}");
 }
 
 #[test]
@@ -138,10 +135,10 @@ fn the_list_offers_each_block_of_code_and_copies_what_is_taken() {
     let of_item: Vec<&str> = list
         .rows
         .iter()
-        .filter(|row| row.group.as_deref() == Some("The marked item"))
+        .filter(|row| row.group.as_deref() == Some("Selected item"))
         .map(|row| row.label.as_str())
         .collect();
-    assert_eq!(of_item, ["All of it", "As plain text", "Code, rust, 1 line", "Code, sh, 2 lines"]);
+    assert_eq!(of_item, ["Everything", "As plain text", "Code, rust, 1 line", "Code, sh, 2 lines"]);
     assert_eq!(list.rows[2].value, PickerValue::Copy(CopySource::Code(ItemId(1), 0)));
     rig.act(Action::Down);
     rig.act(Action::Down);
@@ -155,7 +152,7 @@ fn a_call_is_offered_by_its_parts_and_a_message_in_whole() {
     rig.session().selected = Some(ItemId(3));
     rig.act(Action::OpenCopy);
     let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
-    let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("The marked item"));
+    let of_item = list.rows.iter().filter(|row| row.group.as_deref() == Some("Selected item"));
     let labels: Vec<&str> = of_item.map(|row| row.label.as_str()).collect();
     assert_eq!(labels, ["Command", "Output"]);
 }
@@ -164,10 +161,10 @@ fn a_call_is_offered_by_its_parts_and_a_message_in_whole() {
 fn what_is_not_there_is_said() {
     let mut rig = Rig::new();
     rig.act(Action::CopyReply);
-    assert_eq!(rig.state.flash.as_deref(), Some("There is nothing here yet."));
+    assert_eq!(rig.state.flash.as_deref(), Some("The transcript is empty."));
     message(&mut rig, 1, Role::User, "hello");
     rig.act(Action::CopyPatch);
-    assert_eq!(rig.state.flash.as_deref(), Some("There is nothing of that kind to copy yet."));
+    assert_eq!(rig.state.flash.as_deref(), Some("Nothing to copy."));
 }
 
 #[test]
@@ -179,10 +176,10 @@ fn it_says_which_way_a_text_went_and_no_more() {
         rig.state.flash.clone().unwrap()
     };
     assert_eq!(said(CopyOutcome::Program("xclip")), "Copied 3 lines with xclip.");
-    assert!(said(CopyOutcome::TmuxBuffer).contains("to tmux"));
+    assert!(said(CopyOutcome::TmuxBuffer).contains("to the tmux buffer"));
     let sent = said(CopyOutcome::Terminal { sequence: String::new() });
-    assert!(sent.starts_with("Sent 3 lines to the terminal") && sent.contains("does not say"), "{sent}");
-    assert_eq!(said(CopyOutcome::Failed("too long.".into())), "Not copied: too long.");
+    assert!(sent.starts_with("Sent 3 lines to the terminal") && sent.contains("unconfirmed"), "{sent}");
+    assert_eq!(said(CopyOutcome::Failed("too long.".into())), "Copy failed: too long.");
 }
 
 #[test]

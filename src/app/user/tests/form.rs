@@ -139,14 +139,14 @@ fn in_a_longer_form_enter_takes_the_marked_choice_only_where_one_is_needed() {
 fn a_problem_stops_the_form_and_is_shown_at_its_field() {
     let mut rig = rig(vec![field("name", true, text_kind(None)), field("n", true, number(true, None))]);
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("This is needed."));
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Required."));
     assert_eq!(rig.state.ask_view.selected, 0);
     rig.type_line("Ada");
     assert_eq!(form(&rig).fields[0].problem, None);
     rig.act(Action::Accept);
     rig.type_line("12");
     rig.act(Action::Accept);
-    assert_eq!(form(&rig).fields[1].problem.as_deref(), Some("It must be at most 9."));
+    assert_eq!(form(&rig).fields[1].problem.as_deref(), Some("Must be at most 9."));
     assert!(!form(&rig).is_review);
 }
 
@@ -227,12 +227,12 @@ fn letters_and_digits_go_into_the_field_with_the_keys() {
 fn counts_of_choices_are_checked() {
     let mut rig = rig(vec![field("c", true, some_of(&["p", "q", "r"], Some(1), Some(2)))]);
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Choose at least 1."));
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Select at least 1."));
     for place in 1..=3 {
         rig.act(Action::Choose(place));
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Choose at most 2."));
+    assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Select at most 2."));
     rig.act(Action::Choose(2));
     let expected = sent(&[("c", FieldValue::Texts(vec!["p".to_owned(), "r".to_owned()]))]);
     assert_eq!(answers(&rig.act(Action::Accept)), expected);
@@ -285,7 +285,7 @@ fn what_was_typed_stays_while_another_session_is_shown() {
 fn hints_say_what_is_wanted() {
     let hint = |kind| field_hint(&field("x", false, kind));
     assert_eq!(hint(text_kind(None)), None);
-    assert_eq!(hint(number(true, None)).as_deref(), Some("a whole number, 1 to 9"));
+    assert_eq!(hint(number(true, None)).as_deref(), Some("integer, 1 to 9"));
     assert_eq!(hint(some_of(&["a"], Some(1), None)).as_deref(), Some("at least 1 choices"));
     let kind = FieldKind::Text {
         min_chars: Some(2),

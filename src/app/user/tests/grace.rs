@@ -180,7 +180,7 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
     assert_eq!(rig.state.ask_view.selected, 3, "nothing is marked");
     for place in [2, 3] {
         assert!(answers(&rig.act(Action::Choose(place))).is_empty());
-        assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("same id")));
+        assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("duplicate id")));
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert_eq!(answers(&rig.act(Action::Escape)), [(1, crate::model::Response::PermissionCancelled)]);

@@ -148,5 +148,5 @@ fn one_gap_is_opened_and_all_are_shut_again() {
     rig.act(Action::ToggleContext);
     assert!(item(&mut rig).shows_context && item(&mut rig).open_gaps.is_empty());
     rig.act(Action::OpenGap);
-    assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("No gap")));
+    assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("No collapsed")));
 }

@@ -148,7 +148,7 @@ fn ctrl_c_clears_the_prompt_first() {
     assert_eq!(rig.session().draft, "");
     assert!(!rig.is_cancelling());
     assert!(has_cancel(&rig.act(Action::ClearOrQuit)));
-    assert_eq!(rig.state.flash.as_deref(), Some("Press Ctrl+C again to quit"));
+    assert_eq!(rig.state.flash.as_deref(), Some("Press again to quit"));
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn the_question_of_ctrl_q_stays_true_when_the_turn_ends_by_itself() {
     rig.act(Action::Quit);
     rig.session().turn = Turn::Idle;
     rig.act(Action::Redraw);
-    let idle = "Nothing is running any more. Quitting stops the agent.";
-    assert_eq!(question(&rig), ("The turn has ended. Quit?".to_owned(), idle.to_owned()));
+    let idle = "No turn is running. Quitting stops the agent.";
+    assert_eq!(question(&rig), ("The turn has finished. Quit?".to_owned(), idle.to_owned()));
     // The queue's next prompt begins a turn.
     rig.run_turn();
     rig.act(Action::Redraw);

@@ -24,7 +24,7 @@ fn marked(rig: &Rig) -> usize {
 fn an_empty_queue_is_not_opened() {
     let rig = rig_with_queue(&[]);
     assert!(rig.state.modals.is_empty());
-    assert_eq!(rig.state.flash.as_deref(), Some("No prompt waits."));
+    assert_eq!(rig.state.flash.as_deref(), Some("No queued prompts."));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_page_is_shown_in_full_before_it_opens() {
     assert_eq!(open(&mut rig, Target::Url(url.to_owned())), []);
     let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is asked") };
     assert_eq!(dialog.body.first().map(String::as_str), Some(url));
-    assert!(dialog.body.iter().any(|line| line.contains("leads to evil.example")));
+    assert!(dialog.body.iter().any(|line| line.contains("real host is evil.example")));
     assert_eq!(rig.act(Action::Accept), [Effect::OpenUrl(url.to_owned())]);
     assert!(rig.state.modals.is_empty());
 }
@@ -42,7 +42,7 @@ fn a_page_that_hides_where_it_leads_is_not_opened() {
     let mut rig = Rig::new();
     open(&mut rig, Target::Url("https://a\\b".to_owned()));
     assert!(rig.state.modals.is_empty());
-    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("hide where it leads")));
+    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("deceptive characters")));
 }
 
 fn say(rig: &mut Rig, text: &str) -> ItemId {
@@ -77,5 +77,5 @@ fn places_are_listed_from_the_marked_item_or_from_the_last_ones() {
     assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into(), editor: None }]);
     rig.session().selected = Some(ItemId(2));
     rig.act(Action::OpenPlaces);
-    assert_eq!(rig.state.flash.as_deref(), Some("The marked item names no file and no page."));
+    assert_eq!(rig.state.flash.as_deref(), Some("The selected item has no file or link."));
 }

@@ -50,7 +50,7 @@ fn agents_are_grouped_and_the_last_one_is_marked() {
     let groups: Vec<_> = rig.picker().rows.iter().filter_map(|row| row.group.as_deref()).collect();
     assert_eq!(groups, ["Configured", "Found on this machine", "Built in"]);
     assert_eq!(rig.picker().rows[2].right, "last used here");
-    assert_eq!(rig.picker().rows[2].detail, "a tour, no account needed");
+    assert_eq!(rig.picker().rows[2].detail, "demo, no account needed");
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn enter_in_an_empty_prompt_opens_the_list_that_escape_closed() {
     rig.act(Action::Accept);
     assert!(rig.state.modals.is_empty());
     rig.act(Action::Submit);
-    assert!(rig.state.modals.is_empty(), "it is under way");
-    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("under way")));
+    assert!(rig.state.modals.is_empty(), "it is in progress");
+    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("in progress")));
     rig.session().phase = SessionPhase::NoAgent;
     rig.act(Action::Submit);
     assert_eq!(rig.picker().kind, PickerKind::Agent);
@@ -345,7 +345,7 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     let mut rig = Rig::new();
     assert_eq!(
         obstacle(&rig.state, Action::OpenProviders),
-        Some("The agent lets nobody change where its models come from.")
+        Some("The agent does not support provider configuration.")
     );
     info(&mut rig).capabilities.has_providers = true;
     let provider = |id: &str, is_required| Provider {
@@ -376,7 +376,7 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     assert!(calls(&rig.act(Action::Accept)).is_empty(), "the headers are still to come");
     rig.type_line("no colon");
     rig.act(Action::Accept);
-    assert!(problem(&rig).contains("a colon"), "{}", problem(&rig));
+    assert!(problem(&rig).contains("name: value"), "{}", problem(&rig));
     rig.edit_line(LineEdit::Clear);
     rig.type_line("X-Key: secret: 1");
     rig.act(Action::Accept);
@@ -390,7 +390,7 @@ fn where_models_come_from_is_asked_step_by_step_and_sent_at_the_end() {
     rig.act(Action::OpenProviders);
     rig.act(Action::Down);
     rig.act(Action::Accept);
-    assert_eq!(rig.shown(), ["anthropic", "openai", "Switch it off"]);
+    assert_eq!(rig.shown(), ["anthropic", "openai", "Disable"]);
     rig.act(Action::Last);
     let fx = rig.act(Action::Accept);
     let [Call::SetProvider(wish)] = calls(&fx)[..] else { panic!("{fx:?}") };

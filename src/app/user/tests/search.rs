@@ -196,7 +196,7 @@ fn jumps_go_from_the_mark_or_from_the_screen() {
     assert_eq!(marked(&mut rig, Action::PreviousPrompt), Some(4));
     assert_eq!(marked(&mut rig, Action::PreviousPrompt), Some(0));
     assert_eq!(marked(&mut rig, Action::PreviousPrompt), Some(0));
-    assert_eq!(rig.state.flash.as_deref(), Some("There is no prompt above."));
+    assert_eq!(rig.state.flash.as_deref(), Some("No prompt above."));
     assert_eq!(marked(&mut rig, Action::NextFailure), Some(5));
     assert_eq!(marked(&mut rig, Action::NextFailure), Some(7));
     assert_eq!(marked(&mut rig, Action::PreviousCall), Some(5));

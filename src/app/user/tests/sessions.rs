@@ -102,7 +102,7 @@ fn what_is_open_kept_and_listed_stands_there_once() {
     *rig.state.listed_mut() =
         vec![listed("s9", Some("Fix the till")), listed("s1", None), listed("s4", None)];
     on_sessions_listed(&mut rig.state);
-    assert_eq!(shown(&rig), ["New session", "Without a title", "Fix the till", "Of another agent"]);
+    assert_eq!(shown(&rig), ["New session", "Untitled", "Fix the till", "Of another agent"]);
     let rows = &dialog(&rig).rows;
     assert!(rows[0].open.is_some() && rows[0].kept.is_some() && rows[0].listed.is_some());
     let both = rows.iter().find(|row| row.uid() == Some("k2")).unwrap();
@@ -153,7 +153,7 @@ fn the_end_that_is_shown_is_that_of_the_marked_session() {
     // The agent's list comes, and its session is the latest: that one is marked now.
     *rig.state.listed_mut() = vec![listed("s9", None)];
     on_sessions_listed(&mut rig.state);
-    assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Without a title", "one"));
+    assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Untitled", "one"));
     assert!(dialog(&rig).marked_preview().is_none());
     let now = rig.now;
     update(&mut rig.state, Event::Input, now);
@@ -245,16 +245,16 @@ fn deleting_asks_first_and_says_what_goes_where() {
     };
     rig.act(Action::Last);
     assert!(rig.act(Action::Remove).is_empty(), "it asks first");
-    assert!(question(&rig).contains("one may still have its own record"), "{}", question(&rig));
+    assert!(question(&rig).contains("one may still have a copy"), "{}", question(&rig));
     assert!(jobs(&rig.act(Action::Accept)).is_empty(), "the marked answer keeps it");
     capabilities(&mut rig).can_delete = true;
     rig.act(Action::Remove);
-    assert!(question(&rig).contains("one takes it off its own list too"), "{}", question(&rig));
+    assert!(question(&rig).contains("Also deletes the session in one"), "{}", question(&rig));
     let fx = rig.act(Action::Choose(1));
     assert_eq!(jobs(&fx), [&StoreJob::Delete { uid: "k1".into() }]);
     assert!(matches!(calls(&fx).as_slice(), [Call::DeleteSession(_)]), "{fx:?}");
     tell(&mut rig, StoreNews::Deleted { uid: "k1".into(), result: Err("It is open elsewhere.".into()) });
-    assert_eq!(rig.state.flash.as_deref(), Some("Not deleted. It is open elsewhere."));
+    assert_eq!(rig.state.flash.as_deref(), Some("Delete failed: It is open elsewhere."));
     assert_eq!(dialog(&rig).kept.len(), 1);
     tell(&mut rig, StoreNews::Deleted { uid: "k1".into(), result: Ok(()) });
     assert!(dialog(&rig).kept.is_empty());
@@ -317,7 +317,7 @@ fn an_export_asks_for_its_form_and_says_the_path() {
     let job = StoreJob::Export { uid: "k1".into(), form: ExportForm::Html, folder: "/home/u/shop".into() };
     assert_eq!(jobs(&fx), [&job]);
     tell(&mut rig, StoreNews::Exported(Ok("/home/u/shop/parlor-k1.html".into())));
-    assert_eq!(rig.state.flash.as_deref(), Some("Written to /home/u/shop/parlor-k1.html"));
+    assert_eq!(rig.state.flash.as_deref(), Some("Exported to /home/u/shop/parlor-k1.html"));
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn text(min_chars: Option<u32>, max_chars: Option<u32>, format: Option<&str>) ->
 fn lengths_count_characters_not_bytes() {
     let kind = || text(Some(2), Some(3), None);
     assert_eq!(typed(kind(), "äöü"), Ok(Some(FieldValue::Text("äöü".to_owned()))));
-    assert_eq!(typed(kind(), "ä"), Err("Type at least 2 characters. There are 1.".to_owned()));
-    assert_eq!(typed(kind(), "äöüß"), Err("Type at most 3 characters. There are 4.".to_owned()));
-    assert_eq!(typed(kind(), "  "), Err("This is needed.".to_owned()));
+    assert_eq!(typed(kind(), "ä"), Err("Must have at least 2 characters; has 1.".to_owned()));
+    assert_eq!(typed(kind(), "äöüß"), Err("Must have at most 3 characters; has 4.".to_owned()));
+    assert_eq!(typed(kind(), "  "), Err("Required.".to_owned()));
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn numbers_are_read_and_bounded() {
     assert_eq!(typed(number(false), "1e1"), Ok(Some(FieldValue::Number(10.0))));
     assert_eq!(typed(number(true), "7"), Ok(Some(FieldValue::Integer(7))));
     assert_eq!(typed(number(true), "3.0"), Ok(Some(FieldValue::Integer(3))));
-    assert_eq!(typed(number(true), "3.5"), Err("Type a whole number.".to_owned()));
-    assert_eq!(typed(number(false), "-3"), Err("It must be at least -2.5.".to_owned()));
-    assert_eq!(typed(number(false), "10.01"), Err("It must be at most 10.".to_owned()));
+    assert_eq!(typed(number(true), "3.5"), Err("Must be an integer.".to_owned()));
+    assert_eq!(typed(number(false), "-3"), Err("Must be at least -2.5.".to_owned()));
+    assert_eq!(typed(number(false), "10.01"), Err("Must be at most 10.".to_owned()));
     for text in ["x", "NaN", "inf", "1,5", "0x10"] {
         assert!(typed(number(false), text).is_err(), "{text}");
     }
@@ -115,7 +115,7 @@ fn what_is_optional_may_be_left_out() {
     let needed = check(&FieldState::new(&field("x", true, FieldKind::Boolean { default: None })));
     assert_eq!(needed, Ok(Some(FieldValue::Bool(false))));
     let nothing_to_choose = FieldKind::Choice { choices: Vec::new(), default: Some("gone".to_owned()) };
-    assert_eq!(check(&FieldState::new(&field("x", true, nothing_to_choose))), Err("Choose one.".to_owned()));
+    assert_eq!(check(&FieldState::new(&field("x", true, nothing_to_choose))), Err("Select one.".to_owned()));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_pattern_is_checked_where_it_can_be_read() {
     };
     let fine = |value: &str| Ok(Some(FieldValue::Text(value.to_owned())));
     assert_eq!(typed(kind("^v[0-9]+$"), "v12"), fine("v12"));
-    assert_eq!(typed(kind("^v[0-9]+$"), "x"), Err("This must match ^v[0-9]+$.".to_owned()));
+    assert_eq!(typed(kind("^v[0-9]+$"), "x"), Err("Must match ^v[0-9]+$.".to_owned()));
     assert_eq!(typed(kind("b"), "abc"), fine("abc"), "a pattern is not anchored");
     // Another language's syntax, and one that would grow too large, are the agent's to check.
     assert_eq!(typed(kind("^(?=a)"), "b"), fine("b"));
@@ -137,6 +137,6 @@ fn a_pattern_is_checked_where_it_can_be_read() {
     let hint = |pattern| field_hint(&field("x", true, kind(pattern))).unwrap();
     assert_eq!(
         (hint("a+"), hint("(?=a)")),
-        ("must match a+".to_owned(), "must match (?=a) (the agent checks it)".to_owned())
+        ("must match a+".to_owned(), "must match (?=a) (checked by the agent)".to_owned())
     );
 }
