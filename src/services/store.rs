@@ -21,7 +21,6 @@ use rusqlite::Connection;
 mod db;
 mod folders;
 mod format;
-mod legacy;
 mod manage;
 mod orphan;
 mod owner;
@@ -274,20 +273,13 @@ impl Store {
 
     /// A connection of one's own, on a file that was repaired if need be.
     fn connect(&self) -> Result<Connection, StoreError> {
-        let mut conn = match db::open(self.root()) {
+        match db::open(self.root()) {
             Err(StoreError { fault: Fault::Corrupt(why), .. }) => {
                 self.move_aside(&why)?;
-                db::open(self.root())?
+                db::open(self.root())
             }
-            other => other?,
-        };
-        let path = self.root().join(db::FILE);
-        let taken = legacy::take_over(self.root(), &mut conn)
-            .map_err(|error| StoreError::new(&path, db::fault(&error)))?;
-        if let Some(trouble) = taken {
-            self.tell(trouble, true);
+            other => other,
         }
-        Ok(conn)
     }
 
     /// Gives a damaged file another name, and says so. Another parlor may have done it meanwhile: then there is

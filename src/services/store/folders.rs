@@ -91,7 +91,7 @@ pub(super) fn save_agent(
     change.commit()
 }
 
-pub(super) fn insert_agent(conn: &Connection, folder: &str, agent: &str, at_ms: i64) -> rusqlite::Result<()> {
+fn insert_agent(conn: &Connection, folder: &str, agent: &str, at_ms: i64) -> rusqlite::Result<()> {
     conn.execute(
         "INSERT INTO folders (folder, agent, at) VALUES (?1, ?2, ?3)
             ON CONFLICT (folder) DO UPDATE SET agent = excluded.agent, at = excluded.at",
