@@ -1,11 +1,10 @@
-//! The peer: JSON-RPC between one agent and the app.
+//! JSON-RPC between one agent and the app.
 //!
-//! Duty: one task per connection that owns all its state. It takes commands, writes frames at once, sorts
-//! what comes in, and hands batches of events to the app: one batch per read.
-//! Not its duty: bytes (`transport`, `frame`), the protocol's names and shapes (`codec`).
-//! Invariants: the task never waits for the app or the agent alone, so a cancel is written while events
-//! wait for the app; what is read waits for the app, so a flood ends in the agent's own pipe; commands are
-//! looked at between any two frames; `Closed` is the last event, after the end of every call.
+//! One task per connection owns all its state. It takes commands, writes messages immediately, sorts incoming
+//! messages, and sends one batch of events to the app per read.
+//! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
+//! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
+//! any two messages; `Closed` is the last event, after every call has ended.
 
 mod asks;
 mod calls;
@@ -153,7 +152,7 @@ async fn drive(
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
-                None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
+                None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
             () = sleep_until(rest.unwrap_or_else(Instant::now)), if rest.is_some() && !has_events => pace.go_on(),

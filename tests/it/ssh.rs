@@ -143,8 +143,8 @@ fn what_keeps_an_agent_from_starting_there_is_told_with_what_to_do() {
     no_ssh.ssh = Some(Ssh { program: Some("no-such-ssh".to_owned()), ..no_ssh.ssh.clone().unwrap() });
     for (spec, words) in [
         (no_folder, "There is no folder /no/such/folder on build. Set `cwd`"),
-        (no_program, "Give its whole path in `command`"),
-        (no_ssh, "no-such-ssh was not found. Install an ssh client."),
+        (no_program, "Set its absolute path in `command`"),
+        (no_ssh, "no-such-ssh not found. Install an SSH client."),
     ] {
         let mut rig = Rig::start(host.path(), spec);
         rig.wait("the end", |state| closed(state).is_some());

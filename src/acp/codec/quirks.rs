@@ -1,7 +1,7 @@
-//! Quirks: facts about single agents and dialects, seeded by a profile or a name and learned from evidence.
+//! Quirks: deviations of agents from the protocol, preset by a profile or name and detected at run time.
 //!
-//! Duty: the tables, and telling each quirk once. Not its duty: what to do about one (the decoders, `app`).
-//! Invariants: an official shape never teaches a quirk; a strict connection has none.
+//! This module holds the tables and reports each quirk once; the decoders and `app` implement the workarounds.
+//! Invariants: an official shape never sets a quirk; a strict connection has none.
 
 use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
 
@@ -89,63 +89,60 @@ impl Quirk {
     fn sentence(self) -> &'static str {
         match self {
             Self::MissingFileReadsEmpty => {
-                "A missing file reads as empty, because the agent stops at an error."
+                "A missing file is read as empty, because an error stops the agent."
             }
-            Self::VersionAsText => "The protocol version comes as a text.",
-            Self::NoVersion => "The agent tells no protocol version.",
-            Self::FlatUpdates => "Updates come without their wrapper.",
-            Self::OwnUpdateNames => "Updates come under names that are not the protocol's.",
-            Self::NoSessionId => "Messages come without a session id and are taken for the last session.",
-            Self::BareToolContent => "Tool content comes as bare blocks.",
-            Self::FlatPermissions => "Permission options are keyed by `id`, and are answered in that form.",
-            Self::SingleSteps => "Steps of a plan come one by one.",
-            Self::OwnMethods => "The agent speaks a protocol of its own and is spoken to in it.",
-            Self::Events => "Updates come as events; a turn ends by `done` or by its answer.",
-            Self::SpeaksFirst => "The agent's first word is waited for, for at most 750 ms.",
-            Self::Shutdown => "The agent is asked to shut down before its input is closed.",
-            Self::OnePerFolder => "Only one of it may work in a folder.",
+            Self::VersionAsText => "The protocol version is a string.",
+            Self::NoVersion => "The agent sends no protocol version.",
+            Self::FlatUpdates => "Updates are not wrapped in `update`.",
+            Self::OwnUpdateNames => "Updates use non-standard names.",
+            Self::NoSessionId => "Messages have no session id; the last session is assumed.",
+            Self::BareToolContent => "Tool content is sent as bare content blocks.",
+            Self::FlatPermissions => {
+                "Permission options use `id` instead of `optionId`, also in the response."
+            }
+            Self::SingleSteps => "Plan entries are sent one at a time.",
+            Self::OwnMethods => "The agent uses its own protocol instead of ACP.",
+            Self::Events => "Updates are sent as events; a turn ends with `done` or with its response.",
+            Self::SpeaksFirst => "parlor waits up to 750 ms for the agent's first message.",
+            Self::Shutdown => "A shutdown request is sent before the agent's input is closed.",
+            Self::OnePerFolder => "Only one instance per folder.",
             Self::KeepsSessionId => {
-                "The session's id is kept in .openoxide/sessions/.current for its next start."
+                "The session id is stored in .openoxide/sessions/.current for the next start."
             }
-            Self::TypedServers => "MCP servers are sent with their type.",
+            Self::TypedServers => "MCP servers are sent with a `type` field.",
             Self::TrimmedChunks => {
-                "Chunks come without the white space at their ends; it is put back where it is likely."
+                "Chunks have no leading or trailing whitespace; parlor restores the likely spaces."
             }
-            Self::ShortPrompts => "Prompts may hold at most 100 KiB of text.",
+            Self::ShortPrompts => "Prompts are limited to 100 KiB of text.",
             Self::FewNotifications => {
-                "Requests of ours are not withdrawn, because the agent takes that for an error."
+                "parlor does not cancel its requests, because the agent treats a cancellation as an error."
             }
-            Self::DiesOnCancel => "A session is opened again after a cancelled turn.",
-            Self::NullMeansGone => "An empty answer to a load may mean that there is no such session.",
-            Self::HiddenList => "The agent lists sessions, though it does not advertise it.",
+            Self::DiesOnCancel => "The session is reopened after a cancelled turn.",
+            Self::NullMeansGone => {
+                "An empty response to session/load may mean that the session does not exist."
+            }
+            Self::HiddenList => "The agent can list sessions without advertising it.",
             Self::WantsName => {
-                "parlor calls itself `banjo-parlor`, so that the agent tells its models and options."
+                "parlor identifies as `banjo-parlor`, so that the agent sends its models and options."
             }
-            Self::OldResume => "Sessions are resumed by `unstable_resumeSession`.",
-            Self::OldSetMode => "A mode is set under its old name where the new one is refused.",
-            Self::ShortPatience => {
-                "The agent waits 30 s for an answer to its question, then takes it as a no."
-            }
-            Self::ShortLines => "Messages to it may hold at most 4 MiB.",
+            Self::OldResume => "Sessions are resumed with `unstable_resumeSession`.",
+            Self::OldSetMode => "If a mode is rejected, its old name is tried.",
+            Self::ShortPatience => "The agent treats an unanswered question as declined after 30 s.",
+            Self::ShortLines => "Messages to the agent are limited to 4 MiB.",
             Self::DeafInTurn => {
-                "While a turn runs the agent reads nothing: answers and a cancel reach it at the end."
+                "The agent reads no input during a turn: responses and cancellation arrive when it ends."
             }
-            Self::MuteBetween => "What the agent says between two turns does not arrive on this way.",
+            Self::MuteBetween => "Messages sent between turns are not delivered over this transport.",
             Self::KnowsById => {
-                "A session goes on by its id while the agent's server runs; its list says whether it is still there."
+                "A session can be resumed by its id while the agent's server is running; session/list shows \
+                 whether it still exists."
             }
-            Self::HeaderFrames => "Messages come with Content-Length headers.",
-            Self::Arrays => "Messages come in arrays.",
-            Self::ReadyLine => "The agent says when it is ready.",
-            Self::ReplaysResults => {
-                "In a replay the results of calls come as messages of yours, and are left out there."
-            }
-            Self::WrappedOutput => {
-                "The agent writes lines of its own around the output of tools; only the output is shown."
-            }
-            Self::InputAsContent => {
-                "The input of a tool comes as its content, and is shown as the input only."
-            }
+            Self::HeaderFrames => "Messages use Content-Length headers.",
+            Self::Arrays => "Messages are sent in arrays.",
+            Self::ReadyLine => "The agent announces when it is ready.",
+            Self::ReplaysResults => "In a replay, tool results are sent as user messages; they are hidden.",
+            Self::WrappedOutput => "The agent wraps tool output in extra lines; only the output is shown.",
+            Self::InputAsContent => "Tool input is also sent as content; it is shown once.",
         }
     }
 }
@@ -441,6 +438,6 @@ mod tests {
         quirks.learn(Quirk::FlatUpdates, &mut out);
         quirks.learn(Quirk::FlatUpdates, &mut out);
         assert_eq!(out.len(), 1);
-        assert_eq!(quirks.sentences(), ["Updates come without their wrapper."]);
+        assert_eq!(quirks.sentences(), ["Updates are not wrapped in `update`."]);
     }
 }

@@ -1,7 +1,6 @@
-//! Results of our calls.
+//! Decodes the results of requests.
 //!
-//! Duty: read what each call is made for; tolerate `null` where a result has nothing to tell.
-//! Not its duty: errors (`errors`), matching ids (`peer`).
+//! `null` is accepted where a result has no required fields.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
@@ -41,11 +40,11 @@ pub(super) fn decode(
         }
         // `null` and odd scalars say the same as `{}`: nothing.
         Some(_) => Object::new(),
-        None => return Err(malformed("it is no JSON")),
+        None => return Err(malformed("not valid JSON")),
     };
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
-            let name = new_session_id(&result).ok_or_else(|| malformed("it names no session"))?;
+            let name = new_session_id(&result).ok_or_else(|| malformed("no session id"))?;
             let mut reply = options::decode_session(&mut result, out);
             let session = memory.session(&name);
             tell_commands(&session, &mut result, out);
@@ -78,9 +77,9 @@ pub(super) fn decode(
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
         Call::SessionStatus(_) => Reply::SessionStatus { is_live: unstable::is_live(&result) },
-        Call::AuthStatus => unstable::decode_auth(&mut result)
-            .map(Reply::AuthStatus)
-            .ok_or_else(|| malformed("it tells no state"))?,
+        Call::AuthStatus => {
+            unstable::decode_auth(&mut result).map(Reply::AuthStatus).ok_or_else(|| malformed("no state"))?
+        }
         Call::ListProviders => Reply::Providers(unstable::decode_providers(&mut result)),
         Call::Authenticate { .. }
         | Call::LogOut
@@ -104,7 +103,7 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
 }
 
 fn no_session() -> CallError {
-    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent holds no such session.").into()
+    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent does not have this session.").into()
 }
 
 /// An answer that cannot be read.
@@ -161,7 +160,7 @@ pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);
     if name == "auth_required" {
-        return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent wants you to sign in.").into());
+        return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent requires sign-in.").into());
     }
     if name == "error" {
         if let Some(error) = result.get("error").filter(|error| error.is_object()) {

@@ -1,8 +1,6 @@
-//! Requests of the agent.
+//! Decodes requests of the agent, in official and non-standard form, and remembers the form for the response.
 //!
-//! Duty: read each method's params, in official and in odd spelling, and remember how it was spelled.
-//! Not its duty: serving them (`services`), or answering (`answers`).
-//! Invariant: a request that cannot be read is answered with an error at once, and never half understood.
+//! Invariant: a request that cannot be decoded gets an error response immediately, and is never executed in part.
 
 use std::path::PathBuf;
 
@@ -41,7 +39,7 @@ pub(super) fn decode(
     if !is_offered {
         return Err(RpcError::new(
             RpcError::METHOD_NOT_FOUND,
-            format!("{method} was not offered to this agent. Use your own means instead."),
+            format!("{method} is disabled for this agent. Use your own implementation."),
         ));
     }
     if quirks.is_strict() {
@@ -49,7 +47,7 @@ pub(super) fn decode(
         if let Err(why) = checked {
             let session = params.and_then(parse_object).as_ref().and_then(session_name);
             if let Some(session) = session.map(|name| memory.session(&name)) {
-                let title = format!("Not the protocol's, and refused: {method}");
+                let title = format!("Rejected a request that is not part of the protocol: {method}");
                 updates::tell_refused(&session, title, &why, out);
             }
             return Err(invalid(method, &why));
@@ -67,7 +65,7 @@ pub(super) fn decode(
     if kind == RequestKind::Elicitation {
         let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
-                let title = "A question of the agent cannot be shown, and was refused.".to_owned();
+                let title = "Rejected a question of the agent that cannot be shown.".to_owned();
                 updates::tell(session, title, Some(error.message.clone()), out);
             }
         })?;

@@ -1,9 +1,8 @@
-//! Tool calls: announcements, updates, and the call inside a permission request.
+//! Decodes tool calls: announcements, updates, and the call in a permission request.
 //!
-//! Duty: one patch from whatever an agent tells of a call, with the facts found in its raw input, its raw
-//! output and its `_meta`. Not its duty: merging with what is known of the call (`app`).
-//! ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
-//! Invariant: content that is not understood is shown raw; keys that are not known end up in `extra`.
+//! Produces one patch per message, with values found in the raw input, raw output and `_meta`; `app` merges it with
+//! the call. ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! Invariant: unknown content is shown raw; unknown keys are stored in `extra`.
 
 use std::path::PathBuf;
 

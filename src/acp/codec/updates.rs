@@ -1,9 +1,8 @@
-//! Updates of sessions, the long way: by a JSON tree.
+//! Decodes session updates through a JSON tree.
 //!
-//! Duty: find the update and its session in whatever wrapper they came, bring the update under its
-//! official name, and hand it to the decoder of its kind.
-//! Not its duty: official text chunks (`fast`), parts of updates (`tools`, `plans`, `options`, `content`).
-//! Invariant: an update that no decoder understands comes out as `Unknown` with all of its JSON.
+//! Finds the update and its session in any known wrapper, maps the update to its official name, and calls the
+//! decoder of its kind. Official text chunks are decoded by `fast`.
+//! Invariant: an update that no decoder accepts becomes `Unknown` with all of its JSON.
 
 use std::borrow::Cow;
 
@@ -34,7 +33,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         return refuse(text, &why, memory, out);
     }
     let Some(mut params) = parse_object(text) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An update holds no object and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update that is not an object."));
         return;
     };
     let named = session_name(&params);
@@ -56,7 +55,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         quirks.learn(Quirk::NoSessionId, out);
         session
     } else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An update belongs to no session and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update without a session."));
         return;
     };
     Update { session, memory, quirks, out }.decode(update, text);
@@ -98,7 +97,7 @@ pub(super) fn decode_event(
     event.insert("type".to_owned(), name.into());
     let session = session.or_else(|| session_name(&event)).map(|name| memory.session(&name));
     let Some(session) = session.or_else(|| memory.last_session()) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An event belongs to no session and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an event without a session."));
         return true;
     };
     Update { session, memory, quirks, out }.decode(event, text);
@@ -107,7 +106,7 @@ pub(super) fn decode_event(
 
 /// A strict connection shows an update that it does not take, and says why.
 fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) {
-    out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
+    out.push(anomaly(AnomalyKind::BadMessage, format!("Invalid update: {why}.")));
     let params = parse_object(text);
     let kind = |params: &Object| {
         let update = params.get("update").and_then(Value::as_object).unwrap_or(params);
@@ -116,7 +115,7 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
     let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
     let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
     if let Some(session) = session.or_else(|| memory.last_session()) {
-        tell_refused(&session, format!("Not the protocol's: the update {name}"), why, out);
+        tell_refused(&session, format!("Update not part of the protocol: {name}"), why, out);
         let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
     }
@@ -124,7 +123,7 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
 
 /// Says in the transcript what a strict connection did not take, and why.
 pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
-    let why = format!("{}. Without `strict` it may be understood.", why.trim_end_matches('.'));
+    let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
     tell(session, title, Some(why), out);
 }
 
@@ -192,7 +191,7 @@ impl Update<'_> {
         let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
         if !is_done && self.decode_kind(&name, &mut update).is_none() {
             if name != "?" && is_known(&name) {
-                let text = format!("An update `{spelled}` was not understood and is shown as it came.");
+                let text = format!("Could not decode an update `{spelled}`; shown unchanged.");
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
             self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });

@@ -1,8 +1,7 @@
-//! Requests of the agent that have no answer yet.
+//! Requests of the agent without a response yet.
 //!
-//! Duty: our own handle for each, so that equal ids of the agent do not clash; the agent's id byte for byte.
-//! Not its duty: what the answer is.
-//! Invariant: an ask leaves the table exactly once; whoever takes it out answers it.
+//! Each has a handle of parlor, so that duplicate ids of the agent do not clash, and the agent's id byte for byte.
+//! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

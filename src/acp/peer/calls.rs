@@ -1,8 +1,6 @@
-//! Our requests that wait for their answers.
+//! Pending requests of parlor: ids from 1 that are never reused, and deadlines.
 //!
-//! Duty: ids from 1, never reused; deadlines; whose answer came.
-//! Not its duty: writing them, reading the answers.
-//! Invariant: a pending call leaves the table exactly once, by its answer, its deadline or the end.
+//! Invariant: a pending call is removed exactly once, by its response, its deadline or the end of the connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

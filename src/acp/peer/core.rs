@@ -97,7 +97,7 @@ impl Peer {
                 self.manners.wait_for_answer(now);
             }
         } else {
-            let error = "There is no form of initialize for this agent.".to_owned();
+            let error = "initialize is not supported for this agent.".to_owned();
             self.fail(CallError::Malformed { error });
         }
     }
@@ -155,15 +155,13 @@ impl Peer {
                     return self.codec.learn(Quirk::ReadyLine, &mut self.events);
                 }
                 let text = String::from_utf8_lossy(&bytes);
-                self.anomaly(AnomalyKind::Noise, format!("A line that is no message: {}", excerpt(&text)));
+                self.anomaly(AnomalyKind::Noise, format!("Not a message: {}", excerpt(&text)));
             }
             InboundFrame::Oversize { len_bytes, head } => {
                 self.tap.record(Direction::FromAgent, &head);
                 let head = String::from_utf8_lossy(&head);
-                let text = format!(
-                    "A message of {len_bytes} bytes is over the limit and was left out: {}",
-                    excerpt(&head)
-                );
+                let text =
+                    format!("Ignored a message of {len_bytes} bytes, over the limit: {}", excerpt(&head));
                 self.anomaly(AnomalyKind::Oversize, text);
             }
         }
@@ -255,7 +253,7 @@ impl Peer {
         let text = frame.text();
         self.tap.record(Direction::FromAgent, text.as_bytes());
         if frame.is_lossy {
-            let text = format!("A message with bytes that are no UTF-8: {}", excerpt(text));
+            let text = format!("Message with invalid UTF-8: {}", excerpt(text));
             self.anomaly(AnomalyKind::BadUtf8, text);
         }
         // Once each: these agents do it with every message.
@@ -273,7 +271,7 @@ impl Peer {
     /// Perhaps several messages on one line, because the agent forgot a line end.
     fn on_unreadable(&mut self, why: &str, text: &str) {
         let Some(parts) = envelope::split_joined(text) else { return self.bad_frame(why, text) };
-        self.anomaly(AnomalyKind::Dialect, format!("{} messages came on one line.", parts.len()));
+        self.anomaly(AnomalyKind::Dialect, format!("{} messages on one line.", parts.len()));
         for part in parts {
             match envelope::read(part) {
                 Ok(message) => self.on_message(message, part),
@@ -287,7 +285,7 @@ impl Peer {
             Message::Notification { method, params } => {
                 // ACP v1 extensibility: names that begin with `_` are anybody's own, and nothing irregular.
                 if !self.on_notification(&method, params) && !method.starts_with('_') {
-                    let text = format!("The notification {} is unknown.", excerpt(&method));
+                    let text = format!("Unknown notification {}.", excerpt(&method));
                     self.anomaly(AnomalyKind::UnknownMethod, text);
                 }
             }
@@ -315,11 +313,11 @@ impl Peer {
                 Match::Told => {}
                 Match::Retired(method) => {
                     let text =
-                        format!("A second or late answer to {method} (id {}) was ignored.", excerpt(id));
+                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id));
                     self.anomaly(AnomalyKind::StrayResponse, text);
                 }
                 Match::Never => {
-                    let text = format!("An answer to nothing that was asked (id {}).", excerpt(id));
+                    let text = format!("Response to an unknown request (id {}).", excerpt(id));
                     self.anomaly(AnomalyKind::StrayResponse, text);
                 }
             },
@@ -347,7 +345,7 @@ impl Peer {
             // A request that was answered a moment ago may be withdrawn: the messages crossed.
             self.events.extend(self.asks.withdraw(id).map(AgentEvent::AskWithdrawn));
         } else {
-            self.anomaly(AnomalyKind::BadMessage, format!("A {method} names no request."));
+            self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
         }
         true
     }
@@ -367,16 +365,12 @@ impl Peer {
                     let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
                         (
                             AnomalyKind::UnknownMethod,
-                            format!("The request {} is unknown and was refused.", excerpt(method)),
+                            format!("Rejected the unknown request {}.", excerpt(method)),
                         )
                     } else {
                         (
                             AnomalyKind::BadMessage,
-                            format!(
-                                "The request {} was refused: {}",
-                                excerpt(method),
-                                excerpt(&error.message)
-                            ),
+                            format!("Rejected the request {}: {}", excerpt(method), excerpt(&error.message)),
                         )
                     };
                     self.anomaly(kind, text);
@@ -460,7 +454,7 @@ impl Peer {
                 let error = self.codec.error(error);
                 if is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
                     let text = format!(
-                        "Another form of initialize was tried after an error: {}",
+                        "Retried initialize in another form after an error: {}",
                         excerpt(&error.message)
                     );
                     self.anomaly(AnomalyKind::Dialect, text);
@@ -481,12 +475,12 @@ impl Peer {
         let text = match &only {
             Some(pending) => {
                 format!(
-                    "An error without an id, taken as the answer to {}: {}",
+                    "Error without an id, treated as the response to {}: {}",
                     pending.method,
                     excerpt(&rpc.message)
                 )
             }
-            None => format!("An error without an id: {}", excerpt(&rpc.message)),
+            None => format!("Error without an id: {}", excerpt(&rpc.message)),
         };
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
@@ -538,7 +532,7 @@ impl Peer {
 
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
         if !self.write_form(tag.clone(), call, 0, now) {
-            let error = "There is no form of this call for this agent.".to_owned();
+            let error = "This request is not supported for this agent.".to_owned();
             self.events.push(AgentEvent::Replied(tag, Err(CallError::NotSent { error })));
         }
     }
@@ -589,8 +583,7 @@ impl Peer {
     }
 
     fn bad_frame(&mut self, why: &str, text: &str) {
-        let text = format!("A message that cannot be read ({why}): {}", excerpt(text));
-        self.anomaly(AnomalyKind::BadFrame, text);
+        self.anomaly(AnomalyKind::BadFrame, format!("Invalid message: {why}: {}", excerpt(text)));
     }
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {
