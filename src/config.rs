@@ -1,9 +1,7 @@
-//! Configuration: finds, reads and checks what the user wrote.
+//! Finds, reads and checks the configuration.
 //!
-//! Duty: one [`Config`] in force, with the origin of each value, and a list of [`Problem`]s that never stop
-//! the program: a wrong value leaves its default, a wrong file leaves all of them.
-//! Not its duty: acting on it (`runtime`), the command line (`cli`, which lays its own values on top).
-//! Data enters as one TOML file and a few variables of the environment, and leaves as plain data.
+//! The result is a [`Config`] with the origin of each value, and a list of [`Problem`]s: an invalid value is
+//! replaced by its default, an invalid file by all defaults. `cli` applies the command line on top.
 
 pub mod agents;
 pub mod catalogue;
@@ -221,13 +219,13 @@ pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
             let problems = if paths.config_origin == Origin::Default {
                 Vec::new()
             } else {
-                problem(None, "there is no such file".to_owned(), "create it, or name another one")
+                problem(None, "file not found".to_owned(), "create it, or pass another path")
             };
             return (Config::default(), problems);
         }
         Err(error) => {
-            let text = format!("the file cannot be read ({error})");
-            return (Config::default(), problem(None, text, "defaults are in force until it can be"));
+            let text = format!("cannot read the file: {error}");
+            return (Config::default(), problem(None, text, "defaults are used until it can be read"));
         }
     };
     match std::str::from_utf8(&bytes) {
@@ -235,11 +233,8 @@ pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
         Err(error) => {
             let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
-            let text = "the file is not UTF-8".to_owned();
-            (
-                Config::default(),
-                problem(Some(line), text, "save it as UTF-8; defaults are in force until then"),
-            )
+            let text = "the file is not valid UTF-8".to_owned();
+            (Config::default(), problem(Some(line), text, "save it as UTF-8; defaults are used until then"))
         }
     }
 }
@@ -316,9 +311,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
             if IMAGE_WAYS.contains(&word.as_str()) {
                 config.images = word;
             } else {
-                let otherwise = format!("write {}", IMAGE_WAYS.join(", "));
+                let otherwise = format!("use one of {}", IMAGE_WAYS.join(", "));
                 let fix = nearest::advice(&word, IMAGE_WAYS, &otherwise);
-                reader.problem(&value.span(), format!("`{word}` is no way to show pictures"), fix);
+                reader.problem(&value.span(), format!("unknown value `{word}` for `images`"), fix);
             }
         }
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));

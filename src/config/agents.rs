@@ -1,7 +1,4 @@
-//! Reads agents, callbacks and MCP servers.
-//!
-//! Duty: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]` as specs that can be started or passed on.
-//! Not its duty: known agents that are not configured (`catalogue`), starting anything (`acp`).
+//! Reads agents, callbacks and MCP servers: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]`.
 
 pub mod remote;
 mod ssh;
@@ -73,7 +70,7 @@ pub(super) fn read_agents(
         let name = key.get_ref().trim();
         let place = format!("agents.{name}");
         if name.is_empty() {
-            reader.problem(&key.span(), "an agent has an empty name", "write [agents.NAME]");
+            reader.problem(&key.span(), "empty agent name", "use [agents.NAME]");
             continue;
         }
         let Some(table) = reader.table(&place, value) else { continue };
@@ -136,8 +133,8 @@ pub(super) fn read_folders(
         if path.is_absolute() {
             folders.push(path);
         } else {
-            let what = format!("`{text}` in `additional_directories` is no whole path");
-            reader.problem(&value.span(), what, "begin it with / or ~/");
+            let what = format!("relative path `{text}` in `additional_directories`");
+            reader.problem(&value.span(), what, "use a path that starts with / or ~/");
         }
     }
     folders
@@ -154,7 +151,7 @@ pub(super) fn read_mcp_servers(
         reader.problem(
             &value.span(),
             "`mcp_servers` must be a list of tables",
-            "write [[mcp_servers]] above each",
+            "use [[mcp_servers]] for each",
         );
         return Vec::new();
     };
@@ -165,14 +162,14 @@ pub(super) fn read_mcp_servers(
         let Some(table) = reader.table(&place, item) else { continue };
         reader.unknown_keys(table, "[[mcp_servers]]", SERVER_KEYS);
         let Some(name) = read_string(reader, &place, "name", table) else {
-            reader.problem(&item.span(), "an MCP server has no name", "write name = \"…\"");
+            reader.problem(&item.span(), "MCP server has no name", "add name = \"…\"");
             continue;
         };
         if !names.insert(name.clone()) {
             reader.problem(
                 &item.span(),
-                format!("two MCP servers have the name `{name}`"),
-                "rename one of them; the first is in force",
+                format!("duplicate MCP server `{name}`"),
+                "rename one of them; the first is used",
             );
             continue;
         }
@@ -200,7 +197,7 @@ fn read_server(
         if let Some((found, _)) = table.get_key_value(*key) {
             reader.problem(
                 &found.span(),
-                format!("`{key}` does not belong to the MCP server `{name}` of type {kind}"),
+                format!("`{key}` does not apply to the MCP server `{name}` of type {kind}"),
                 format!("remove `{key}`, or change `type`"),
             );
         }
@@ -215,8 +212,8 @@ fn read_server(
                 let at = table.get("command").map_or(span.clone(), toml::Spanned::span);
                 reader.problem(
                     &at,
-                    format!("the program `{command}` of the MCP server `{name}` was not found"),
-                    "install it, or write its whole path; agents are given the name as it is",
+                    format!("MCP server `{name}`: program `{command}` not found"),
+                    "install it, or set its absolute path; agents receive the name unchanged",
                 );
                 PathBuf::from(&command)
             });
@@ -224,19 +221,15 @@ fn read_server(
         }
         "http" | "sse" => {
             let Some(url) = read_string(reader, place, "url", table) else {
-                reader.problem(
-                    span,
-                    format!("the MCP server `{name}` has no address"),
-                    "write url = \"https://…\"",
-                );
+                reader.problem(span, format!("MCP server `{name}` has no URL"), "add url = \"https://…\"");
                 return None;
             };
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 let at = table.get("url").map_or(span.clone(), toml::Spanned::span);
                 reader.problem(
                     &at,
-                    format!("`{url}` is no web address"),
-                    "begin it with https:// or http://",
+                    format!("invalid URL `{url}`"),
+                    "use a URL that starts with https:// or http://",
                 );
                 return None;
             }
@@ -249,8 +242,8 @@ fn read_server(
         }
         other => {
             let at = table.get("type").map_or(span.clone(), toml::Spanned::span);
-            let fix = super::nearest::advice(other, ["stdio", "http", "sse"], "write stdio, http or sse");
-            reader.problem(&at, format!("`{other}` is no type of MCP server"), fix);
+            let fix = super::nearest::advice(other, ["stdio", "http", "sse"], "use stdio, http or sse");
+            reader.problem(&at, format!("unknown MCP server type `{other}`"), fix);
             None
         }
     }
@@ -269,7 +262,7 @@ fn read_command(
         reader.problem(
             span,
             format!("`{place}` has no command"),
-            "write command = \"…\", the program to start, or url = \"…\", where the agent is",
+            "add command = \"…\" (a program to start) or url = \"…\" (a remote agent)",
         );
         return None;
     };
@@ -288,8 +281,8 @@ fn read_command(
         let list: Vec<String> = args.iter().map(|word| format!("\"{word}\"")).collect();
         reader.problem(
             &value.span(),
-            format!("the command of `{place}` holds its arguments"),
-            format!("write command = \"{first}\" and args = [{}]", list.join(", ")),
+            format!("`{place}.command` contains arguments"),
+            format!("use command = \"{first}\" and args = [{}]", list.join(", ")),
         );
         command = first;
         reader.taken(&format!("{place}.args"), value);
@@ -322,8 +315,8 @@ fn read_cwd(
     }
     reader.problem(
         &value.span(),
-        format!("`{place}.cwd` is not a whole path"),
-        "begin it with / or ~/, or remove the line to start the agent in the session's folder",
+        format!("`{place}.cwd` is not an absolute path"),
+        "use a path that starts with / or ~/, or remove the line to start the agent in the session's folder",
     );
     reader.lines.remove(&format!("{place}.cwd"));
     None

@@ -40,8 +40,8 @@ impl<'a> Reader<'a> {
             reader.problems.push(Problem {
                 file: file.to_owned(),
                 line,
-                text: format!("this is not valid TOML: {}", one_line(error.message())),
-                fix: "correct the line; the rest of the file is read as far as it can be".to_owned(),
+                text: format!("invalid TOML: {}", one_line(error.message())),
+                fix: "correct the line; the rest of the file is read as far as possible".to_owned(),
             });
         }
         (reader, table)
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             let name = key.get_ref();
             let otherwise = format!("remove it; known keys are {}", known.join(", "));
             let fix = advice(name, known.iter().copied(), &otherwise);
-            self.problem(&key.span(), format!("`{name}` is not a key of {place}"), fix);
+            self.problem(&key.span(), format!("unknown key `{name}` in {place}"), fix);
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
     pub fn table<'t, 'i>(&mut self, name: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.wrong_type(name, value, "a table", &format!("[{name}] on a line of its own"));
+            self.wrong_type(name, value, "a table", &format!("[{name}] on a separate line"));
         }
         table
     }
@@ -85,15 +85,11 @@ impl<'a> Reader<'a> {
                 Some(text.to_owned())
             }
             Some(_) => {
-                self.problem(
-                    &value.span(),
-                    format!("`{name}` is empty"),
-                    "write a value, or remove the line",
-                );
+                self.problem(&value.span(), format!("`{name}` is empty"), "set a value, or remove the line");
                 None
             }
             None => {
-                self.wrong_type(name, value, "a text", &format!("{} = \"…\"", last(name)));
+                self.wrong_type(name, value, "a string", &format!("{} = \"…\"", last(name)));
                 None
             }
         }
@@ -122,12 +118,12 @@ impl<'a> Reader<'a> {
                 Some(number)
             }
             _ if value.get_ref().as_integer().is_some() => {
-                let fix = format!("write {} = {least}, or more", last(name));
+                let fix = format!("use {} = {least} or more", last(name));
                 self.problem(&value.span(), format!("`{name}` is out of range"), fix);
                 None
             }
             _ => {
-                self.wrong_type(name, value, "a whole number", &format!("{} = {}", last(name), least.max(1)));
+                self.wrong_type(name, value, "an integer", &format!("{} = {}", last(name), least.max(1)));
                 None
             }
         }
@@ -136,7 +132,7 @@ impl<'a> Reader<'a> {
     /// A list of texts, or a problem. Items that are no text are told and left out.
     pub fn strings(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {
-            self.wrong_type(name, value, "a list of texts", &format!("{} = [\"…\"]", last(name)));
+            self.wrong_type(name, value, "a list of strings", &format!("{} = [\"…\"]", last(name)));
             return None;
         };
         self.taken(name, value);
@@ -144,7 +140,9 @@ impl<'a> Reader<'a> {
         for item in items {
             match plain_text(item.get_ref()) {
                 Some(text) => texts.push(text),
-                None => self.wrong_type(name, item, "a list of texts", &format!("{} = [\"…\"]", last(name))),
+                None => {
+                    self.wrong_type(name, item, "a list of strings", &format!("{} = [\"…\"]", last(name)))
+                }
             }
         }
         Some(texts)
@@ -156,7 +154,7 @@ impl<'a> Reader<'a> {
             self.wrong_type(
                 name,
                 value,
-                "a table of texts",
+                "a table of strings",
                 &format!("{} = {{ NAME = \"value\" }}", last(name)),
             );
             return None;
@@ -169,7 +167,7 @@ impl<'a> Reader<'a> {
                     self.taken(&full, value);
                     rows.push((key.span().start, (key.get_ref().to_string(), text)));
                 }
-                None => self.wrong_type(&full, value, "a text", &format!("{} = \"…\"", key.get_ref())),
+                None => self.wrong_type(&full, value, "a string", &format!("{} = \"…\"", key.get_ref())),
             }
         }
         rows.sort_by_key(|(start, _)| *start);
@@ -188,7 +186,7 @@ impl<'a> Reader<'a> {
         self.problem(
             &value.span(),
             format!("`{name}` must be {wanted}, not {article} {found}"),
-            format!("write {example}"),
+            format!("use {example}"),
         );
     }
 }

@@ -201,14 +201,14 @@ fn a_list_may_not_take_a_key_that_does_something_else() {
 fn wrong_bindings_are_told_and_leave_the_others_alone() {
     for (line, wanted) in [
         ("\"crtl+x\" = \"open-models\"", "`crtl` is no modifier; write ctrl, alt, shift or super"),
-        ("\"ctrl+x\" = \"open-model\"", "`open-model` is no action; write `open-models`"),
+        ("\"ctrl+x\" = \"open-model\"", "`open-model` is no action; did you mean `open-models`"),
         ("\"ctrl+i\" = \"open-models\"", "most terminals cannot tell ctrl+i from tab; choose another key"),
         (
             "\"x\" = \"open-models\"",
             "types text in [keys.main], so it cannot be `open-models`; add a modifier",
         ),
         ("\"ctrl+x\" = 7", "bound to something that is no action; write"),
-        ("open-modls = [\"f12\"]", "`open-modls` is no action; write `open-models`"),
+        ("open-modls = [\"f12\"]", "`open-modls` is no action; did you mean `open-models`"),
         ("open-models = [7]", "the keys of `open-models` must be texts; write open-models = [\"ctrl+x\"]"),
     ] {
         let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f12\" = \"open-modes\"\n"));
@@ -218,7 +218,7 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
         assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModes));
     }
     let (_, problems) = user("[keys.mian]\n\"f12\" = \"open-modes\"\n");
-    assert!(only(&problems).contains("write `main`"));
+    assert!(only(&problems).contains("did you mean `main`?"));
     let (_, problems) = user("[keys]\nmain = 1\n");
     assert!(only(&problems).contains("`keys.main` must be a table"));
     let (_, problems) = user("[keys]\nsubmit = [\"ctrl+s\"]\n");
@@ -226,7 +226,7 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
         only(&problems).contains(":2: `submit` does not say in which part of the screen it counts; write")
     );
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-wrod\"\n");
-    assert!(only(&problems).contains("write `delete-word`"));
+    assert!(only(&problems).contains("did you mean `delete-word`?"));
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-word\"\n\"Ctrl+x\" = \"delete-all\"\n");
     assert!(only(&problems).contains("stands on line 2 and on line 3"));
 }
