@@ -1,11 +1,11 @@
-//! Starts programs: the only place of parlor that does.
+//! Starts programs; no other module does.
 //!
-//! Duty: finds a program, and makes the command that starts it, for whoever waits for it: a plain process, a task, a
-//! pseudo terminal. Not its duty: whether an agent may run a command (`app`), waiting for the end.
-//! Each start says who asked for it ([`StartedBy`]); what that one may not start is refused here.
-//! Invariants: a bare name is looked up in the absolute folders of `PATH` only, so that `.` or an empty entry never
-//! picks a program of the opened folder, here or in what is started; what has no terminal leads a process group of its
-//! own; a sign-in never changes which code its program runs.
+//! Finds a program and builds its command as a plain process, a task, or in a pseudo terminal. Each start names its
+//! requester ([`StartedBy`]), and starts that this requester is not allowed are rejected here. `app` decides
+//! whether an agent may run a command.
+//! Invariants: a bare name is looked up only in absolute folders of `PATH`, so that `.` or an empty entry never
+//! selects a program of the opened folder, here or in child processes; a process without a terminal leads its own
+//! process group; a sign-in command never changes which code its program runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -53,9 +53,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound(name) => write!(f, "{name} was not found"),
-            Self::NotAName(name) => write!(f, "{name} is not a program name"),
-            Self::Variable(name) => write!(f, "a sign-in may not set {name}"),
+            Self::NotFound(name) => write!(f, "{name} not found"),
+            Self::NotAName(name) => write!(f, "invalid program name {name}"),
+            Self::Variable(name) => write!(f, "a sign-in command cannot set {name}"),
         }
     }
 }
