@@ -37,11 +37,11 @@ Examples:
   parlor -- gemini --acp              run any program that speaks ACP on stdin and stdout
   parlor --agent-command 'my-agent --acp'
                                       the same, as a single argument
-  parlor --connect https://host/acp   connect to a remote agent, without access to local files and terminals
+  parlor --connect https://host/acp   connect to a remote agent (no local files or terminals)
   parlor --continue                   resume the last session of the current folder
   parlor ./demo                       work in a folder that has the name of a command
 
-Agents come from the configuration and from the programs found on this machine (see `parlor agents list`).
+Agents come from the configuration and from PATH (see `parlor agents list`).
 
 Files (`parlor config` prints their paths):
   configuration   config.toml in the configuration folder; set with --config or PARLOR_CONFIG
@@ -417,7 +417,7 @@ fn permissions(grants: &[grants::GrantFile]) -> String {
     let mut text =
         "\n# Saved permissions (revoke one in the command palette, or delete its file):\n".to_owned();
     for (file, StoredGrant { agent, folder, grant }) in grants {
-        let words = format!("{agent}: {}, in sessions of {}", grant.words(), folder.display());
+        let words = format!("{agent} may {}, in sessions of {}", grant.words(), folder.display());
         let _ = writeln!(text, "# {}\n#   {}", one_line(&words), one_line(&file.to_string_lossy()));
     }
     text

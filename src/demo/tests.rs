@@ -124,7 +124,7 @@ impl Client {
             }
             "terminal/wait_for_exit" if self.permission == Some("never ends") => return None,
             "terminal/wait_for_exit" => json!({"exitCode": 0}),
-            "terminal/output" => json!({"output": "5 sheep\n", "truncated": false}),
+            "terminal/output" => json!({"output": "ok check 5\n", "truncated": false}),
             "terminal/release" => json!({}),
             other => panic!("asked for {other}"),
         })

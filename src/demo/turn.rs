@@ -202,7 +202,7 @@ impl Turn {
             json!({"toolCall": tool, "options": [
                 {"optionId": "yes", "name": "Allow once", "kind": "allow_once"},
                 {"optionId": "always", "name": always, "kind": "allow_always"},
-                {"optionId": "no", "name": "No", "kind": "reject_once"},
+                {"optionId": "no", "name": "Reject", "kind": "reject_once"},
             ]}),
         )?;
         let chosen = answer.ok().and_then(|answer| {

@@ -117,7 +117,6 @@ fn a_crash_shows_the_exit_code_and_the_agent_is_restarted() {
     screen.wait_for("ready");
     prompt(&mut screen, "second prompt");
     screen.wait_for("Running again.");
-    screen.wait_for("ready");
     quit(&mut screen);
 }
 

@@ -59,9 +59,9 @@ fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the
     let mut screen = start(&folder, PEER, &["--strict"]);
     screen.wait_for("ready");
     screen.send("hello\r");
-    screen.wait_for("Update not part of the protocol: agent_message_text_update");
+    screen.wait_for("Non-standard update: agent_message_text_update");
     screen.wait_for("missing field `update`");
-    screen.wait_for("Rejected a request that is not part of the protocol: session/request_permission");
+    screen.wait_for("Rejected non-standard request: session/request_permission");
     screen.wait_for("missing field `optionId`");
     screen.wait_for("ready");
     assert!(!screen.text().contains("Let it"), "nothing is asked that was not understood");

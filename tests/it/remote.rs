@@ -181,7 +181,7 @@ fn nobody_there_is_said_in_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let port = Server::start().port;
     let mut rig = Rig::start(folder.path(), spec(&format!("http://127.0.0.1:{port}/acp")));
-    rig.wait_text(&format!("Nothing answers at 127.0.0.1:{port}"));
+    rig.wait_text(&format!("127.0.0.1:{port} refused the connection"));
     assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
 }
 

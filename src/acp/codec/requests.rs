@@ -47,7 +47,7 @@ pub(super) fn decode(
         if let Err(why) = checked {
             let session = params.and_then(parse_object).as_ref().and_then(session_name);
             if let Some(session) = session.map(|name| memory.session(&name)) {
-                let title = format!("Rejected a request that is not part of the protocol: {method}");
+                let title = format!("Rejected non-standard request: {method}");
                 updates::tell_refused(&session, title, &why, out);
             }
             return Err(invalid(method, &why));

@@ -115,7 +115,7 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
     let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
     let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
     if let Some(session) = session.or_else(|| memory.last_session()) {
-        tell_refused(&session, format!("Update not part of the protocol: {name}"), why, out);
+        tell_refused(&session, format!("Non-standard update: {name}"), why, out);
         let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
     }

@@ -226,7 +226,7 @@ pub(super) fn compact(turn: &Turn) -> Step {
         turn.update(&json!({
             "sessionUpdate": "compaction_update", "compactionId": id, "status": "in_progress",
         }))?;
-        for piece in ["We discussed ", "about tea, ", "sheep ", "and a greeting."] {
+        for piece in ["The user ", "tried the commands ", "of the demo agent."] {
             turn.pause(400)?;
             turn.update(&json!({
                 "sessionUpdate": "compaction_summary_chunk", "compactionId": id,

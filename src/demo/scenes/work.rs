@@ -17,7 +17,7 @@ const NEW: &str = "/// Prints a greeting for any time of day.\nfn greet(name: &s
      day, {name}\");\n}\n\nfn main() {\n    greet(\"everyone\");\n}\n";
 
 /// What `/run` runs: harmless, a little slow, colourful.
-const SCRIPT: &str = "echo 'counting sheep'; for i in 1 2 3 4 5; do printf '\\033[32m%s\\033[0m sheep\\n' \"$i\"; sleep 0.3; done; printf '\\033[1mall counted\\033[0m\\n'";
+const SCRIPT: &str = "echo 'running 5 checks'; for i in 1 2 3 4 5; do printf '\\033[32mok\\033[0m check %s\\n' \"$i\"; sleep 0.3; done; printf '\\033[1m5 passed\\033[0m\\n'";
 
 /// A plan that is worked off.
 pub(super) fn plan(turn: &Turn) -> Step {
@@ -218,7 +218,7 @@ fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
 /// A command: in a terminal of the client where it has some, else pretended.
 pub(super) fn run(turn: &Turn) -> Step {
     let dir = turn.scratch().unwrap_or_else(|_| turn.cwd());
-    let text = match command(turn, "Count sheep", SCRIPT, &dir)? {
+    let text = match command(turn, "Run example checks", SCRIPT, &dir)? {
         Run::Ended(Some(0)) => {
             "The command finished. Its output stays in the transcript after the terminal is closed.\n"
                 .to_owned()
@@ -298,9 +298,9 @@ fn watch(turn: &Turn, id: &str, terminal: &str) -> Step<Option<i64>> {
 }
 
 fn pretend(turn: &Turn, id: &str) -> Step {
-    let mut output = String::from("counting sheep\n");
+    let mut output = String::from("running 5 checks\n");
     for n in 1..=5 {
-        let _ = writeln!(output, "{n} sheep");
+        let _ = writeln!(output, "ok check {n}");
         let text = text_content(&format!("```\n{output}```"));
         turn.tool_update(id, "in_progress", json!({"content": [text]}))?;
         turn.pause(300)?;
