@@ -160,9 +160,10 @@ fn servers_of(
     Some(found)
 }
 
-/// The canonical path of a folder, if it exists.
-fn real_folder(folder: &Path) -> PathBuf {
-    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+/// The canonical path, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let of_parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_owned())
 }
 
 /// The editor of `VISUAL` or `EDITOR`.
