@@ -49,7 +49,7 @@ pub(crate) use decoder_state::TurnNews;
 use quirks::Quirks;
 pub(crate) use quirks::{Quirk, profile_of, telling_names};
 
-/// Whether a response to `initialize`, given as the whole message, is of OpenOxide, which sends updates as events:
+/// Whether a response to `initialize`, given as the whole message, is of `OpenOxide`, which sends updates as events:
 /// over HTTP, on a separate event stream.
 pub(crate) fn speaks_events(answer: &str) -> bool {
     let answer = value::parse_object(answer);
@@ -84,8 +84,8 @@ impl Codec {
     }
 
     /// Method and params of a form of `initialize`: 0 is the official form with all capabilities, 1 the same without
-    /// unstable parts, for agents that reject unknown fields, 2 that of OpenOxide (first if the agent is known to be
-    /// OpenOxide). `None`: no further form.
+    /// unstable parts, for agents that reject unknown fields, 2 that of `OpenOxide` (first if the agent is known to be
+    /// `OpenOxide`). `None`: no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
@@ -152,7 +152,7 @@ impl Codec {
                 match params.and_then(elicitation::decode_complete) {
                     Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
                     None => {
-                        out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."))
+                        out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."));
                     }
                 }
                 true
@@ -161,7 +161,7 @@ impl Codec {
         }
     }
 
-    /// Decodes a message without a JSON-RPC envelope, as OpenOxide sends events; `false`: not an event.
+    /// Decodes a message without a JSON-RPC envelope, as `OpenOxide` sends events; `false`: not an event.
     pub fn bare_event(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> bool {
         updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
     }

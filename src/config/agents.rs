@@ -13,7 +13,7 @@ use super::read::{Reader, Value};
 use super::{Config, Surroundings};
 use crate::model::{AgentSpec, Callbacks, McpServer};
 
-/// Keys of the callback switches.
+/// Keys of the callbacks.
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
 pub(super) const AGENT_KEYS: &[&str] = &[
     "command",
@@ -41,7 +41,7 @@ pub(super) const AGENT_KEYS: &[&str] = &[
 ];
 pub(super) const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
-/// Callback switches of a table: `fs` sets both file callbacks, the finer ones win over it.
+/// Reads the callbacks of a table: `fs` sets both file callbacks, the specific keys override it.
 pub(super) fn read_callbacks(
     reader: &mut Reader<'_>,
     name: &str,
@@ -58,7 +58,7 @@ pub(super) fn read_callbacks(
     }
 }
 
-/// All `[agents.NAME]` tables. An agent without a usable command is told and left out.
+/// Reads all `[agents.NAME]` tables. An agent without a valid command is reported and ignored.
 pub(super) fn read_agents(
     reader: &mut Reader<'_>,
     table: &DeTable<'_>,
@@ -79,7 +79,7 @@ pub(super) fn read_agents(
             let Some(remote) = remote::read(reader, &place, table, around) else { continue };
             AgentSpec {
                 name: name.to_owned(),
-                // The general switches are for agents on this machine; here each is given by name.
+                // The general callbacks apply to local agents; a remote agent has none unless it names them.
                 callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
                 remote: Some(remote),
                 wire: super::wire::read_wire(reader, &place, table),
@@ -121,7 +121,7 @@ pub(super) fn read_agents(
     }
 }
 
-/// `additional_directories`. One that is no whole path is told and left out.
+/// Reads `additional_directories`. Relative paths are reported and ignored.
 pub(super) fn read_folders(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -140,7 +140,7 @@ pub(super) fn read_folders(
     folders
 }
 
-/// All `[[mcp_servers]]`. A server that cannot be used is told and left out.
+/// Reads all `[[mcp_servers]]`. An invalid server is reported and ignored.
 pub(super) fn read_mcp_servers(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -249,7 +249,7 @@ fn read_server(
     }
 }
 
-/// `command` and `args`. A command that holds its arguments is split, and told.
+/// Reads `command` and `args`. A command that contains arguments is split and reported.
 fn read_command(
     reader: &mut Reader<'_>,
     place: &str,
@@ -290,8 +290,8 @@ fn read_command(
     Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
 }
 
-/// A program as it can be started from anywhere: `~/` is the home folder, a relative path belongs to the
-/// configuration's folder, a bare name is left to the search path.
+/// Resolves a program: `~/` is the home folder, a relative path is relative to the configuration's folder, a bare
+/// name is looked up on PATH.
 fn program(command: &str, folder: &Path, around: &Surroundings) -> PathBuf {
     let path = expand_home(command, around);
     let is_bare = path.components().count() == 1 && !command.contains('/');

@@ -13,22 +13,22 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::nearest::advice;
 
-/// A value with its place in the text.
+/// A value with its position.
 pub type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Reads one file's text.
+/// Reads a TOML file and collects its problems.
 #[derive(Debug)]
 pub struct Reader<'a> {
     file: &'a Path,
     line_starts: Vec<usize>,
-    /// What was wrong so far.
+    /// The problems so far.
     pub problems: Vec<Problem>,
-    /// The line of each value that was taken, by its dotted name.
+    /// The lines of valid values by dotted name.
     pub lines: BTreeMap<String, usize>,
 }
 
 impl<'a> Reader<'a> {
-    /// Parses the text. Errors of syntax become problems; what could be read is in the table.
+    /// Parses the text. Syntax errors become problems; the table has the valid parts.
     pub fn parse(file: &'a Path, text: &'a str) -> (Self, Spanned<DeTable<'a>>) {
         let line_starts =
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
@@ -47,18 +47,18 @@ impl<'a> Reader<'a> {
         (reader, table)
     }
 
-    /// The line of a place in the text, from 1.
+    /// The line of a position, from 1.
     pub fn line(&self, span: &Range<usize>) -> usize {
         self.line_starts.partition_point(|start| *start <= span.start)
     }
 
-    /// Notes a problem at a place.
+    /// Adds a problem at a position.
     pub fn problem(&mut self, span: &Range<usize>, text: impl Into<String>, fix: impl Into<String>) {
         let line = Some(self.line(span));
         self.problems.push(Problem { file: self.file.to_owned(), line, text: text.into(), fix: fix.into() });
     }
 
-    /// Tells keys that nobody knows, with the nearest ones that there are.
+    /// Reports unknown keys with the most similar known ones.
     pub fn unknown_keys(&mut self, table: &DeTable<'_>, place: &str, known: &[&str]) {
         for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref();
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A table, or a problem.
+    /// Reads a table, or adds a problem.
     pub fn table<'t, 'i>(&mut self, name: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         table
     }
 
-    /// A text that is not empty, or a problem.
+    /// Reads a non-empty string, or adds a problem.
     pub fn string(&mut self, name: &str, value: &Value<'_>) -> Option<String> {
         match value.get_ref().as_str() {
             Some(text) if !text.trim().is_empty() => {
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `true` or `false`, or a problem.
+    /// Reads a boolean, or adds a problem.
     pub fn boolean(&mut self, name: &str, value: &Value<'_>) -> Option<bool> {
         let found = value.get_ref().as_bool();
         if found.is_some() {
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// A whole number that is at least `least`, or a problem.
+    /// Reads an integer of at least `least`, or adds a problem.
     pub fn number(&mut self, name: &str, value: &Value<'_>, least: u64) -> Option<u64> {
         let found = value
             .get_ref()
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A list of texts, or a problem. Items that are no text are told and left out.
+    /// Reads a list of strings; other items are reported and ignored.
     pub fn strings(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {
             self.wrong_type(name, value, "a list of strings", &format!("{} = [\"…\"]", last(name)));
@@ -141,14 +141,14 @@ impl<'a> Reader<'a> {
             match plain_text(item.get_ref()) {
                 Some(text) => texts.push(text),
                 None => {
-                    self.wrong_type(name, item, "a list of strings", &format!("{} = [\"…\"]", last(name)))
+                    self.wrong_type(name, item, "a list of strings", &format!("{} = [\"…\"]", last(name)));
                 }
             }
         }
         Some(texts)
     }
 
-    /// A table of texts (numbers and booleans are taken as they are written), in the file's order.
+    /// Reads a table of strings in the file's order; numbers and booleans are accepted as written.
     pub fn pairs(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<(String, String)>> {
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type(
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         Some(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Keeps the line of a value that is used.
+    /// Records the line of a valid value.
     pub fn taken(&mut self, name: &str, value: &Value<'_>) {
         let line = self.line(&value.span());
         self.lines.insert(name.to_owned(), line);
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Texts, whole numbers and booleans as text.
+/// A string, integer or boolean as a string.
 fn plain_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

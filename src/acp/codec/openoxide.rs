@@ -1,4 +1,4 @@
-//! Client side of the OpenOxide protocol, version "0.1".
+//! Client side of the `OpenOxide` protocol, version "0.1".
 //!
 //! Encodes `initialize` and the calls, and converts events without an ACP equivalent; `updates` decodes the other
 //! events, and `quirks` selects the protocol. Its documentation does not specify `session/resume`, so several forms

@@ -25,7 +25,7 @@ use super::value::{
 };
 use super::{input, names, output, patches, terminals, wrappers};
 
-/// Reads a call. `fallback`: the id of a call that has none.
+/// Decodes a tool call. `fallback`: the id of a call without one.
 pub(super) fn decode(
     mut call: Object,
     is_announcement: bool,
@@ -63,7 +63,7 @@ pub(super) fn decode(
     patch
 }
 
-/// Whether a call or a terminal can be stopped by itself. Source: ACP v2 tool-calls, `capabilities.cancel`.
+/// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
 pub(super) fn can_cancel(told: &Object) -> Patch<bool> {
     match told.get("capabilities") {
         None => Patch::Keep,
@@ -88,7 +88,7 @@ fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
     if let Some(word) = take_text(call, &["status"]) {
         let status = official(TOOL_STATUS, &word);
         if status == "cancelled" {
-            // v2 has it, v1 does not.
+            // Only in version 2.
             patch.status = Patch::Set(ToolStatus::Cancelled);
         } else if typed::<schema::ToolCallStatus>(status.clone().into()).is_ok() {
             head.insert("status".to_owned(), status.into());
@@ -165,7 +165,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// Adds what an announcement must have: a title, and a kind if the name or the beginning of the title implies one.
+/// Adds required fields of an announcement: a title, and a kind if the name or the start of the title implies one.
 fn name_announcement(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
@@ -181,7 +181,7 @@ fn name_announcement(patch: &mut ToolCallPatch) {
     }
 }
 
-/// Content items, each by itself.
+/// Decodes content items separately.
 pub(super) fn decode_content(
     items: Value,
     quirks: &mut Quirks,
@@ -264,7 +264,7 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
         item.insert("diff".to_owned(), text.into());
     }
     if item.get("oldText").is_some_and(Value::is_string) {
-        // A file that is emptied may come without its new text.
+        // A change that empties a file may have no new text.
         fill(&mut item, "newText", || "".into());
     }
     let value = Value::Object(item);
