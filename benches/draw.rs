@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{ItemBody, MessagePart, Session, Setup, State, ToolCall};
+use parlor::app::{ItemBody, MessagePart, Session, Setup, ToolCall};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,

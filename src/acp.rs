@@ -1,11 +1,11 @@
-//! The wire: the only folder that knows JSON-RPC and the protocol's own names.
+//! The Agent Client Protocol (ACP). Only this folder knows JSON-RPC and the protocol's names.
 //!
-//! Duty: one connection to one agent. Bytes come in by a transport, are cut into frames, matched by the
-//! peer, normalised and decoded, and leave as [`AgentEvent`]s through one bounded channel in wire order.
-//! [`AgentCommand`]s come back through one unbounded channel and are written at once.
-//! Not its duty: what an event means (`app`), serving requests (`services`).
-//! Invariants: every request of the agent gets exactly one answer, also when the connection ends; bad
-//! input becomes an anomaly, never a panic and never the end of the connection.
+//! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
+//! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order
+//! through a bounded channel. [`AgentCommand`]s come back through an unbounded channel and are written immediately.
+//! `app` decides about events; `services` executes requests.
+//! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
+//! becomes an anomaly and neither panics nor ends the connection.
 
 pub mod codec;
 pub mod frame;
@@ -66,7 +66,7 @@ fn spawn(
     tokio::spawn(async move {
         // The promise that `Closed` comes holds for our own faults too.
         if peer.await.is_err_and(|error| error.is_panic()) {
-            let error = "A fault in parlor itself ended the connection. Please report it.".to_owned();
+            let error = "The connection ended because of a bug in parlor. Please report it.".to_owned();
             let events = vec![AgentEvent::Closed(CloseReason::Lost { error })];
             let _ = event_sender.send(Batch { events, messages: 0 }).await;
         }

@@ -1,10 +1,9 @@
-//! The one doer: the loop, the effects, the terminal.
+//! The event loop: runs effects and draws frames.
 //!
-//! Duty: brings every event to `app::update` in order, carries out what it wants, and draws when something
-//! changed. Not its duty: deciding anything, or knowing the wire.
-//! Enters: keys, agents' batches, services, signals, timers. Leaves: effects, frames.
-//! Invariants: the loop never awaits a send; input comes before agents; with nothing to do there is no
-//! timer and no frame.
+//! Passes every event to `app::update` in order, executes its effects, and draws when something has changed. Inputs
+//! are keys, batches of agents, service events, signals and timers.
+//! Invariants: the loop never awaits a send; input has priority over agents; an idle loop has no timer and draws no
+//! frame.
 
 pub mod agents;
 pub mod clock;
@@ -119,7 +118,7 @@ fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<
         .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
-        .context("could not start the runtime")?;
+        .context("cannot start the async runtime")?;
     let outcome = runtime.block_on(task);
     // A blocking job (a file on a dead network drive, say) must not keep the program from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));

@@ -1,11 +1,10 @@
-//! The peer: JSON-RPC between one agent and the app.
+//! JSON-RPC between one agent and the app.
 //!
-//! Duty: one task per connection that owns all its state. It takes commands, writes frames at once, sorts
-//! what comes in, and hands batches of events to the app: one batch per read.
-//! Not its duty: bytes (`transport`, `frame`), the protocol's names and shapes (`codec`).
-//! Invariants: the task never waits for the app or the agent alone, so a cancel is written while events
-//! wait for the app; what is read waits for the app, so a flood ends in the agent's own pipe; commands are
-//! looked at between any two frames; `Closed` is the last event, after the end of every call.
+//! One task per connection owns all its state. It takes commands, writes messages immediately, sorts incoming
+//! messages, and sends one batch of events to the app per read.
+//! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
+//! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
+//! any two messages; `Closed` is the last event, after every call has ended.
 
 mod asks;
 mod calls;
@@ -34,16 +33,16 @@ use crate::model::{Batch, CloseReason};
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
 
-/// How many batches wait for the app. A batch is what one read gave, at most 256 KiB or one long frame, so
-/// about 8 MiB are in flight before the agent has to wait.
+/// Maximum number of batches that wait for the app. A batch has at most 256 KiB or one long frame, so about 8 MiB are
+/// in flight before the agent has to wait.
 pub const EVENT_BATCHES: usize = 32;
 
-/// What a connection may cost.
+/// Limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Longest frame, in bytes; a longer one is skipped and reported.
+    /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
-    /// How long calls may take.
+    /// Timeouts of requests.
     pub deadlines: Deadlines,
 }
 
@@ -53,8 +52,8 @@ impl Default for Limits {
     }
 }
 
-/// Runs a connection from its start to its end. The app gets batches of events; it is called beside when one is more
-/// than updates, and when no more batches fit.
+/// Runs a connection from start to end. Events are sent to the app in batches; the waker is called for batches with
+/// more than updates, and when the channel is full.
 pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
@@ -92,7 +91,7 @@ pub async fn run(
     urgent.notify_one();
 }
 
-/// Drives a running link until it closes.
+/// Runs an open connection until it closes.
 async fn drive(
     peer: &mut Peer,
     link: Link,
@@ -118,7 +117,7 @@ async fn drive(
                 if let Some(command) = command {
                     peer.on_command(command, Instant::now());
                 } else {
-                    // Nobody can answer the agent any more.
+                    // No one can respond to the agent any more.
                     has_commander = false;
                     peer.stop(false);
                 }
@@ -127,12 +126,12 @@ async fn drive(
                 Ok(permit) => {
                     let is_urgent = !peer.tells_only_updates();
                     permit.send(Batch { events: peer.take_events(), messages: std::mem::take(&mut messages) });
-                    // When the channel is full the agent begins to wait.
+                    // A full channel makes the agent wait.
                     if is_urgent || events.capacity() == 0 {
                         urgent.notify_one();
                     }
                 }
-                // Seen again, and dealt with, by the next branch.
+                // Handled by the next branch.
                 Err(_) => { peer.take_events(); }
             },
             () = events.closed(), if has_listener => {
@@ -144,7 +143,7 @@ async fn drive(
                     messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
                     for piece in pieces {
                         peer.on_piece(piece, Instant::now());
-                        // A cancel must not wait behind a batch.
+                        // A cancellation must not wait for a batch.
                         while let Ok(command) = commands.try_recv() {
                             peer.on_command(command, Instant::now());
                         }
@@ -153,11 +152,11 @@ async fn drive(
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
-                None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
+                None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
             () = sleep_until(rest.unwrap_or_else(Instant::now)), if rest.is_some() && !has_events => pace.go_on(),
-            // Not while events wait: the answer may be in the pipe, and only the app is late.
+            // Not while events are pending: the response may be in the pipe, and only the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());
             }

@@ -1,7 +1,7 @@
-//! An agent that is played from a traffic log: the peer and the codec of a live connection, without a link.
+//! Plays an agent from a protocol log, with the peer and the codec of a live connection but without a process.
 //!
-//! What the agent sent is decoded as it was live. What parlor sent is matched with what the app sends now; where the app
-//! does not send it without the user, [`Sent`] says what the user did.
+//! Messages of the agent are decoded as in a live session. Messages of parlor are compared with those that the app
+//! sends now; [`Sent`] describes the user actions that the app cannot repeat on its own.
 
 use std::collections::BTreeSet;
 use std::time::Instant;

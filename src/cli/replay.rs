@@ -1,4 +1,4 @@
-//! `parlor replay`: a traffic log, on the screen or as text frames.
+//! `parlor replay`: plays a protocol log on the screen or as text frames.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,35 +17,35 @@ use crate::ui::text::one_line;
 const COLS: std::ops::RangeInclusive<u16> = 20..=500;
 const ROWS: std::ops::RangeInclusive<u16> = 6..=200;
 
-/// What the command line says of a replay.
+/// Arguments of `parlor replay`.
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
-    /// The log
+    /// Protocol log to replay
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Play N times faster than the session was; `max`: without waiting
+    /// Speed factor, or `max` to play without waiting
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed, conflicts_with = "frames")]
     pub speed: f64,
 
-    /// Play one message for each press of `n`
+    /// Play one message per press of `n`
     #[arg(long, conflicts_with = "frames")]
     pub step: bool,
 
-    /// Print each frame that differs from the one before as text, to be compared with `diff`
+    /// Print changed frames as text, for comparison with diff
     #[arg(long)]
     pub frames: bool,
 
-    /// With --frames: columns and rows of a frame
+    /// With --frames: frame size
     #[arg(long, value_name = "COLSxROWS", default_value = "80x24", value_parser = size, requires = "frames")]
     pub size: (u16, u16),
 
-    /// Play the Nth run of parlor that appended to the log instead of the last
+    /// Number of the run in the log [default: last]
     #[arg(long, value_name = "N")]
     pub run: Option<usize>,
 }
 
-/// A replay that is to be shown.
+/// A replay to show on the terminal.
 #[derive(Debug, Clone)]
 pub struct Job {
     log: Log,
@@ -55,14 +55,14 @@ pub struct Job {
     theme_dir: PathBuf,
 }
 
-/// Reads the log, and prints its frames where that is asked for. What is wrong with the log goes to standard error.
+/// Reads the log and prints its frames with `--frames`; problems of the log go to standard error.
 pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     let name = one_line(&args.file.to_string_lossy());
     let cannot = || format!("cannot replay {name}");
     let file = File::open(&args.file).with_context(cannot)?;
     // A pipe or a device may never end.
     if !file.metadata().with_context(cannot)?.is_file() {
-        bail!("cannot replay {name}: it is not a regular file");
+        bail!("cannot replay {name}: not a regular file");
     }
     let log = Log::read(file, args.run).with_context(cannot)?;
     report(&broken(&log));
@@ -81,7 +81,7 @@ pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -
 }
 
 impl Job {
-    /// Shows the replay until the user leaves. Fails if the terminal cannot be used.
+    /// Shows the replay until the user quits.
     pub fn run(self) -> anyhow::Result<()> {
         let colors = start::color_support();
         let (themes, _) = start::find_themes(&self.theme_dir);
@@ -100,29 +100,28 @@ impl Job {
     }
 }
 
-/// Prints a warning. Standard error may have gone with its terminal.
+/// Prints a warning; standard error may be closed.
 fn report(text: &str) {
     let _ = Printer::stderr().print(text);
 }
 
-/// Which lines could not be read, and why.
+/// Describes the lines that could not be read.
 fn broken(log: &Log) -> String {
     let reported = log.reported.iter();
-    let mut lines: Vec<String> = reported
-        .map(|(line, error)| format!("parlor: line {line} was skipped: {}\n", one_line(error)))
-        .collect();
+    let mut lines: Vec<String> =
+        reported.map(|(line, error)| format!("parlor: skipped line {line}: {}\n", one_line(error))).collect();
     let more = log.broken - log.reported.len();
-    lines.extend((more > 0).then(|| format!("parlor: {more} more lines were skipped\n")));
+    lines.extend((more > 0).then(|| format!("parlor: skipped {more} more lines\n")));
     lines.concat()
 }
 
-/// Which requests of parlor the app did not make again.
+/// Describes the requests that the replay did not repeat.
 fn unplayed(lines: &[usize]) -> String {
     if lines.is_empty() {
         return String::new();
     }
     let lines: Vec<String> = lines.iter().take(20).map(ToString::to_string).collect();
-    format!("parlor: these lines could not be replayed: {}\n", lines.join(", "))
+    format!("parlor: could not replay lines {}\n", lines.join(", "))
 }
 
 fn speed(text: &str) -> Result<f64, String> {

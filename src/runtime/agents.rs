@@ -1,4 +1,4 @@
-//! The open connections: waits for the next batch of any of them, in turn.
+//! The open connections: waits fairly for the next batch of any of them.
 
 use std::future::poll_fn;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Carries out what the app wants: agents, services, disk.
+//! Executes the effects of the app: agents, services, disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ impl EffectRunner {
             store,
             tap,
             log_dir,
-            export: |_, _, _, _| Err("Nothing can be exported here.".to_owned()),
+            export: |_, _, _, _| Err("Export is not available here.".to_owned()),
             clipboard: Surroundings::default(),
             services,
         }
@@ -181,7 +181,7 @@ impl EffectRunner {
             Effect::OpenUrl(url) => self.work(move || {
                 browser::open(&url).err().map(|error| {
                     ServiceEvent::Trouble(format!(
-                        "No browser could be opened. The address stands in the transcript. ({error})"
+                        "Could not open a browser: {error}. The URL is in the transcript."
                     ))
                 })
             }),
@@ -223,7 +223,7 @@ impl EffectRunner {
         let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
         launch
             .map_err(|why| {
-                let _ = self.services.send(ServiceEvent::Trouble(format!("No file was opened: {why}.")));
+                let _ = self.services.send(ServiceEvent::Trouble(format!("Could not open the file: {why}.")));
             })
             .ok()
     }
@@ -234,7 +234,7 @@ impl EffectRunner {
             let done = if is_far || path.exists() {
                 launch.run(&folder)
             } else {
-                Err(format!("There is no file {}.", path.display()))
+                Err(format!("File not found: {}.", path.display()))
             };
             if launch.is_windowed {
                 done.err().map(ServiceEvent::Trouble)
@@ -291,7 +291,7 @@ impl EffectRunner {
     fn ask_store(&self, job: StoreJob) {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
-            let words = "Nothing is kept: the data folder cannot be used. `parlor config` says where it is.";
+            let words = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
             let _ = services.send(ServiceEvent::Trouble(words.to_owned()));
             return;
         };

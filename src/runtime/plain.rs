@@ -1,9 +1,8 @@
-//! The session in lines: another reader of the same state, without a screen.
+//! Runs a session as plain text, without a screen.
 //!
-//! Duty: brings agents, services, timers, signals and typed lines to `app::update`, and prints what `ui::plain`
-//! says is new. Not its duty: what is said and what a line means (`ui::plain`).
-//! Typed lines wait until they are wanted. From a pipe, each is taken when something is asked, or when the agent
-//! is idle. From a terminal, a line that was typed before a question came does not answer it.
+//! Passes events of agents, services, timers, signals and typed lines to `app::update`, and prints new output of
+//! `ui::plain`. From a pipe, a line is read when a question is asked or the agent is idle. From a terminal, a line
+//! that was typed before a question does not answer it.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
@@ -246,12 +245,12 @@ impl Lines {
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.apply(Event::Act(Action::Escape), now);
             if is_start {
-                bail!("nothing is left to read and an agent must be chosen; name one with --agent");
+                bail!("end of input before an agent was chosen; pass --agent NAME");
             }
             return Ok(before.0 != self.state.modals.len() || before.1 != self.state.ask_view);
         }
         if self.is_stuck() {
-            bail!("the agent takes no prompts, see above; {} lines were not sent", self.typed.len());
+            bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());
         }
         if self.is_idle() && self.typed.is_empty() {
             self.apply(Event::Act(Action::Quit), now);
@@ -301,7 +300,7 @@ impl Lines {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::RunLogin { conn, spec, .. } => {
                     // It would read the lines that are meant for parlor.
-                    let why = format!("Run `{}` in a terminal of its own first.", spec.command_line());
+                    let why = format!("Run `{}` in another terminal first.", spec.command_line());
                     self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
                 }
                 Effect::View(_)

@@ -1,8 +1,8 @@
-//! A traffic log, played through the decoder, the reducer and the screen of a live session.
+//! Plays a protocol log through the decoder, the reducer and the screen of a live session.
 //!
-//! The clock is that of the log. Effects start nothing, write nothing and read nothing: requests of the agent are answered
-//! with what the log has as their answer, and what the user did is done again through the reducer.
-//! Invariant: the same log gives the same state and the same frames.
+//! The log provides the clock. Effects are not executed: requests of the agent get the response from the log, and
+//! actions of the user are repeated through the reducer.
+//! Invariant: the same log produces the same state and the same frames.
 
 mod answers;
 mod screen;
@@ -315,7 +315,7 @@ impl Replay {
             let key = self.session_of(conn, None);
             self.act(now, |state, fx| operations::restart_agent(state, key, now, fx));
         } else {
-            let error = "The log does not say how this connection ended.".to_owned();
+            let error = "The log does not record how this connection ended.".to_owned();
             over.agent.close(CloseReason::Lost { error });
             self.settle(now);
         }

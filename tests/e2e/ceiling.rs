@@ -15,7 +15,8 @@ const ESC: &str = "\u{1b}";
 /// Messages of one turn, of some 1500 bytes each.
 const MESSAGES: usize = 2_000;
 
-fn scripted_agent() -> PathBuf {
+/// The agent that plays a script.
+pub fn scripted_agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }

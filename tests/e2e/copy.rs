@@ -82,7 +82,7 @@ fn a_prompt_that_wraps_is_copied_as_one_line() {
 fn code_is_copied_by_key_and_the_mouse_can_be_left_to_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, 80);
-    screen.send("/stream");
+    screen.send("/long");
     screen.send("\r");
     screen.wait_for("ready");
     screen.send("\u{1b}x");

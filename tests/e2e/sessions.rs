@@ -79,8 +79,8 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
     let mut screen = machine.start(&["demo"]);
     screen.wait_for("ready");
     say(&mut screen, "remember the blue door");
-    screen.send("/hang");
-    screen.wait_for("/hang");
+    screen.send("/long 10000");
+    screen.wait_for("/long 10000");
     screen.send("\r");
     screen.wait_for("working");
     // What is on the screen for half a second is kept.

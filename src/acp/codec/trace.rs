@@ -1,7 +1,6 @@
-//! Trace context: which trace a call belongs to, for whoever follows work through several programs.
+//! Trace context of requests: `traceparent` and `tracestate` in `_meta`, if the user enables it.
 //!
-//! Duty: `traceparent` and `tracestate` in the `_meta` of calls, where the user wants it. Not its duty: a trace of its
-//! own; the first part is what the environment says, else made once for a connection.
+//! The trace id comes from the environment, or is generated once per connection.
 //! Source: ACP v1 extensibility, reserved keys of `_meta`; W3C Trace Context, `traceparent`, version 00.
 
 use std::env;

@@ -1,9 +1,6 @@
-//! Writes messages.
+//! Writes requests, notifications and responses around params that are JSON already, and records them with the tap.
 //!
-//! Duty: the JSON of requests, notifications and responses around params that are JSON already; the tap;
-//! the end of the link.
-//! Not its duty: ids and answers themselves.
-//! Invariants: nothing here waits or fails; a message has no line end inside.
+//! Invariants: nothing here waits or fails; a message contains no line break.
 //! Source: JSON-RPC 2.0; ACP v1 transports, stdio.
 
 use crate::acp::tap::{Direction, Tap};

@@ -1,10 +1,9 @@
-//! How fast an agent tells updates, and when to let some gather.
+//! Batches frequent updates of an agent.
 //!
-//! To wake for each of a thousand small updates in a second costs more than to understand them. In such a flood the
-//! peer rests after each read, and what comes meanwhile is read at once.
-//! Not its duty: what is drawn when (`runtime::clock`).
-//! Invariants: only updates wait, and no longer than [`REST`]; an agent that waits for an answer, or that writes as
-//! fast as it can (a replay), is read as it comes.
+//! Waking up for each of a thousand small updates per second costs more than decoding them. When updates are that
+//! frequent, the peer pauses after each read, and reads the accumulated messages at once.
+//! Invariants: only updates are delayed, by at most [`REST`]; there is no delay while the agent waits for a
+//! response, or while it writes as fast as it can (a replay).
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! A transport within the process, for tests and for agents that live in it.
+//! An in-memory transport for tests.
 //!
-//! Duty: the same reading and writing as with a process, over an in-memory pipe.
-//! The other side is a [`DuplexStream`]: what an agent would see as its stdin and stdout.
+//! It uses the reading and writing of `io` on a [`DuplexStream`], whose other end is the stdin and stdout of the
+//! agent.
 
 use std::sync::Arc;
 

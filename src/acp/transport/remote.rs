@@ -1,11 +1,9 @@
-//! An agent behind a URL.
+//! Connects to an agent at a URL.
 //!
-//! Duty: reach it, carry messages both ways, tell how it ended. `route` holds the five ways that servers
-//! have of doing so; which one a server speaks is named by the user, by the URL, or found out (`probe`).
-//! Not its duty: what a message means; connecting anew and reopening sessions, which the app does as after
-//! a crash.
-//! Invariants: those of every transport (`Closed` once and last; writing never waits for reading; stopping
-//! works whatever the other side does); token and headers reach the agent's own origin only, and no log.
+//! `route` has the five transports that servers use; the user or the URL selects one, or `probe` detects it. `app`
+//! reconnects and reopens sessions, as after a crash.
+//! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
+//! logged.
 
 mod client;
 pub mod envelope;
@@ -37,7 +35,7 @@ use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;
 
-/// An agent that is to be reached.
+/// Transport to an agent at a URL.
 #[derive(Debug)]
 pub struct RemoteAgent {
     remote: Remote,
@@ -46,18 +44,18 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The agent of a URL.
+    /// The agent at a URL.
     pub fn new(remote: Remote) -> Self {
         Self { remote, profile: None, patience: Timeouts::default() }
     }
 
-    /// The same, known to be this system.
+    /// The same with a known profile.
     #[must_use]
     pub fn with_profile(self, profile: Option<Profile>) -> Self {
         Self { profile, ..self }
     }
 
-    /// The same with another patience.
+    /// The same with other timeouts.
     #[must_use]
     pub fn with_patience(self, patience: Timeouts) -> Self {
         Self { patience, ..self }
@@ -78,7 +76,7 @@ impl Transport for RemoteAgent {
     }
 }
 
-/// Runs the connection to its end; nothing of it runs any more then.
+/// Runs the connection until its end; no task is left then.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
     let RemoteAgent { remote, profile, patience } = agent;
     let opening = route::client_for(&remote);
@@ -103,7 +101,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     end
 }
 
-/// Carries messages until the end, and says goodbye if it is ours.
+/// Carries messages until the end, and closes the connection if parlor ends it.
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
@@ -127,7 +125,7 @@ async fn carry(
     end
 }
 
-/// Sends what there is to send, until there is no more or the connection ends.
+/// Sends queued messages until the queue or the connection ends.
 async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,
@@ -166,7 +164,7 @@ async fn send_all(
     }
 }
 
-/// Sends one message, while the end of the connection may come.
+/// Sends one message, unless the connection ends meanwhile.
 async fn send(
     route: &mut Route,
     frame: &Bytes,

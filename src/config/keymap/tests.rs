@@ -221,13 +221,13 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
         assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModes));
     }
     let (_, problems) = user("[keys.mian]\n\"f12\" = \"open-modes\"\n");
-    assert!(only(&problems).contains("write `main`"));
+    assert!(only(&problems).contains("did you mean `main`?"));
     let (_, problems) = user("[keys]\nmain = 1\n");
     assert!(only(&problems).contains("`keys.main` must be a table"));
     let (_, problems) = user("[keys]\nsubmit = [\"ctrl+s\"]\n");
     assert!(only(&problems).contains(":2: `submit` is not in a key section; move"));
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-wrod\"\n");
-    assert!(only(&problems).contains("write `delete-word`"));
+    assert!(only(&problems).contains("did you mean `delete-word`?"));
     let (_, problems) = user("[keys.edit]\n\"ctrl+x\" = \"delete-word\"\n\"Ctrl+x\" = \"delete-all\"\n");
     assert!(only(&problems).contains("is bound on line 2 and on line 3"));
 }

@@ -1,4 +1,4 @@
-//! Answers of parlor that a log holds, given again: decisions of the user, files, commands.
+//! Repeats responses of parlor from a protocol log: decisions of the user, files, commands.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! A replay on the screen: at the log's own speed, faster, or message by message.
+//! Shows a replay on the screen, at any speed or message by message.
 
 use std::time::{Duration, Instant};
 

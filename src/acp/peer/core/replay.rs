@@ -1,6 +1,6 @@
-//! A connection whose messages come from a traffic log: the same tables and the same decoder, without a link.
+//! The state of a connection whose messages come from a protocol log.
 //!
-//! Requests that the app makes wait until the log has them too, and then get the id that they had there.
+//! Requests of the app wait until the log contains them, and then get the id from the log.
 
 use tokio::time::Instant;
 

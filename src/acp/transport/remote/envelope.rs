@@ -1,8 +1,7 @@
-//! What a carrier has to know of a message: whom it concerns.
+//! Reads the parts of a message that a transport needs: id, kind, method and session.
 //!
-//! Duty: id, kind, method and session of a message, read without its contents; events of an event stream as
-//! messages; the answer that a carrier gives itself when a request cannot be delivered.
-//! Not its duty: what a message means (`peer`, `codec`).
+//! Also converts events of an event stream to messages, and builds the error response for a request that cannot be
+//! delivered.
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
 use std::borrow::Cow;
