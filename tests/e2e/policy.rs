@@ -116,7 +116,7 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
             ".git/hooks/pre-commit",
             "Write to a protected file?",
             ".git/hooks/pre-commit",
-            "within the session's folders",
+            "in the session's folders",
             "new line",
             "Run a command?",
             "allowed once by you",
@@ -143,7 +143,7 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
             assert!(out.contains(part), "{part:?} in {format}:\n{out}");
         }
         if format != "json" {
-            for part in ["refused by you", "within the session", "allowed once by you"] {
+            for part in ["refused by you", "in the session", "allowed once by you"] {
                 assert!(out.contains(part), "{part:?} in {format}:\n{out}");
             }
         }
@@ -165,7 +165,7 @@ fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other
     let hook = place.path("work/.git/hooks/pre-commit");
     let shown = permission(10, &hook, "true\\n");
     let text = place.session(&[shown.as_str(), &writes(11, &hook, "true\\n")].concat(), "go\n1\n");
-    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git executes", "1. Allow"]);
+    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git runs", "1. Allow"]);
     assert!(!text.contains("Write to a protected file?"), "{text}");
     assert_eq!(fs::read_to_string(&hook).unwrap(), "true\n");
 

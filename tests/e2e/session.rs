@@ -76,9 +76,9 @@ fn esc_cancels_a_flood_and_the_next_prompt_works() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     prompt(&mut screen, "/long 100000");
-    screen.wait_for("esc stops");
+    screen.wait_for("esc stop");
     screen.send(ESC);
-    screen.wait_gone("esc stops");
+    screen.wait_gone("esc stop");
     screen.wait_for("ready");
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
@@ -195,7 +195,7 @@ fn nothing_is_written_at_rest() {
 fn a_theme_that_does_not_exist_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &["--theme", "nope", "demo"]);
-    screen.wait_for("There is no theme \"nope\"");
+    screen.wait_for("unknown theme \"nope\"");
     screen.wait_for("ready");
     quit(&mut screen);
 }

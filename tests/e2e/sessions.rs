@@ -144,7 +144,7 @@ fn sessions_are_named_exported_and_deleted_from_the_list() {
     screen.wait_gone("second one here renamed");
     screen.send(CTRL_D);
     screen.wait_for("Delete session?");
-    screen.wait_for("demo may still have its own record of it");
+    screen.wait_for("demo may still have a copy");
     screen.send("n");
     screen.wait_gone("Delete session?");
     screen.send(CTRL_D);
@@ -172,7 +172,7 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     let mut screen = machine.list();
     screen.wait_for("paint the fence");
     rename(&mut screen, " green");
-    screen.wait_for("demo does not know this title yet");
+    screen.wait_for("Title not yet sent to demo");
     assert!(!knows("paint the fence green"));
     screen.send("\r");
     screen.wait_gone("This folder, newest first");
@@ -180,7 +180,7 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     screen.wait_until("the agent to know it", |_| knows("paint the fence green"));
     screen.send(F6);
     screen.wait_for("paint the fence green");
-    screen.wait_gone("does not know");
+    screen.wait_gone("not yet sent");
     screen.send(ESC);
     screen.wait_gone("This folder, newest first");
     quit(&mut screen);
@@ -195,8 +195,8 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     screen.wait_for("› green");
     rename(&mut screen, "ish");
     screen.wait_until("the agent to know it", |_| knows("paint the fence greenish"));
-    screen.wait_for("Renamed, in demo's own list too");
-    screen.wait_gone("does not know");
+    screen.wait_for("Renamed in parlor and in demo");
+    screen.wait_gone("not yet sent");
     screen.send(ESC);
     screen.wait_gone("This folder, newest first");
     quit(&mut screen);
@@ -252,10 +252,10 @@ fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
     screen.send(F6);
     screen.wait_for("1 hidden");
     screen.send("\t");
-    screen.wait_for("folder gone");
+    screen.wait_for("folder missing");
     screen.send("\r");
     screen.wait_for("Session folder not found");
-    screen.wait_for("the same folder under another");
+    screen.wait_for("same folder, moved");
     screen.wait_quiet();
     screen.send("1");
     screen.wait_gone("Session folder not found");
@@ -269,10 +269,10 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     let machine = Machine::new();
     machine.talk("paint the blue door");
     let mut screen = machine.start(&["demo"]);
-    screen.wait_for("Alt+Shift+N goes on with “paint the blue door”");
+    screen.wait_for("Alt+Shift+N to resume “paint the blue door”");
     screen.wait_for("ready");
     screen.send(ALT_SHIFT_N);
-    screen.wait_gone("goes on with “");
+    screen.wait_gone("to resume “");
     screen.wait_for("paint the blue door");
     screen.wait_for("ready");
     quit(&mut screen);
@@ -291,6 +291,6 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     let mut screen = machine.start(&["--new", "demo"]);
     screen.wait_for("ready");
     screen.wait_quiet();
-    assert!(!screen.text().contains("goes on with"), "{}", screen.text());
+    assert!(!screen.text().contains("to resume"), "{}", screen.text());
     quit(&mut screen);
 }

@@ -66,7 +66,7 @@ fn two_tabs_in(folder: &Path, data: &Path) -> Screen {
 fn open_second(screen: &mut Screen) {
     screen.wait_for("ready");
     screen.send(&alt("T"));
-    screen.wait_for("which folder");
+    screen.wait_for("New tab in folder");
     screen.send("../two");
     screen.wait_for("typed path");
     screen.send("\r");
@@ -97,10 +97,10 @@ fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
     let mut screen = two_tabs(folder.path(), (24, 80));
     let agents = wait_for_children(&screen, 2);
     prompt(&mut screen, "/long 100000");
-    screen.wait_for("esc stops");
+    screen.wait_for("esc stop");
     screen.send(&alt("1"));
     screen.wait_for("▸1");
-    screen.wait_gone("esc stops");
+    screen.wait_gone("esc stop");
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
     screen.wait_for("ready");
@@ -172,7 +172,7 @@ fn a_crash_in_a_background_tab_is_marked_and_disturbs_nothing() {
     screen.send(&alt("1"));
     screen.wait_for("▸1");
     prompt(&mut screen, "first prompt");
-    screen.wait_for("esc stops");
+    screen.wait_for("esc stop");
     screen.send(&alt("2"));
     screen.wait_for("▸2");
     screen.send("half a thought");
