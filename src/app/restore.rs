@@ -42,10 +42,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         play::push_notice(session, Severity::Info, format!("Continued from {uid}: {name}"), None);
     }
     if unreadable_count > 0 {
-        let title = format!(
-            "{unreadable_count} events of this session could not be read. They may be \
-            from a newer version of parlor."
-        );
+        let title = format!("{unreadable_count} events of this session could not be read.");
         play::push_notice(session, Severity::Warning, title, None);
     }
     // Where nothing counts any more, nothing is to be read again.

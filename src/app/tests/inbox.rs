@@ -82,10 +82,7 @@ fn a_turn_that_stopped_early_is_told_as_what_it_was() {
         let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
         assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
-        assert_eq!(
-            desk.state.flash.as_deref(),
-            Some(format!("Tab 2: the turn has stopped. {words}.").as_str())
-        );
+        assert_eq!(desk.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
     }
 }
 
