@@ -35,7 +35,13 @@ impl Bench {
             bench.play(AgentEvent::Replied(tag, Ok(Reply::Session(reply))));
         }
         let mut fx = Vec::new();
-        parlor::app::operations::submit(&mut bench.state, SessionKey(1), "go".into(), now, &mut fx);
+        parlor::app::lifecycle::operations::submit(
+            &mut bench.state,
+            SessionKey(1),
+            "go".into(),
+            now,
+            &mut fx,
+        );
         assert!(call_of(&fx).is_some(), "the turn runs");
         bench
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::search::Search;
+use parlor::app::state::search::Search;
 use parlor::app::{
     ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, State, TerminalView, ToolCall,
     ViewCommand,

@@ -3,97 +3,37 @@
 //! Duty: decides what every event means (`update`), and holds all that must survive a redraw.
 //! Not its duty: drawing, IO, clocks, the wire.
 //! Events come in wire order through one queue; what is to be done leaves as [`Effect`]s.
-//! The user's side is `user` and the dialogs (`modal`), with `inbox` over all tabs; the agent's side is `conn` and `open` (processes and
-//! sessions), `tabs`, `turn`, `updates` (with `messages`, `tools`, `terminals`), `asks` and `callbacks` (requests of
-//! the agent, with `policy`, `files` and `access`), `auth` and `choices`. `archive` is what parlor itself kept of sessions, `handover` what one agent is
-//! told of a conversation with another. `paging` lets parts of long transcripts go that are on the disk. `operations` is
-//! what the one may ask of the other. `recorder` says what is worth keeping, `restore` makes a session of it. `replay_reconcile` holds
-//! a history that an agent replays beside the record, `reconcile` compares the two, `insert` adds what only the agent has.
+//! Its layers, each of which calls only those before it (`tests/tidy.rs` checks that): [`state`] is the data and the queries
+//! on it, `session` what needs one session only, `recording` the exchange with the store, [`lifecycle`] connections, turns
+//! and the requests of agents, [`dialogs`] what a key does. This file dispatches events to them, makes the first state
+//! ([`start`]) and serves what a lower layer asks of the dialogs ([`UiRequest`]).
 //! `update` is total: it never fails, never blocks, reads no clock (`now` is given).
 
-mod access;
-mod apply;
-pub mod archive;
-mod asks;
-mod auth;
-mod call;
-mod callbacks;
-pub mod changes;
-mod choices;
-mod chosen;
-mod close;
-mod conn;
-mod diffs;
-pub mod duplicate_diffs;
-pub mod effect;
-mod files;
-pub mod fold;
-mod from_list;
-mod fuzzy;
-pub mod handover;
-pub mod inbox;
-mod insert;
-mod listing;
-mod loading;
-mod lookup;
-mod messages;
-pub mod modal;
-mod open;
-pub mod operations;
-pub mod outline;
-mod pages;
-pub mod paging;
-pub mod places;
-mod play;
-mod policy;
-mod providers;
-mod reconcile;
-mod record;
-mod recorded;
-mod recorder;
-mod replay;
-pub mod replay_reconcile;
-mod replies;
-mod restore;
-mod reveal;
-pub mod search;
-mod servers;
-pub mod session;
-mod sessions;
-mod settings;
-mod ssh_sign_in;
+pub mod dialogs;
+pub mod lifecycle;
+mod recording;
+mod session;
 pub mod state;
-pub mod tab;
-pub mod tabs;
-mod terminals;
-pub mod texts;
-mod titles;
-mod tools;
-pub mod transcript;
-mod trim;
-mod turn;
-mod turns;
-mod unstable;
-mod unsupported;
-mod updates;
-pub mod user;
 
-pub use archive::unknown_agent;
-pub use effect::*;
-pub use files::FileJobs;
-pub use modal::*;
-pub use pages::{Former, Pages};
-pub use play::play;
-pub use policy::{ListedGrant, granted, protected_files};
-pub use recorded::{Earlier, Handover, Later, Reading, RecorderState};
-pub use replay::{Aside, Replay, Unread};
-pub use restore::restore;
-pub use session::*;
-pub use sessions::Sessions;
-pub use state::*;
-pub use tab::{TabMark, TabUi, Unseen, UnseenKind};
-pub use tabs::{Beginning, NewTab};
-pub use transcript::*;
+pub use lifecycle::archive::unknown_agent;
+pub use lifecycle::policy::{ListedGrant, granted, protected_files};
+pub use lifecycle::tabs::{Beginning, NewTab};
+pub use recording::restore::restore;
+pub use session::play::play;
+pub use state::effect::*;
+pub use state::files::FileJobs;
+pub use state::modal::*;
+pub use state::pages::{Former, Pages};
+pub use state::recorded::{Earlier, Handover, Later, Reading, RecorderState};
+pub use state::replay::{Aside, Replay, Unread};
+pub use state::session::*;
+pub use state::sessions::Sessions;
+pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
+pub use state::transcript::*;
+pub use state::{
+    AgentChoice, Conn, ConnPhase, Counters, DiffLayout, Early, FolderRequest, Listing, MouseOwner,
+    RequestClass, Setup, Starting, State, UiRequest,
+};
 
 use std::time::Instant;
 
@@ -153,19 +93,19 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
         reopen_session(&mut state, key, *kept, now, &mut fx);
     }
     show_problems(&mut state, key);
-    servers::take_known(&mut state, key);
+    lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();
-    archive::ask_of_folder(&state, &mut fx);
+    lifecycle::archive::ask_of_folder(&state, &mut fx);
     fx.push(Effect::LoadGrants);
     fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
     fx.push(Effect::ReadGit { session: key, folder });
     let offers = std::mem::take(&mut state.setup.folder_offers);
     match start_with {
-        _ if !offers.is_empty() => archive::offer_folders(&mut state, key, &offers, now),
-        Some(spec) => conn::start_agent(&mut state, key, spec, now, &mut fx),
+        _ if !offers.is_empty() => lifecycle::archive::offer_folders(&mut state, key, &offers, now),
+        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
-    user::serve(&mut state, now, &mut fx);
+    dialogs::serve(&mut state, now, &mut fx);
     (state, fx)
 }
 
@@ -181,11 +121,11 @@ fn reopen_session(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let uid = kept.head.kept_as.clone().unwrap_or_default();
     let reading = Reading::of(&uid, &kept);
-    restore::restore(session, kept, now);
+    restore(session, kept, now);
     if state.setup.folder_offers.is_empty() {
         session.place.cwd = folder;
     } else {
-        archive::set_reading(session, reading, None);
+        lifecycle::archive::set_reading(session, reading, None);
     }
     for more in &state.setup.additional_directories {
         if !session.place.additional_directories.contains(more) {
@@ -201,7 +141,7 @@ fn reopen_session(
             1 => "1 prompt left in the queue.".to_owned(),
             _ => format!("{waiting} prompts left in the queue."),
         };
-        call::flash(state, words, fx);
+        lifecycle::call::flash(state, words, fx);
     }
 }
 
@@ -219,41 +159,43 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
     let is_wish = matches!(event, Event::Act(_));
-    let face = may_be_unseen(state, &event).then(|| tab::face(state));
+    let face = may_be_unseen(state, &event).then(|| state::tab::face(state));
     match event {
         Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
-        Event::Act(action) => user::on_action(state, action, now, &mut fx),
-        Event::Draft(text) => user::on_draft(state, text, &mut fx),
-        Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
-        Event::Open(target) => user::on_open(state, target, &mut fx),
-        Event::Reading(first, last) => user::on_reading(state, first, last),
-        Event::Reader(reader) => user::on_reader(state, reader),
-        Event::Input => user::on_input(state, now),
+        Event::Act(action) => dialogs::on_action(state, action, now, &mut fx),
+        Event::Draft(text) => dialogs::on_draft(state, text, &mut fx),
+        Event::Line(edit) => dialogs::on_line(state, edit, now, &mut fx),
+        Event::Open(target) => dialogs::on_open(state, target, &mut fx),
+        Event::Reading(first, last) => dialogs::on_reading(state, first, last),
+        Event::Reader(reader) => dialogs::on_reader(state, reader),
+        Event::Input => dialogs::on_input(state, now),
         Event::Service(event) => on_service(state, event, now, &mut fx),
-        Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
-        Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::turn::on_cancel_overdue(state, key, now),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::turn::on_quiet(state, key, now, &mut fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::History(key)) => updates::on_history_timer(state, key, now, &mut fx),
-        Event::Timer(TimerId::SettingOverdue(key)) => choices::on_overdue(state, key, now, &mut fx),
-        Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
+        Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, &mut fx),
+        Event::Timer(TimerId::SettingOverdue(key)) => {
+            lifecycle::choices::on_overdue(state, key, now, &mut fx)
+        }
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, &mut fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
-        Event::Theme(name) => user::on_theme(state, name, &mut fx),
-        Event::Terminate => conn::quit(state, now, &mut fx),
+        Event::Theme(name) => dialogs::on_theme(state, name, &mut fx),
+        Event::Terminate => lifecycle::conn::quit(state, now, &mut fx),
     }
-    user::serve(state, now, &mut fx);
-    if face.is_none_or(|before| touches_front(state) || before != tab::face(state)) {
+    dialogs::serve(state, now, &mut fx);
+    if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {
         state.changes = state.changes.wrapping_add(1);
     }
     if state.active != front_before && !is_wish {
-        user::show_draft(state, &mut fx);
+        dialogs::show_draft(state, &mut fx);
     }
-    servers::settle(state, now, &mut fx);
-    user::settle(state, now);
-    user::settle_search(state, &mut fx);
-    user::settle_sessions(state, &mut fx);
-    trim::settle(state);
-    recorder::flush(state, &mut fx);
+    lifecycle::servers::settle(state, now, &mut fx);
+    dialogs::settle(state, now);
+    dialogs::settle_search(state, &mut fx);
+    dialogs::settle_sessions(state, &mut fx);
+    recording::trim::settle(state);
+    recording::recorder::flush(state, &mut fx);
     fx
 }
 
@@ -275,34 +217,42 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             | Event::Timer(TimerId::Search(_))
     );
     // With one tab there is none behind the front, and an agent's stream asks this for every chunk.
-    is_one_of_many && !is_everything_shown && tab::tabs(state).nth(1).is_some()
+    is_one_of_many && !is_everything_shown && state::tab::tabs(state).nth(1).is_some()
 }
 
 /// Whether a session of the tab in front was touched.
 fn touches_front(state: &State) -> bool {
-    let front = tab::front(state);
-    state.sessions.touched().iter().any(|key| lookup::root_of(state, *key) == front)
+    let front = state::tab::front(state);
+    state.sessions.touched().iter().any(|key| state::lookup::root_of(state, *key) == front)
 }
 
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
-        AgentEvent::Update(session, update) => updates::on_update(state, conn, session, update, now, fx),
-        AgentEvent::Request(ask, request) => asks::on_ask(state, conn, ask, *request, now, fx),
-        AgentEvent::AskWithdrawn(ask) => asks::on_withdrawn(state, conn, ask, now, fx),
-        AgentEvent::Replied(tag, result) => replies::on_replied(state, conn, &tag, result, now, fx),
-        AgentEvent::ElicitationComplete(id) => asks::on_page_done(state, conn, &id, fx),
-        AgentEvent::Started { pid } => conn::on_started(state, conn, pid),
-        AgentEvent::Ready(info) => conn::on_ready(state, conn, *info, now, fx),
-        AgentEvent::InitializeFailed(error) => conn::on_initialize_failed(state, conn, &error, now, fx),
-        AgentEvent::AuthStatus(status) => unstable::on_told(state, conn, Ok(Reply::AuthStatus(status))),
+        AgentEvent::Update(session, update) => {
+            lifecycle::updates::on_update(state, conn, session, update, now, fx)
+        }
+        AgentEvent::Request(ask, request) => lifecycle::asks::on_ask(state, conn, ask, *request, now, fx),
+        AgentEvent::AskWithdrawn(ask) => lifecycle::asks::on_withdrawn(state, conn, ask, now, fx),
+        AgentEvent::Replied(tag, result) => {
+            lifecycle::replies::on_replied(state, conn, &tag, result, now, fx)
+        }
+        AgentEvent::ElicitationComplete(id) => lifecycle::asks::on_page_done(state, conn, &id, fx),
+        AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
+        AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
+        AgentEvent::InitializeFailed(error) => {
+            lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx)
+        }
+        AgentEvent::AuthStatus(status) => {
+            lifecycle::unstable::on_told(state, conn, Ok(Reply::AuthStatus(status)))
+        }
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
-        AgentEvent::Closed(reason) => conn::on_closed(state, conn, &reason, now, fx),
+        AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
     }
 }
 
 fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
-    for key in lookup::sessions_of(state, id, false) {
+    for key in state::lookup::sessions_of(state, id, false) {
         if let Some(session) = state.sessions.get_mut(&key) {
             session.anomaly_count = session.anomaly_count.saturating_add(1);
         }
@@ -328,9 +278,9 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
         if conn.noise_count == MUCH_NOISE && is_starting {
             let title = format!("{} wrote output that is not a protocol message.", conn.spec.name);
-            for key in lookup::sessions_of(state, id, false) {
-                let advice = Some(texts::NOT_AN_AGENT.to_owned());
-                call::notice(state, key, Severity::Warning, title.clone(), advice);
+            for key in state::lookup::sessions_of(state, id, false) {
+                let advice = Some(state::texts::NOT_AN_AGENT.to_owned());
+                lifecycle::call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
         }
     }
@@ -339,31 +289,42 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
 fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         ServiceEvent::FileDone { conn, ask, result, served } => {
-            callbacks::on_file_done(state, (conn, ask), result, served.map(|served| *served), now, fx);
+            lifecycle::callbacks::on_file_done(
+                state,
+                (conn, ask),
+                result,
+                served.map(|served| *served),
+                now,
+                fx,
+            );
         }
-        ServiceEvent::FileAsks { job, asked } => callbacks::on_file_asks(state, job, *asked, now, fx),
+        ServiceEvent::FileAsks { job, asked } => {
+            lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx)
+        }
         ServiceEvent::TerminalOutside { conn, ask, session, command } => {
-            callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
+            lifecycle::callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
         }
         ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
-            callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
+            lifecycle::callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            callbacks::on_terminal_output(state, &terminal, &bytes);
+            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
-            callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
+            lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
         }
         ServiceEvent::TerminalRead { conn, ask, result } => {
-            callbacks::on_terminal_read(state, conn, ask, result, fx);
+            lifecycle::callbacks::on_terminal_read(state, conn, ask, result, fx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => {
             if let Some(session) = state.sessions.get_mut(&session) {
-                diffs::on_located(session, item, found);
+                session::diffs::on_located(session, item, found);
             }
         }
-        ServiceEvent::ServersFound(folder, found) => servers::on_found(state, folder, found, now, fx),
+        ServiceEvent::ServersFound(folder, found) => {
+            lifecycle::servers::on_found(state, folder, found, now, fx)
+        }
         ServiceEvent::Git(key, git) => {
             // Of another machine's folder nothing is known here.
             if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())
@@ -371,8 +332,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.git = git;
             }
         }
-        ServiceEvent::Folders(folders) => user::tabs::on_folders(state, &folders),
-        ServiceEvent::FolderFound { text, found } => user::tabs::on_folder_found(state, &text, found),
+        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
+        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),
         ServiceEvent::History(key, history) => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 // What was typed before the file was read comes after it.
@@ -380,11 +341,13 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.history.extend(typed);
             }
         }
-        ServiceEvent::Store(news) => archive::on_news(state, *news, now, fx),
-        ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
+        ServiceEvent::Store(news) => lifecycle::archive::on_news(state, *news, now, fx),
+        ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
-        ServiceEvent::Copied { what, outcome } => user::on_copied(state, &what, &outcome, fx),
-        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => call::flash(state, text, fx),
+        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
+        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => {
+            lifecycle::call::flash(state, text, fx)
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub mod signals;
 mod suspend;
 pub mod tty;
 
-use crate::app::tab;
+use crate::app::state::tab;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

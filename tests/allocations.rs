@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
-use parlor::app::{Effect, Event, Setup, State, operations, update};
+use parlor::app::lifecycle::operations;
+use parlor::app::{Effect, Event, Setup, State, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPlace, Note, Patch,

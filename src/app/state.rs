@@ -1,4 +1,29 @@
-//! The whole state.
+//! Everything that parlor knows, as plain data, and the questions that can be asked of it.
+//!
+//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`, `tab`
+//! and `inbox` find sessions in it; `changes`, `search` and `places` read a transcript.
+//! Invariants: nothing here has an effect or calls another layer of the app.
+
+pub mod changes;
+pub mod duplicate_diffs;
+pub mod effect;
+pub(in crate::app) mod files;
+pub mod fold;
+pub(in crate::app) mod fuzzy;
+pub mod inbox;
+pub(in crate::app) mod lookup;
+pub mod modal;
+pub mod outline;
+pub(in crate::app) mod pages;
+pub mod places;
+pub(in crate::app) mod recorded;
+pub(in crate::app) mod replay;
+pub mod search;
+pub mod session;
+pub(in crate::app) mod sessions;
+pub mod tab;
+pub mod texts;
+pub mod transcript;
 
 use crate::model::Action;
 use std::collections::BTreeMap;
@@ -133,7 +158,7 @@ impl State {
 
     /// What the agent of the session on the screen lists.
     pub fn listed(&self) -> &[SessionInfo] {
-        let conn = self.conn_of(super::lookup::root_of(self, self.active));
+        let conn = self.conn_of(super::state::lookup::root_of(self, self.active));
         conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
     }
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
@@ -124,7 +124,7 @@ impl Lines {
     /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
     /// wakes at once.
     async fn wait(&mut self, now: Instant) -> Wake {
-        let grace = user::takes_input_from(&self.state).filter(|at| *at > now);
+        let grace = dialogs::takes_input_from(&self.state).filter(|at| *at > now);
         let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
         let deadline = self.clock.next_deadline(other, false);
         tokio::select! {
@@ -165,7 +165,7 @@ impl Lines {
     }
 
     fn is_asked(&self) -> bool {
-        user::focus(&self.state) != Focus::Main
+        dialogs::focus(&self.state) != Focus::Main
     }
 
     /// Whether a line would be taken as a prompt now, and begin a turn.
@@ -197,7 +197,7 @@ impl Lines {
         while !self.doer.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if !user::takes_input(&self.state, now) {
+                if !dialogs::takes_input(&self.state, now) {
                     return Ok(());
                 }
             } else {
@@ -277,7 +277,7 @@ impl Lines {
                 for event in events {
                     let is_prompt = event == Event::Act(Action::Submit);
                     // Names of commands that might be meant are no help to a line that is whole.
-                    if is_prompt && !user::completions(&self.state).is_empty() {
+                    if is_prompt && !dialogs::completions(&self.state).is_empty() {
                         self.apply(Event::Act(Action::Escape), now);
                     }
                     self.apply(event, now);

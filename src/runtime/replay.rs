@@ -9,7 +9,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use crate::app::tab;
+use crate::app::state::tab;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use ratatui::layout::Rect;
 use crate::acp::log::{Entry, EntryKind, Log};
 use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
-use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, operations, update};
+use crate::app::lifecycle::operations;
+use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
     Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,

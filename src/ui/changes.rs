@@ -12,8 +12,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::app::user::shown_files;
+use crate::app::dialogs::shown_files;
+use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
 use crate::app::{ChangesDialog, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};

@@ -1,7 +1,7 @@
 //! The prompt's text: several lines, undo, word motions, soft wrapping.
 //!
 //! Duty: edits of the text area, its height, its cursor, and the list of completions above it.
-//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::user`).
+//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::dialogs`).
 //! Data: keys and pastes come in from `input`; the whole text leaves by [`Composer::text`].
 //! Invariants: no control characters but line breaks and tabs get in; the cursor never stands inside a
 //! character that people see as one.
@@ -15,8 +15,9 @@ use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::app::user::{Completion, completions, selected_completion};
-use crate::app::{SessionPhase, operations};
+use crate::app::SessionPhase;
+use crate::app::dialogs::{Completion, completions, selected_completion};
+use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow};
 

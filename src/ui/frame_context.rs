@@ -3,7 +3,7 @@
 //! Duty: names (agent, model, mode), hints from the keymap, short numbers. Not its duty: layout.
 //! Invariant: every text of an agent that leaves here went through `text`.
 
-use crate::app::tab;
+use crate::app::state::tab;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

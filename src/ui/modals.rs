@@ -25,7 +25,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::user;
+use crate::app::dialogs;
 use crate::app::{LineInput, Modal, OpenRequestKind, Session, State};
 use crate::model::ElicitationMode;
 
@@ -38,7 +38,7 @@ use super::view_state::{DialogId, ViewState};
 
 /// Whether the keys go to a dialog: there is one, and its grace period is over.
 pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
-    user::focus(state).is_dialog() && user::takes_input(state, now)
+    dialogs::focus(state).is_dialog() && dialogs::takes_input(state, now)
 }
 
 /// Draws the dialog on top, if there is one, and returns the cursor's place in it.

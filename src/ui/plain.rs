@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::{
-    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, operations,
-};
+use crate::app::lifecycle::operations;
+use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
 use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};

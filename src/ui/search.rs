@@ -7,8 +7,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::search::Search;
-use crate::app::user;
+use crate::app::dialogs;
+use crate::app::state::search::Search;
 use crate::config::keymap::Context;
 use crate::model::Action;
 
@@ -19,7 +19,7 @@ use super::view_state::{Hit, HitMap};
 
 /// Whether the line is there.
 pub(super) fn is_there(scene: &FrameContext) -> bool {
-    user::search_of(scene.state).is_some()
+    dialogs::search_of(scene.state).is_some()
 }
 
 /// Draws the line; returns where the cursor is, if it is typed into.
@@ -29,7 +29,7 @@ pub(super) fn draw(
     buf: &mut Buffer,
     hits: &mut HitMap,
 ) -> Option<Position> {
-    let search = user::search_of(scene.state)?;
+    let search = dialogs::search_of(scene.state)?;
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(scene, search);
     let lead = if search.is_regex { "regex " } else { "find " };
@@ -78,7 +78,7 @@ fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     }
     let earlier = scene.session.ledger.earlier.as_ref().filter(|_| search.is_without_hits());
     if let Some(earlier) = earlier {
-        if user::looks_no_further(search) {
+        if dialogs::looks_no_further(search) {
             let left = short_count(earlier.count);
             return scene.span(Role::Warning, format!("no match yet, {left} earlier events")).into();
         }
@@ -97,7 +97,7 @@ fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
     let does = if search.is_typing && scene.state.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
-    let can_look_back = user::looks_no_further(search) && scene.session.ledger.earlier.is_some();
+    let can_look_back = dialogs::looks_no_further(search) && scene.session.ledger.earlier.is_some();
     let hints = [
         scene.hint(context, next, does).filter(|_| has_hits),
         scene.hint(context, next, "search them").filter(|_| can_look_back),

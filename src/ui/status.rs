@@ -8,8 +8,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::inbox;
-use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, operations};
+use crate::app::lifecycle::operations;
+use crate::app::state::inbox;
+use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 

@@ -4,13 +4,13 @@
 //! they go, then the tabs that are farthest from the one in front.
 //! Invariant: nothing in it moves by itself, so that a tab behind the front costs no frame.
 
-use crate::app::tab;
+use crate::app::state::tab;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tab::TabMark;
-use crate::app::{Session, State, user};
+use crate::app::state::tab::TabMark;
+use crate::app::{Session, State, dialogs};
 use crate::model::Action;
 
 use super::frame_context::FrameContext;
@@ -49,7 +49,8 @@ pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) 
 
 /// What a tab is called where there is room for a name.
 pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
-    let title = user::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
+    let title =
+        dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
     title.unwrap_or_else(|| {
         let agent = scene.state.conn_of(session.key).map(|conn| text::one_line(&conn.spec.name));
         let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
@@ -66,7 +67,7 @@ pub fn terminal_title(state: &State) -> String {
     let front = tab::front(state);
     let waits = |session: &&Session| session.key != front && tab::mark(state, session) == TabMark::Waits;
     let count = tab::tabs(state).filter(waits).count();
-    let name = state.sessions.get(&front).and_then(user::title_of);
+    let name = state.sessions.get(&front).and_then(dialogs::title_of);
     let name = name.map(|name| text::truncate(&text::one_line(&name), MOST_TITLE));
     let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
     if let Some(name) = name.filter(|name| !name.is_empty()) {

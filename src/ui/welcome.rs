@@ -6,7 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{SessionPhase, operations};
+use crate::app::SessionPhase;
+use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow, CallError};
 

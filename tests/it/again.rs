@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::operations;
+use parlor::app::lifecycle::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::services::store::{ListFilter, Store};
 

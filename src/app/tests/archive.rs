@@ -1,6 +1,7 @@
 //! Kept sessions: opened, read, gone on with, their older parts, folders that are gone.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -429,7 +430,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
     };
     desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
     assert_eq!(serve(&mut desk), 4);
-    assert!(user::looks_no_further(user::search_of(&desk.state).unwrap()));
+    assert!(dialogs::looks_no_further(dialogs::search_of(&desk.state).unwrap()));
     // More letters do not make it look further, a wish does.
     desk.play(Event::Line(LineEdit::Insert("at all".into())));
     assert_eq!(serve(&mut desk), 0);

@@ -1,6 +1,7 @@
 //! Files and commands for the agent.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

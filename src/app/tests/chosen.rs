@@ -1,6 +1,7 @@
 //! What was chosen in a session, when it is opened again.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

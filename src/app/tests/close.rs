@@ -1,7 +1,7 @@
 //! Closing, deleting and showing sessions; servers that an agent does not take.
 
 use super::support::*;
-use crate::app::*;
+use crate::app::lifecycle::operations;
 use crate::model::*;
 
 #[test]

@@ -1,6 +1,7 @@
 //! What single systems do to sessions: ids kept in the folder, sessions that die, prompts that cannot be sent.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -72,7 +73,7 @@ fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_aga
     desk.submit("next").expect_sent("call prompt \"next\"");
     desk.fail(-32600, "Session not found").expect_sent("call new");
     desk.open("t").expect_sent("");
-    desk.flow(|state, now, fx| user::on_action(state, Action::SendAgain, now, fx));
+    desk.flow(|state, now, fx| dialogs::on_action(state, Action::SendAgain, now, fx));
     desk.expect_sent("call prompt \"next\"");
     assert_eq!(digest(desk.session()).matches("\"next\"").count(), 1);
 }

@@ -1,7 +1,9 @@
 //! Conversations that are told to an agent that does not know them.
 
 use super::support::*;
-use crate::app::reconcile::text;
+use crate::app::lifecycle::handover;
+use crate::app::lifecycle::operations;
+use crate::app::session::reconcile::text;
 use crate::app::*;
 use crate::model::*;
 

@@ -1,5 +1,6 @@
 //! Whatever an agent sends, it changes no root, no callback switch, no grant, and no program that is started.
 
+use crate::app::lifecycle::operations;
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -1,6 +1,8 @@
 //! The life of an agent: start, crash, restart, sign-in, stop, quit.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 
@@ -459,7 +461,7 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
     desk.crash().handshake(AgentCapabilities::default()).open(ID);
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     desk.submit("wait for it");
-    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::turn::NOT_RUNNING));
+    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::lifecycle::turn::NOT_RUNNING));
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     assert_eq!(desk.state.flash, None);
 }

@@ -1,6 +1,7 @@
 //! What a folder was last used with, offered at the start.
 
 use super::support::TestApp;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -68,7 +69,7 @@ fn the_last_session_is_offered_until_something_was_said() {
     assert_eq!(operations::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
     desk.submit("something else");
     assert!(operations::last_session(&desk.state).is_none());
-    assert!(user::obstacle(&desk.state, Action::ContinueLast).is_some());
+    assert!(dialogs::obstacle(&desk.state, Action::ContinueLast).is_some());
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
     assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
     // The same when it is opened later.
     state.modals.clear();
-    user::open_agents(&mut state);
+    dialogs::open_agents(&mut state);
     assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
     update(&mut state, Event::Input, now);
     for action in [Action::Up, Action::Up] {

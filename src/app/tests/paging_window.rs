@@ -1,9 +1,11 @@
 //! The ceiling of what is in memory: what goes, what stays, and that it comes back as it was.
 
+use crate::app::lifecycle::operations;
+use crate::app::state::changes;
 use std::collections::BTreeMap;
 
 use super::support::*;
-use crate::app::search::Search;
+use crate::app::state::search::Search;
 use crate::app::*;
 use crate::model::*;
 
@@ -422,7 +424,7 @@ fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
     let before = digest(desk.session());
     history(&mut desk);
     disk.write(&mut desk);
-    desk.flow(|state, _, _| crate::app::open::drop_replay(state, KEY));
+    desk.flow(|state, _, _| crate::app::lifecycle::open::drop_replay(state, KEY));
     let after = digest(desk.session());
     assert_eq!(after.lines().skip(1).collect::<Vec<_>>(), before.lines().skip(1).collect::<Vec<_>>());
     disk.read_all(&mut desk);

@@ -1,11 +1,14 @@
 //! What goes by parlor: who is asked, what stands in the transcript, what is granted.
 
+use crate::app::lifecycle::operations;
+use crate::app::state::changes;
+use crate::app::state::search;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::support::*;
-use crate::app::changes::changed_files;
+use crate::app::state::changes::changed_files;
 use crate::app::*;
 use crate::model::*;
 

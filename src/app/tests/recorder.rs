@@ -1,6 +1,7 @@
 //! What is kept of a session makes the same session again.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

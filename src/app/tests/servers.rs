@@ -1,5 +1,6 @@
 //! MCP servers and more folders that a session is opened with.
 
+use crate::app::lifecycle::operations;
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -1,6 +1,7 @@
 //! New, listed, loaded and copied sessions; modes, models, options, titles.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

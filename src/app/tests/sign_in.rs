@@ -1,6 +1,8 @@
 //! Signing in: by the agent itself, by its own command, by variables.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 

@@ -1,5 +1,6 @@
 //! A desk to test at: a state, a clock that is set by hand, and readable text for both sides.
 
+use crate::app::lifecycle::operations;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

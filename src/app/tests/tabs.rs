@@ -1,10 +1,11 @@
 //! Several tabs: opening, sharing a process, routing, dialogs that wait in their tab.
 
-use crate::app::tab;
+use crate::app::lifecycle::operations;
+use crate::app::state::tab;
 use std::path::PathBuf;
 
 use super::support::*;
-use crate::app::tab::tabs;
+use crate::app::state::tab::tabs;
 use crate::app::*;
 use crate::model::*;
 
@@ -324,7 +325,7 @@ fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
     desk.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
     let calls = desk.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
     assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
-    assert_eq!(user::focus(&desk.state), user::Focus::Main);
+    assert_eq!(dialogs::focus(&desk.state), dialogs::Focus::Main);
     desk.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit for the prompt answers nothing");
     assert_eq!(desk.session().draft, "half a wo");

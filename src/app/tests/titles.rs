@@ -2,6 +2,7 @@
 //! said to be known before the agent said so.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

@@ -1,6 +1,8 @@
 //! Prompts, the queue, cancel and the ends of turns.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 
@@ -342,7 +344,7 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
     desk.fx.clear();
     assert_eq!(failed(&desk), Some("go"), "it stays at hand");
     assert!(desk.state.modals.is_empty(), "the line offers, and no dialog opens by itself");
-    desk.flow(|state, now, fx| user::on_action(state, Action::HandOver, now, fx));
+    desk.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
     assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
     assert!(desk.session().ledger.handover.as_ref().is_some_and(|told| told.is_sent), "with what was said");
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);

@@ -1,6 +1,7 @@
 //! What only some agents offer.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

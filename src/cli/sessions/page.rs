@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
+use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionPlace,
     Severity, ToolContent, ToolStatus,
@@ -67,7 +67,7 @@ pub struct Call {
 /// The pieces of a session's events.
 pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
     let mut session = Session::new(SessionKey(0), SessionPlace::default());
-    app::play(&mut session, events, Instant::now());
+    crate::app::play(&mut session, events, Instant::now());
     session
         .transcript
         .items()

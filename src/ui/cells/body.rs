@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::text::Line;
 
-use crate::app::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::cache::{self, Diffs, Shown};

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::changes_of;
 use crate::app::ToolCall;
-use crate::app::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{DiffChange, FileDiff, ToolKind};
 use crate::ui::json::{self, Leaf, Step};

@@ -8,8 +8,8 @@ mod preview;
 
 use ratatui::text::{Line, Span};
 
-use crate::app::duplicate_diffs::repeats;
-use crate::app::fold::{fold_of, has_output_alone};
+use crate::app::state::duplicate_diffs::repeats;
+use crate::app::state::fold::{fold_of, has_output_alone};
 use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,

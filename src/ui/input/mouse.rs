@@ -5,7 +5,7 @@ use std::time::Instant;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::{Action, Target};
 use crate::ui::modals;
@@ -71,7 +71,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
     // A dialog that has just come up lies over what the click was meant for.
-    let is_dialog = user::focus(state).is_dialog();
+    let is_dialog = dialogs::focus(state).is_dialog();
     if is_dialog && !modals::takes_keys(state, now) {
         return Vec::new();
     }
@@ -82,7 +82,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Composer => {
             view.composer.click(at);
             // The keys follow the click.
-            if user::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
+            if dialogs::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
         }
         // What it means shows when the button goes up.
         Hit::Transcript => {

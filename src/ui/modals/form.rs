@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use super::place_in_queue;
-use crate::app::user::{field_hint, shown_value};
+use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};

@@ -1,18 +1,18 @@
 //! What waits in all tabs: a list, and below the marked row what there is to know about it.
 //!
 //! Duty: the rows, the beginning of what a marked request is about, and its answers. Shown whole, a request is drawn
-//! by its own dialog. Not its duty: which row is marked (`app::user`).
+//! by its own dialog. Not its duty: which row is marked (`app::dialogs`).
 
-use crate::app::tab;
+use crate::app::state::tab;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
 use super::{options, permission};
-use crate::app::inbox::{Waiting, WaitingFor};
-use crate::app::tab::TabMark;
-use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, user};
+use crate::app::state::inbox::{Waiting, WaitingFor};
+use crate::app::state::tab::TabMark;
+use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, dialogs};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
@@ -44,8 +44,8 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    if user::is_attention_whole(scene.state)
-        && let Some((key, open)) = user::marked_ask(scene.state)
+    if dialogs::is_attention_whole(scene.state)
+        && let Some((key, open)) = dialogs::marked_ask(scene.state)
         && let Some(session) = scene.state.sessions.get(&key)
     {
         draw_whole(&scene.of(session), open, view, area, buf);
@@ -53,7 +53,7 @@ pub(super) fn draw(
     }
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
-    let (rows, marked) = user::attention_rows(scene.state);
+    let (rows, marked) = dialogs::attention_rows(scene.state);
     let mut sheet =
         DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
     for (index, row) in rows.iter().enumerate() {
@@ -69,7 +69,7 @@ pub(super) fn draw(
         sheet.body = words(scene, Role::TextDim, "Inbox is empty.", cols);
     }
     let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "open")];
-    if let Some((_, open)) = user::marked_ask(scene.state) {
+    if let Some((_, open)) = dialogs::marked_ask(scene.state) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
             request.options.len()
@@ -96,7 +96,7 @@ pub(super) fn draw(
     }
     hints.push(scene.hint(Context::Permission, Action::Escape, "close"));
     sheet.hints = hints.into_iter().flatten().collect();
-    if user::marked_ask(scene.state).is_some() {
+    if dialogs::marked_ask(scene.state).is_some() {
         permission::note_quiet(scene, &mut sheet);
     }
     sheet.draw(scene, place, view, buf)

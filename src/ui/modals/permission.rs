@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
-use crate::app::user::{self, inspect_url};
+use crate::app::dialogs::{self, inspect_url};
 use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolKind};
@@ -165,7 +165,7 @@ fn draw_with_body<'s>(
 
 /// As long as keys are not counted yet, the hints say so.
 pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
-    if !user::takes_answers(scene.state, scene.look.now) {
+    if !dialogs::takes_answers(scene.state, scene.look.now) {
         let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;

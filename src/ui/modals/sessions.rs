@@ -311,7 +311,8 @@ fn line_of(page: &Buffer, y: u16) -> Line<'static> {
 mod tests {
     use std::sync::Arc;
 
-    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch, restore};
+    use crate::app::restore;
+    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch};
     use crate::model::{
         ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
         SessionPlace,

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
+use crate::app::dialogs::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
     Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
     protected_files,
@@ -272,7 +272,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
         return command_reply(state, command.trim());
     }
     let line = line.trim();
-    match user::focus(state) {
+    match dialogs::focus(state) {
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
         Focus::Picker | Focus::Sessions => {
             let count = match state.modals.last() {

@@ -231,7 +231,7 @@ fn a_list_is_picked_from_by_number_or_filtered() {
 fn a_form_is_asked_field_by_field() {
     let mut stage = fixture::form();
     let now = stage.now;
-    crate::app::user::settle(&mut stage.state, now);
+    crate::app::dialogs::settle(&mut stage.state, now);
     let first = said(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage.state, "some text");

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event as Terminal, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::terminal_title;
-use crate::app::{Event, SessionPhase, Turn, Unseen, UnseenKind, operations};
+use crate::app::lifecycle::operations;
+use crate::app::{Event, SessionPhase, Turn, Unseen, UnseenKind};
 use crate::config::keymap::Keymap;
 use crate::model::Action;
 use crate::ui::render_context::Glyphs;
