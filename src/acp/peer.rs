@@ -69,7 +69,7 @@ pub async fn run(
     let reason = match Workspace::enter(&options.spec, &folder).await {
         Ok(workspace) => {
             peer.last_session = workspace.last_session().await;
-            match transport.start(setup) {
+            match start(transport, setup).await {
                 Ok(link) => drive(&mut peer, link, &workspace, (&events, &mut gate), &mut commands).await,
                 Err(reason) => reason,
             }
@@ -158,6 +158,15 @@ async fn drive(
             workspace.keep(&session);
         }
     }
+}
+
+/// Starts the transport on another thread: until the program of an agent runs, the thread that starts it stands still.
+async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, CloseReason> {
+    let started = tokio::task::spawn_blocking(move || transport.start(setup)).await;
+    started.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(fault) => std::panic::resume_unwind(fault),
+        Err(error) => Err(CloseReason::NotStarted { error: error.to_string(), is_missing: false }),
+    })
 }
 
 /// Waits until the app has taken what it was sent, and then for the gate, which the app sets meanwhile.

@@ -77,7 +77,7 @@ fn incoming() -> (Sink, Incoming) {
 
 /// A way to start or reach an agent.
 pub trait Transport: Send + 'static {
-    /// Starts the connection on the current runtime; after an error nothing is running.
+    /// Starts the connection on the current runtime; after an error nothing is running. May block.
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
 }
 
