@@ -9,7 +9,7 @@ use std::time::Instant;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 use parlor::app::Session;
-use parlor::app::recording::restore;
+use parlor::app::restore;
 use parlor::model::{
     Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate,
     StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,

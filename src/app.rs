@@ -60,8 +60,10 @@ pub enum Event {
     Reading(ItemId, ItemId),
     /// The reader left the end of the session in front, and this is the first item on the screen; or is back there.
     Reader(Option<ItemId>),
-    /// Some key or click arrived (also one that did nothing): the grace period of dialogs counts from it.
+    /// A key, click or paste arrived that does nothing: the grace period of dialogs counts from it.
     Input,
+    /// The same, and what it does, in order.
+    Key(Vec<Event>),
     /// A service tells something.
     Service(ServiceEvent),
     /// A timer that was set ran out.
@@ -158,31 +160,13 @@ fn show_problems(state: &mut State, key: SessionKey) {
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
-    let is_wish = matches!(event, Event::Act(_));
+    let is_act = |event: &Event| matches!(event, Event::Act(_));
+    let is_wish = match &event {
+        Event::Key(events) => events.iter().any(is_act),
+        event => is_act(event),
+    };
     let face = may_be_unseen(state, &event).then(|| state::tab::face(state));
-    match event {
-        Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
-        Event::Act(action) => dialogs::on_action(state, action, now, &mut fx),
-        Event::Draft(text) => dialogs::on_draft(state, text, &mut fx),
-        Event::Line(edit) => dialogs::on_line(state, edit, now, &mut fx),
-        Event::Open(target) => dialogs::on_open(state, target, &mut fx),
-        Event::Reading(first, last) => dialogs::on_reading(state, first, last),
-        Event::Reader(reader) => dialogs::on_reader(state, reader),
-        Event::Input => dialogs::on_input(state, now),
-        Event::Service(event) => on_service(state, event, now, &mut fx),
-        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::turn::on_cancel_overdue(state, key, now),
-        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::turn::on_quiet(state, key, now, &mut fx),
-        Event::Timer(TimerId::Flash) => state.flash = None,
-        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, &mut fx),
-        Event::Timer(TimerId::SettingOverdue(key)) => {
-            lifecycle::choices::on_overdue(state, key, now, &mut fx)
-        }
-        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, &mut fx),
-        Event::Focus(has_focus) => state.has_focus = has_focus,
-        Event::Theme(name) => dialogs::on_theme(state, name, &mut fx),
-        Event::Terminate => lifecycle::conn::quit(state, now, &mut fx),
-    }
+    on_event(state, event, now, &mut fx);
     dialogs::serve(state, now, &mut fx);
     if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {
         state.changes = state.changes.wrapping_add(1);
@@ -197,6 +181,37 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     recording::trim::settle(state);
     recording::recorder::flush(state, &mut fx);
     fx
+}
+
+fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>) {
+    match event {
+        Event::Agent(conn, event) => on_agent(state, conn, event, now, fx),
+        Event::Act(action) => dialogs::on_action(state, action, now, fx),
+        Event::Draft(text) => dialogs::on_draft(state, text, fx),
+        Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
+        Event::Open(target) => dialogs::on_open(state, target, fx),
+        Event::Reading(first, last) => dialogs::on_reading(state, first, last),
+        Event::Reader(reader) => dialogs::on_reader(state, reader),
+        Event::Input => dialogs::on_input(state, now),
+        Event::Key(events) => {
+            dialogs::on_input(state, now);
+            for event in events {
+                on_event(state, event, now, fx);
+                dialogs::serve(state, now, fx);
+            }
+        }
+        Event::Service(event) => on_service(state, event, now, fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::turn::on_cancel_overdue(state, key, now),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::turn::on_quiet(state, key, now, fx),
+        Event::Timer(TimerId::Flash) => state.flash = None,
+        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
+        Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
+        Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Theme(name) => dialogs::on_theme(state, name, fx),
+        Event::Terminate => lifecycle::conn::quit(state, now, fx),
+    }
 }
 
 /// Whether the event is one of the many that may concern a tab behind the front alone.

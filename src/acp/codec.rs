@@ -39,6 +39,8 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
+use serde_json::json;
+
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
     Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
@@ -299,7 +301,7 @@ impl Codec {
     /// dialect requires.
     pub fn cancel(&self, session: &SessionId, prompt: Option<u64>) -> Option<(&'static str, String)> {
         if self.quirks.has(Quirk::OwnMethods) {
-            return prompt.map(|id| ("$/cancelRequest", format!("{{\"id\":{id}}}")));
+            return prompt.map(|id| ("$/cancelRequest", json!({"id": id}).to_string()));
         }
         Some(calls::encode_cancel(session))
     }
@@ -307,10 +309,10 @@ impl Codec {
     /// Method and params of the notification that cancels a request of parlor; `None`: not supported by this agent.
     pub fn withdraw(&self, id: u64) -> Option<(&'static str, String)> {
         if self.quirks.has(Quirk::OwnMethods) {
-            return Some(("$/cancelRequest", format!("{{\"id\":{id}}}")));
+            return Some(("$/cancelRequest", json!({"id": id}).to_string()));
         }
         let takes_it = !self.quirks.has(Quirk::FewNotifications);
-        takes_it.then(|| ("$/cancel_request", format!("{{\"requestId\":{id}}}")))
+        takes_it.then(|| ("$/cancel_request", json!({"requestId": id}).to_string()))
     }
 
     /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request

@@ -41,6 +41,16 @@ pub enum InboundFrame {
     },
 }
 
+impl InboundFrame {
+    /// What it holds.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.bytes.len(),
+            Self::Noise(bytes) | Self::Oversize { head: bytes, .. } => bytes.len(),
+        }
+    }
+}
+
 /// How a frame came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {

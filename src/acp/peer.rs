@@ -13,18 +13,15 @@ pub(super) mod envelope;
 mod frame_writer;
 mod handshake;
 mod messages;
-mod pace;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::core::Peer;
-use self::pace::Pace;
-use super::frame::DEFAULT_FRAME_BYTES;
+use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
+use super::gate::{Gate, Stream};
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
 use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
@@ -52,13 +49,12 @@ impl Default for Limits {
     }
 }
 
-/// Runs a connection from start to end. Events are sent to the app in batches; the waker is called for batches with
-/// more than updates, and when the channel is full.
+/// Runs a connection from start to end. Events are sent to the app in batches; updates wait for the gate.
 pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
     limits: Limits,
-    (events, urgent): (mpsc::Sender<Batch>, Arc<Notify>),
+    (events, mut gate): (mpsc::Sender<Batch>, Gate),
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
@@ -73,8 +69,8 @@ pub async fn run(
     let reason = match Workspace::enter(&options.spec, &folder).await {
         Ok(workspace) => {
             peer.last_session = workspace.last_session().await;
-            match transport.start(setup) {
-                Ok(link) => drive(&mut peer, link, &workspace, (&events, &urgent), &mut commands).await,
+            match start(transport, setup).await {
+                Ok(link) => drive(&mut peer, link, &workspace, (&events, &mut gate), &mut commands).await,
                 Err(reason) => reason,
             }
         }
@@ -88,7 +84,6 @@ pub async fn run(
     peer.close(reason);
     options.tap.flush();
     let _ = events.send(Batch { events: peer.take_events(), messages: 0 }).await;
-    urgent.notify_one();
 }
 
 /// Runs an open connection until it closes.
@@ -96,13 +91,14 @@ async fn drive(
     peer: &mut Peer,
     link: Link,
     workspace: &Workspace,
-    (events, urgent): (&mpsc::Sender<Batch>, &Notify),
+    (events, gate): (&mpsc::Sender<Batch>, &mut Gate),
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> CloseReason {
     let Link { pid, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
     let (mut has_commander, mut has_listener) = (true, true);
-    let (mut pace, mut messages) = (Pace::new(Instant::now()), 0);
+    let (mut stream, mut messages) = (Stream::new(Instant::now()), 0);
+    let mut is_waiting = false;
     loop {
         if !has_listener {
             peer.take_events();
@@ -110,7 +106,7 @@ async fn drive(
         let has_events = peer.has_events();
         let is_full = peer.is_outgoing_full();
         let deadline = peer.next_deadline();
-        let rest = pace.rest();
+        let may_read = !has_events && !is_full && !is_waiting;
         tokio::select! {
             biased;
             command = commands.recv(), if has_commander => {
@@ -124,12 +120,7 @@ async fn drive(
             }
             permit = events.reserve(), if has_events => match permit {
                 Ok(permit) => {
-                    let is_urgent = !peer.tells_only_updates();
                     permit.send(Batch { events: peer.take_events(), messages: std::mem::take(&mut messages) });
-                    // A full channel makes the agent wait.
-                    if is_urgent || events.capacity() == 0 {
-                        urgent.notify_one();
-                    }
                 }
                 // Handled by the next branch.
                 Err(_) => { peer.take_events(); }
@@ -138,9 +129,10 @@ async fn drive(
                 has_listener = false;
                 peer.stop(false);
             }
-            message = incoming.recv(), if !has_events && !is_full && rest.is_none() => match message {
+            message = incoming.recv(), if may_read => match message {
                 Some(In::Pieces(pieces)) => {
                     messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+                    let bytes = pieces.iter().map(InboundFrame::len_bytes).sum();
                     for piece in pieces {
                         peer.on_piece(piece, Instant::now());
                         // A cancellation must not wait for a batch.
@@ -148,14 +140,14 @@ async fn drive(
                             peer.on_command(command, Instant::now());
                         }
                     }
-                    pace.note(messages, peer.tells_only_updates(), Instant::now());
+                    is_waiting = stream.may_wait(bytes, peer.tells_only_updates(), Instant::now());
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
-            () = sleep_until(rest.unwrap_or_else(Instant::now)), if rest.is_some() && !has_events => pace.go_on(),
+            () = next_look(events, gate), if is_waiting && !has_events => is_waiting = false,
             // Not while events are pending: the response may be in the pipe, and only the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());
@@ -166,4 +158,19 @@ async fn drive(
             workspace.keep(&session);
         }
     }
+}
+
+/// Starts the transport on another thread: until the program of an agent runs, the thread that starts it stands still.
+async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, CloseReason> {
+    let started = tokio::task::spawn_blocking(move || transport.start(setup)).await;
+    started.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(fault) => std::panic::resume_unwind(fault),
+        Err(error) => Err(CloseReason::NotStarted { error: error.to_string(), is_missing: false }),
+    })
+}
+
+/// Waits until the app has taken what it was sent, and then for the gate, which the app sets meanwhile.
+async fn next_look(events: &mpsc::Sender<Batch>, gate: &mut Gate) {
+    let _ = events.reserve_many(events.max_capacity()).await;
+    gate.open().await;
 }

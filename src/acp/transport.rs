@@ -8,6 +8,8 @@
 
 mod io;
 pub mod memory;
+#[cfg(unix)]
+mod pipe;
 mod process;
 mod queue;
 pub mod remote;
@@ -18,8 +20,9 @@ pub mod stdio;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::frame::InboundFrame;
 use super::tap::Tap;
@@ -36,9 +39,45 @@ pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
 /// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
 
+/// What comes in. Asks the other end for more only while something is waited for: a pipe that nobody waits for is not
+/// read, and wakes nobody.
+#[derive(Debug)]
+pub struct Incoming {
+    messages: mpsc::Receiver<In>,
+    demand: Arc<Notify>,
+    has_asked: bool,
+}
+
+impl Incoming {
+    /// The next message; `None` after the last one. Nothing is lost when this is dropped before its end.
+    pub async fn recv(&mut self) -> Option<In> {
+        if !std::mem::replace(&mut self.has_asked, true) {
+            self.demand.notify_one();
+        }
+        let message = self.messages.recv().await;
+        self.has_asked = false;
+        message
+    }
+}
+
+/// Where a transport sends what comes in.
+#[derive(Debug, Clone)]
+struct Sink {
+    messages: mpsc::Sender<In>,
+    /// Notified when a message is waited for.
+    demand: Arc<Notify>,
+}
+
+fn incoming() -> (Sink, Incoming) {
+    let (sender, messages) = mpsc::channel(INCOMING_READS);
+    let demand = Arc::new(Notify::new());
+    let sink = Sink { messages: sender, demand: Arc::clone(&demand) };
+    (sink, Incoming { messages, demand, has_asked: false })
+}
+
 /// A way to start or reach an agent.
 pub trait Transport: Send + 'static {
-    /// Starts the connection on the current runtime; after an error nothing is running.
+    /// Starts the connection on the current runtime; after an error nothing is running. May block.
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
 }
 
@@ -59,7 +98,7 @@ pub struct Link {
     /// Process id of a local agent.
     pub pid: Option<u32>,
     /// Incoming messages in order; ends after `Closed`.
-    pub incoming: mpsc::Receiver<In>,
+    pub incoming: Incoming,
     /// Outgoing messages. Dropping it closes the agent's stdin once everything is written.
     pub outgoing: Outgoing,
     /// Ends the connection.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
@@ -55,6 +56,8 @@ pub struct EffectRunner {
     pub home: Option<PathBuf>,
     /// Where parlor keeps its data; `None`: nowhere.
     pub data_dir: Option<PathBuf>,
+    /// Where updates of agents wait for the next frame.
+    pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
@@ -95,6 +98,7 @@ impl EffectRunner {
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
             data_dir: None,
+            gate: Gate::default(),
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
@@ -350,9 +354,9 @@ impl EffectRunner {
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
         let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
-        let connection = acp::connect_calling(
+        let connection = acp::connect_gated(
             ConnectOptions { spec, cwd, tap: self.tap.of_conn(conn.0), stderr_log },
-            agents.bell(),
+            self.gate.clone(),
         );
         self.conns.insert(conn, connection.commands);
         agents.add(conn, connection.events);

@@ -5,7 +5,7 @@
 //! Order, for a key: the release of one does nothing; a dialog that is still in its grace period takes none,
 //! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer, or,
 //! beside a request of the agent, the keys that lead elsewhere (its sessions, the palette).
-//! Every key, click and paste yields `Event::Input` first, because the grace period counts from it.
+//! Every key, click and paste yields one event, because the grace period counts from it.
 
 mod mouse;
 
@@ -42,9 +42,8 @@ pub fn route(
     }
 }
 
-fn with_input(mut events: Vec<Event>) -> Vec<Event> {
-    events.insert(0, Event::Input);
-    events
+fn with_input(events: Vec<Event>) -> Vec<Event> {
+    vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
 
 fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {

@@ -6,6 +6,10 @@
 use std::env;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
+use serde_json::Value;
+
+use super::value::parse_object;
+
 /// The trace of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trace {
@@ -28,7 +32,7 @@ impl Trace {
 
     /// The params of a call with the trace in them, unless they have a `_meta` of their own.
     pub(super) fn mark(&self, params: String) -> String {
-        let Some(rest) = params.strip_prefix('{').filter(|rest| !rest.contains("\"_meta\"")) else {
+        let Some(mut object) = parse_object(&params).filter(|object| !object.contains_key("_meta")) else {
             return params;
         };
         let parent = format!("00-{}-{:016x}-01", self.trace_id, random());
@@ -36,8 +40,8 @@ impl Trace {
         if let (Some(state), Some(object)) = (&self.state, meta.as_object_mut()) {
             object.insert("tracestate".to_owned(), state.as_str().into());
         }
-        let comma = if rest.trim_start() == "}" { "" } else { "," };
-        format!("{{\"_meta\":{meta}{comma}{rest}")
+        object.insert("_meta".to_owned(), meta);
+        Value::Object(object).to_string()
     }
 }
 

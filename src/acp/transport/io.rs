@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
-use super::In;
 use super::queue::OutgoingFrames;
+use super::{In, Sink};
 use crate::acp::frame::FrameReader;
 
 /// Maximum number of bytes that are read after the process has ended: more than any pipe holds.
@@ -42,7 +41,7 @@ pub enum ReadEnd {
 pub async fn read_frames(
     mut input: impl AsyncRead + Unpin,
     mut frames: FrameReader,
-    incoming: &mpsc::Sender<In>,
+    sink: &Sink,
     wish: HeaderRequest,
     enough: impl Future<Output = ()>,
 ) -> ReadEnd {
@@ -50,7 +49,15 @@ pub async fn read_frames(
     let mut is_enough = false;
     let mut last_words_bytes = 0;
     let mut pieces = Vec::new();
+    let mut is_wanted = false;
     let end = loop {
+        if !is_wanted && !is_enough {
+            tokio::select! {
+                biased;
+                () = sink.demand.notified() => is_wanted = true,
+                () = &mut enough => is_enough = true,
+            }
+        }
         // Available data is read first: the last output of a process that has ended.
         let read = tokio::select! {
             biased;
@@ -70,15 +77,18 @@ pub async fn read_frames(
         }
         frames.cut(&mut pieces);
         wish.fetch_or(frames.began_with_header(), Ordering::Relaxed);
-        if !pieces.is_empty() && incoming.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
-            return ReadEnd::Unheard;
+        if !pieces.is_empty() {
+            is_wanted = false;
+            if sink.messages.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
+                return ReadEnd::Unheard;
+            }
         }
         if last_words_bytes > LAST_WORDS_BYTES {
             break ReadEnd::Enough;
         }
     };
     frames.finish(&mut pieces);
-    if !pieces.is_empty() && incoming.send(In::Pieces(pieces)).await.is_err() {
+    if !pieces.is_empty() && sink.messages.send(In::Pieces(pieces)).await.is_err() {
         return ReadEnd::Unheard;
     }
     end

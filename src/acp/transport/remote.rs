@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
-use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;
@@ -64,13 +64,13 @@ impl RemoteAgent {
 
 impl Transport for RemoteAgent {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
-        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let inlet = Inlet::new(sender.clone(), setup.tap, setup.max_frame_bytes);
+        let inlet = Inlet::new(sink.messages.clone(), setup.tap, setup.max_frame_bytes);
         tokio::spawn(async move {
             let end = run(*self, inlet, frames, signal).await;
-            let _ = sender.send(In::Closed(end)).await;
+            let _ = sink.messages.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
@@ -26,7 +26,7 @@ use super::process::{Group, exit_info};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{Start, StartedBy};
@@ -120,7 +120,12 @@ impl Transport for Stdio {
             return Err(CloseReason::NotStarted { error, is_missing: false });
         };
 
-        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        #[cfg(unix)]
+        let stdout = stdout
+            .into_owned_fd()
+            .and_then(super::pipe::PipeReader::new)
+            .map_err(|error| self.not_started(&error))?;
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
         let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
@@ -142,10 +147,10 @@ impl Transport for Stdio {
         let (closed_sender, closed) = oneshot::channel();
         let keeper = Keeper { child, group, signal: signal.clone(), writer: writer.abort_handle() };
         tokio::spawn(keeper.run(exit_sender, eof, closed));
-        let reader = Reader { sender, exit, signal, tail, stderr_task, line: self.line };
+        let reader = Reader { sink, exit, signal, tail, stderr_task, line: self.line };
         tokio::spawn(async move {
             let frames = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(stdout, frames, &reader.sender, wish, reader.last_words()).await;
+            let end = read_frames(stdout, frames, &reader.sink, wish, reader.last_words()).await;
             let _ = eof_sender.send(());
             reader.close(end).await;
             drop(closed_sender);
@@ -236,7 +241,7 @@ impl Keeper {
 
 /// State of the reading task for the report of the end.
 struct Reader {
-    sender: mpsc::Sender<In>,
+    sink: Sink,
     exit: watch::Receiver<Option<ExitInfo>>,
     signal: StopSignal,
     tail: StderrTail,
@@ -273,7 +278,7 @@ impl Reader {
             (None, ReadEnd::Broken(error)) => LinkEnd::Io(error.to_string()),
             (None, _) => LinkEnd::Eof,
         };
-        let _ = self.sender.send(In::Closed(end)).await;
+        let _ = self.sink.messages.send(In::Closed(end)).await;
     }
 }
 

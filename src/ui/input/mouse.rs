@@ -8,6 +8,7 @@ use ratatui::layout::Position;
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::{Action, Target};
+use crate::ui::input::with_input;
 use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
@@ -32,12 +33,10 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
             let target = target_at(at, state, view, now).map(Event::Open);
-            [Event::Input].into_iter().chain(target).collect()
+            with_input(target.into_iter().collect())
         }
         MouseEventKind::Down(MouseButton::Left) => {
-            let mut events = vec![Event::Input];
-            events.extend(on_click(at, state, view, now).into_iter().map(Event::Act));
-            events
+            with_input(on_click(at, state, view, now).into_iter().map(Event::Act).collect())
         }
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(shown) = view.transcript_mut() {
