@@ -59,7 +59,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::FormerTab
         | Action::MoveTabLeft
         | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "No other tabs."),
-        Action::NewSession => unless(info.is_some(), crate::app::texts::NOT_READY),
+        Action::NewSession => unless(info.is_some(), crate::app::state::texts::NOT_READY),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot fork sessions."),
         Action::RenameSession => {
             unless(is_named || session.ledger.reading.is_some(), "No session to rename yet.")

@@ -66,7 +66,7 @@ pub fn sign_in(
     fx: &mut Vec<Effect>,
 ) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     let method = open
@@ -226,7 +226,7 @@ pub fn run_login(
         }
         fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
     } else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
     }
 }
 
@@ -321,7 +321,7 @@ fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect
 /// Signs out, if the agent can.
 pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     if open.capabilities().can_log_out {

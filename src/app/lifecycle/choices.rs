@@ -100,7 +100,7 @@ fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option
         .and_then(|session| Some((session.conn?, session.id.clone()?)))
         .filter(|(conn, _)| state.conns.get(conn).is_some_and(|conn| conn.phase == ConnPhase::Ready));
     if found.is_none() {
-        call::flash(state, crate::app::texts::NOT_OPEN, fx);
+        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
     }
     found
 }

@@ -164,7 +164,7 @@ pub(in crate::app) fn on_set_again(
         session.ledger.setting_again = None;
         session.ledger.to_set_again.clear();
         if session.ledger.doubt.is_some() {
-            open::begin_anew(state, key, crate::app::texts::NOT_RESUMED, now, fx);
+            open::begin_anew(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
         } else {
             turn::go_on(state, key, now, fx);
         }

@@ -71,7 +71,7 @@ pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     let Some((agent, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     if !caps.can_delete {

@@ -20,7 +20,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     let Some((conn, caps)) =
         state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     // An agent refuses to load what is open already, so the open one is shown.
@@ -84,7 +84,7 @@ pub fn open_listed(
     let root = lookup::root_of(state, state.active);
     match state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id) {
         Some(conn) => open_from_list(state, conn, info.clone(), with_folders, now, fx),
-        None => call::flash(state, crate::app::texts::NOT_READY, fx),
+        None => call::flash(state, crate::app::state::texts::NOT_READY, fx),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
     let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
     let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     conn.listing = Listing { folder, ..Listing::default() };

@@ -49,11 +49,11 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     let Some((conn, caps)) =
         state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
     else {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
     let Some(source) = state.sessions.get(&key).filter(|session| session.phase == SessionPhase::Ready) else {
-        call::flash(state, crate::app::texts::NOT_OPEN, fx);
+        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
         return;
     };
     let (Some(id), true) = (source.id.clone(), caps.can_fork) else {

@@ -15,7 +15,7 @@ use crate::app::{Effect, State};
 pub fn change(state: &mut State, conn: ConnId, wish: ProviderRequest, fx: &mut Vec<Effect>) {
     let purpose = Purpose::ChangeProvider(Box::new(wish.clone()));
     if call::call(state, conn, purpose, Call::SetProvider(wish), fx).is_none() {
-        call::flash(state, crate::app::texts::NOT_READY, fx);
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
     }
 }
 

@@ -8,7 +8,7 @@
 )]
 
 use crate::app::lifecycle::operations;
-use crate::app::restore;
+use crate::app::recording::restore;
 use crate::app::session::paging;
 use proptest::prelude::*;
 
