@@ -521,33 +521,41 @@ const STANDARD_PHRASES: [&str; 2] = ["is no longer", "there is no"];
 /// The string literals of code without comments and test items, with continued lines joined.
 fn string_literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut letters = code.chars().peekable();
-    let mut last = ' ';
-    while let Some(letter) = letters.next() {
-        match letter {
-            '/' if letters.peek() == Some(&'/') => while letters.next_if(|next| *next != '\n').is_some() {},
-            // A quotation mark as a character is no literal; a lifetime has no closing mark.
-            '\'' if letters.peek() == Some(&'"') => drop(letters.next()),
-            '\'' if letters.peek() == Some(&'\\') => drop((letters.next(), letters.next())),
-            '"' => {
-                let mut text = String::new();
-                while let Some(letter) = letters.next() {
-                    match letter {
-                        '"' => break,
-                        '\\' if last != 'r' && last != '#' => match letters.next() {
-                            Some('\n') => while letters.next_if(|next| next.is_whitespace()).is_some() {},
-                            Some('n') => text.push('\n'),
-                            Some(escaped) => text.push(escaped),
-                            None => {}
-                        },
-                        letter => text.push(letter),
-                    }
+    let mut rest = code;
+    while let Some(at) = rest.find(['/', '\'', '"', 'r']) {
+        let (before, tail) = rest.split_at(at);
+        let hashes = tail[1..].bytes().take_while(|byte| *byte == b'#').count();
+        let is_raw = tail.starts_with('r')
+            && tail[1 + hashes..].starts_with('"')
+            && !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        rest = if tail.starts_with("//") {
+            tail.split_once('\n').map_or("", |(_, next)| next)
+        } else if is_raw {
+            let (text, next) = tail[hashes + 2..].split_once(&format!("\"{}", "#".repeat(hashes))).unwrap();
+            found.push(text.to_owned());
+            next
+        } else if tail.starts_with("'\"'") || tail.starts_with("'\\") {
+            // A quotation mark as a character begins no literal.
+            &tail[3..]
+        } else if let Some(next) = tail.strip_prefix('"') {
+            let mut text = String::new();
+            let mut letters = next.chars();
+            while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
+                if letter != '\\' {
+                    text.push(letter);
+                    continue;
                 }
-                found.push(text);
+                match letters.next() {
+                    Some('\n') => letters = letters.as_str().trim_start().chars(),
+                    Some('n') => text.push('\n'),
+                    escaped => text.extend(escaped),
+                }
             }
-            _ => {}
-        }
-        last = letter;
+            found.push(text);
+            letters.as_str()
+        } else {
+            &tail[1..]
+        };
     }
     found
 }
@@ -593,9 +601,9 @@ fn strings_are_plain_english() {
 
 #[test]
 fn awkward_phrases_are_found_in_literals_only() {
-    let code = "// wants\nlet a = '\"'; f::<'a>(\"The agent wants \\\n      \\\"it\\\" by itself.\"); // it waits\nlet b = \"x\";";
+    let code = "// wants\nlet a = '\"'; f::<'a>(\"The agent wants \\\n      \\\"it\\\" by itself.\"); // it waits\nlet b = r#\"\"x\"#;";
     let found = string_literals(code);
-    assert_eq!(found, ["The agent wants \"it\" by itself.", "x"]);
+    assert_eq!(found, ["The agent wants \"it\" by itself.", "\"x"]);
     assert_eq!(awkward_phrases(&found[0]), ["by itself", "wants"]);
     for fine in [
         "This location is no longer shown.",
