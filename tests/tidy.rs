@@ -449,11 +449,12 @@ fn modules_are_seen_in_groups_of_imports() {
     assert_eq!(modules_named(code), ["escape", "model", "ui", "app"]);
 }
 
-/// Folders whose string literals are checked for `AWKWARD_PHRASES`.
-const PLAIN_FOLDERS: [&str; 4] = ["app", "ui", "model", "config/keymap"];
+/// Folders whose string literals are checked for `AWKWARD_PHRASES`; the demo tells stories, and SQL has comments.
+const PLAIN_FOLDERS: [&str; 9] =
+    ["acp", "app", "cli", "config", "model", "program", "runtime", "services", "ui"];
 
 /// Phrases that no string of the program holds, in lower case: personification, riddles, and second words for a term.
-const AWKWARD_PHRASES: [&str; 59] = [
+const AWKWARD_PHRASES: [&str; 60] = [
     "a quiet room",
     "anew",
     "any more",
@@ -508,7 +509,8 @@ const AWKWARD_PHRASES: [&str; 59] = [
     "the other way",
     "to look for",
     "under way",
-    "waits",
+    "waits for you",
+    "waits for your",
     "walk the",
     "wants",
     "what is",
@@ -582,7 +584,7 @@ fn awkward_phrases(text: &str) -> Vec<&'static str> {
 fn strings_are_plain_english() {
     let mut strays = Vec::new();
     for source in sources() {
-        if source.is_test() || !source.is_in(&PLAIN_FOLDERS) {
+        if source.is_test() || !source.is_in(&PLAIN_FOLDERS) || source.is_in(&["services/store/schema"]) {
             continue;
         }
         // The reason of an attribute is for maintainers.

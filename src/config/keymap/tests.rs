@@ -211,7 +211,7 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
             "types text in [keys.main] and cannot be bound to `open-models`; add a modifier",
         ),
         ("\"ctrl+x\" = 7", "invalid binding for `ctrl+x`; use"),
-        ("open-modls = [\"f12\"]", "unknown action `open-modls`; did you mean `open-models`?"),
+        ("open-modls = [\"f12\"]", "unknown action `open-modls`; did you mean `open-models` or"),
         ("open-models = [7]", "the keys of `open-models` must be strings; use open-models = [\"ctrl+x\"]"),
     ] {
         let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f12\" = \"open-modes\"\n"));
