@@ -114,10 +114,10 @@ pub enum TokenSource {
 impl fmt::Display for TokenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Env(name) => write!(f, "variable {name}"),
-            Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Env(name) => write!(f, "the variable {name}"),
+            Self::File(path) => write!(f, "the file {}", path.display()),
             Self::Command(words) => {
-                write!(f, "command {}", words.first().map_or("", String::as_str))
+                write!(f, "the command {}", words.first().map_or("", String::as_str))
             }
         }
     }

@@ -279,7 +279,7 @@ fn a_session_behind_a_url_goes_on_with_no_other_agent_and_says_how_it_is_reached
     fs::write(place.path("config/parlor/config.toml"), "agent = \"demo\"\n").unwrap();
     let again = place.parlor(&["--plain", "--continue"], "");
     let again = String::from_utf8_lossy(&again.stdout).into_owned();
-    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured here.");
+    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured.");
     assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Select agent"]);
     assert!(again.contains("remember this"), "{again}");
     // As it says.

@@ -215,7 +215,7 @@ fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
         let variables: &[(&str, &Path)] = &[("PARLOR_DATA_DIR", &data)];
         let mut again = Screen::start_with(&place, &["--continue"], (24, 80), variables);
         again.wait_for(words);
-        again.wait_for("ready");
+        again.wait_for("does not have this history");
         quit(&mut again);
     }
 }

@@ -399,17 +399,17 @@ impl AccessRequest {
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
             Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command",
-            Some(Grant::WriteFile(_)) => "writing this file",
-            Some(Grant::ReadFile(_)) => "reading this file",
+            Some(Grant::WriteFile(_)) => "writes to this file",
+            Some(Grant::ReadFile(_)) => "reads of this file",
             // Without the path: a long one must not push the refusal off the screen.
-            Some(Grant::WriteIn(_)) => "writing in its folder",
-            Some(Grant::ReadIn(_)) => "reading in its folder",
+            Some(Grant::WriteIn(_)) => "writes next to this file",
+            Some(Grant::ReadIn(_)) => "reads next to this file",
         };
         let label = |choice| match choice {
             AccessChoice::Once => "Allow once".to_owned(),
             AccessChoice::Longer(GrantScope::Session) => format!("Allow {what} for this session"),
             AccessChoice::Longer(GrantScope::Folder) => {
-                format!("Always allow {what} for {} in this project", self.agent)
+                format!("Always allow {what} for {} in this folder", self.agent)
             }
             AccessChoice::AllCommands => format!("Allow all commands of {} for this session", self.agent),
             AccessChoice::Refuse => "Refuse".to_owned(),

@@ -201,7 +201,7 @@ fn a_list_may_not_take_a_key_that_does_something_else() {
 fn wrong_bindings_are_told_and_leave_the_others_alone() {
     for (line, wanted) in [
         ("\"crtl+x\" = \"open-models\"", "unknown modifier `crtl`; use ctrl, alt, shift or super"),
-        ("\"ctrl+x\" = \"open-model\"", "unknown action `open-model`; write `open-models`"),
+        ("\"ctrl+x\" = \"open-model\"", "unknown action `open-model`; did you mean `open-models` or"),
         (
             "\"ctrl+i\" = \"open-models\"",
             "most terminals send the same code for ctrl+i and tab; use another key",
@@ -211,7 +211,7 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
             "types text in [keys.main] and cannot be bound to `open-models`; add a modifier",
         ),
         ("\"ctrl+x\" = 7", "invalid binding for `ctrl+x`; use"),
-        ("open-modls = [\"f12\"]", "unknown action `open-modls`; write `open-models`"),
+        ("open-modls = [\"f12\"]", "unknown action `open-modls`; did you mean `open-models` or"),
         ("open-models = [7]", "the keys of `open-models` must be strings; use open-models = [\"ctrl+x\"]"),
     ] {
         let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f12\" = \"open-modes\"\n"));

@@ -249,7 +249,7 @@ pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) 
             AccessWork::File(job) => job.path.as_path(),
             AccessWork::Run(..) => path,
         };
-        rows.extend(words(scene, Role::Modal, &format!("{agent} requests to {asks}"), cols));
+        rows.extend(words(scene, Role::Modal, &format!("{agent} asks to {asks}"), cols));
         let shown = |path: &Path| text::reveal_path(path, scene.look.folder);
         rows.extend(words(scene, Role::TextStrong, &shown(asked), cols));
         if asked != path {
@@ -261,7 +261,7 @@ pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) 
         Access::Read { path } => file("read", path),
         Access::Write { path } => file("write", path),
         Access::Run(_) | Access::SignIn { .. } => {
-            rows.extend(words(scene, Role::Modal, &format!("{agent} requests to run this command:"), cols));
+            rows.extend(words(scene, Role::Modal, &format!("{agent} asks to run this command:"), cols));
         }
     }
     rows.extend(words(scene, Role::Warning, ask.why.words(), cols));
