@@ -244,21 +244,21 @@ fn touches_front(state: &State) -> bool {
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         AgentEvent::Update(session, update) => {
-            lifecycle::updates::on_update(state, conn, session, update, now, fx)
+            lifecycle::updates::on_update(state, conn, session, update, now, fx);
         }
         AgentEvent::Request(ask, request) => lifecycle::asks::on_ask(state, conn, ask, *request, now, fx),
         AgentEvent::AskWithdrawn(ask) => lifecycle::asks::on_withdrawn(state, conn, ask, now, fx),
         AgentEvent::Replied(tag, result) => {
-            lifecycle::replies::on_replied(state, conn, &tag, result, now, fx)
+            lifecycle::replies::on_replied(state, conn, &tag, result, now, fx);
         }
         AgentEvent::ElicitationComplete(id) => lifecycle::asks::on_page_done(state, conn, &id, fx),
         AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
         AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
         AgentEvent::InitializeFailed(error) => {
-            lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx)
+            lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx);
         }
         AgentEvent::AuthStatus(status) => {
-            lifecycle::unstable::on_told(state, conn, Ok(Reply::AuthStatus(status)))
+            lifecycle::unstable::on_told(state, conn, Ok(Reply::AuthStatus(status)));
         }
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
@@ -314,7 +314,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             );
         }
         ServiceEvent::FileAsks { job, asked } => {
-            lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx)
+            lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx);
         }
         ServiceEvent::TerminalOutside { conn, ask, session, command } => {
             lifecycle::callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
@@ -338,7 +338,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             }
         }
         ServiceEvent::ServersFound(folder, found) => {
-            lifecycle::servers::on_found(state, folder, found, now, fx)
+            lifecycle::servers::on_found(state, folder, found, now, fx);
         }
         ServiceEvent::Git(key, git) => {
             // Of another machine's folder nothing is known here.
@@ -361,7 +361,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => {
-            lifecycle::call::flash(state, text, fx)
+            lifecycle::call::flash(state, text, fx);
         }
     }
 }

@@ -9,10 +9,10 @@
 
 mod asks;
 mod changes;
+mod choice;
 mod commands;
 mod composer;
 mod copy;
-mod dialogs;
 mod focus;
 mod form;
 mod grace;
@@ -91,7 +91,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ClearOrQuit => leave::interrupt(state, now, fx),
         Action::Escape => leave::escape(state, now, fx),
         // The wheel is no key: it moves what is looked at, at any time.
-        Action::Scroll(lines) if !takes_input(state, now) => dialogs::scroll(i32::from(lines), fx),
+        Action::Scroll(lines) if !takes_input(state, now) => choice::scroll(i32::from(lines), fx),
         _ if !takes_input(state, now) => {}
         _ => route(state, action, now, fx),
     }
@@ -161,9 +161,9 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
     let is_done = match top {
         Focus::Picker => picker::on_action(state, said, now, fx),
         Focus::Sessions => sessions::on_action(state, said, now, fx),
-        Focus::Choice => dialogs::on_choice(state, said, now, fx),
+        Focus::Choice => choice::on_choice(state, said, now, fx),
         Focus::Queue => queue::on_action(state, said, fx),
-        Focus::Help | Focus::Log | Focus::Connection => dialogs::on_page(state, said, fx),
+        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
         Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
         Focus::Permission | Focus::Access => asks::on_options(state, said, now, fx),

@@ -10,7 +10,7 @@ use crate::app::{
 };
 use crate::model::{Action, ElicitationMode};
 
-use super::{dialogs, first_ask, inspect_url, moved, say, shown_ask};
+use super::{choice, first_ask, inspect_url, moved, say, shown_ask};
 
 /// Another ask came to the front of the active session (or none is left): `state.ask_view` begins anew.
 /// Does nothing when the view already belongs to the ask in front, so what was typed into a form stays.
@@ -100,7 +100,7 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         }
         Some(place) => operations::answer_ask(state, key, ask, Some(place), now, fx),
         None if count == 0 => {
-            say(state, "The agent offers no options. The request can only be rejected.", fx)
+            say(state, "The agent offers no options. The request can only be rejected.", fx);
         }
         None if action == Action::Accept => say(state, "Select an answer first, or type its number.", fx),
         None => {}
@@ -186,7 +186,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
             selected
         }
         Action::Scroll(lines) => {
-            dialogs::scroll(i32::from(lines), fx);
+            choice::scroll(i32::from(lines), fx);
             selected
         }
         _ => return false,

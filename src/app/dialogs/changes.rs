@@ -6,7 +6,7 @@ use crate::app::state::changes::{ChangedFile, changed_files, first_line};
 use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 
-use super::{dialogs, moved, open};
+use super::{choice, moved, open};
 
 /// The files that pass the filter: each of its words stands in the path.
 pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {
@@ -44,11 +44,11 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
                 open::on_open(state, Target::File(Location { path: file.path.clone(), line }), fx);
             }
         }
-        Action::Up => dialogs::scroll(-1, fx),
-        Action::Down => dialogs::scroll(1, fx),
-        Action::First => dialogs::scroll(-dialogs::ALL_LINES, fx),
-        Action::Last => dialogs::scroll(dialogs::ALL_LINES, fx),
-        _ => return dialogs::scroll_body(action, fx),
+        Action::Up => choice::scroll(-1, fx),
+        Action::Down => choice::scroll(1, fx),
+        Action::First => choice::scroll(-choice::ALL_LINES, fx),
+        Action::Last => choice::scroll(choice::ALL_LINES, fx),
+        _ => return choice::scroll_body(action, fx),
     }
     true
 }

@@ -14,7 +14,7 @@ use crate::app::{
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, ConfigValue};
 
 use super::{
-    dialogs, inbox, jump, leave, line_dialog, picker, places, providers, queue, rows, say, search, sessions,
+    choice, inbox, jump, leave, line_dialog, picker, places, providers, queue, rows, say, search, sessions,
     tabs,
 };
 
@@ -192,15 +192,15 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let palette = picker::new(PickerKind::Palette, "Commands", rows::palette(state));
             picker::push(state, palette);
         }
-        Action::OpenHelp => dialogs::toggle_page(state, dialogs::help(), fx),
+        Action::OpenHelp => choice::toggle_page(state, choice::help(), fx),
         Action::OpenChanges
             if !matches!(state.modals.last(), Some(Modal::Changes(_)))
                 && operations::ask_for_all(state, action, fx) => {}
-        Action::OpenChanges => dialogs::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
-        Action::OpenLog => dialogs::toggle_page(state, dialogs::log(), fx),
+        Action::OpenChanges => choice::toggle_page(state, Modal::Changes(ChangesDialog::default()), fx),
+        Action::OpenLog => choice::toggle_page(state, choice::log(), fx),
         Action::OpenConnection => {
             if let Some(conn) = state.active_session().and_then(|session| session.conn) {
-                dialogs::toggle_page(state, Modal::Connection(conn), fx);
+                choice::toggle_page(state, Modal::Connection(conn), fx);
             }
         }
         Action::OpenAttention => inbox::open(state, now, fx),

@@ -12,14 +12,14 @@ use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
 use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
 use crate::model::{Action, SessionKey};
 
-use super::{asks, dialogs, grace, moved};
+use super::{asks, choice, grace, moved};
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
 
 /// Opens the list, or closes it where it is on top already.
 pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    dialogs::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
+    choice::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
     settle(state);
     grace::settle(state, now);
 }

@@ -14,7 +14,7 @@ use crate::model::{
     Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId, SessionKey,
 };
 
-use super::{copy, dialogs, jump, leave, line_dialog, on_command, on_open, providers, rows, say, tabs};
+use super::{choice, copy, jump, leave, line_dialog, on_command, on_open, providers, rows, say, tabs};
 use crate::app::state::fuzzy;
 
 /// Rows that a page key moves by.
@@ -154,7 +154,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::First => 0,
         Action::Last => last,
         Action::Mark(place) => super::moved(usize::from(place), 0, count),
-        _ => return dialogs::scroll_body(action, fx),
+        _ => return choice::scroll_body(action, fx),
     };
     if picker.selected != place {
         picker.selected = place;

@@ -14,7 +14,7 @@ use crate::app::{
 };
 use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
-use super::{dialogs, leave, line_dialog, moved, picker, say};
+use super::{choice, leave, line_dialog, moved, picker, say};
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
@@ -118,7 +118,7 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::First => 0,
         Action::Last => last,
         Action::Mark(place) => moved(usize::from(place), 0, count),
-        _ => return dialogs::scroll_body(action, fx),
+        _ => return choice::scroll_body(action, fx),
     };
     if let Some(text) = &mut dialog.text {
         text.selected = new;

@@ -260,10 +260,10 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         go_on(state, key, now, fx);
     }
     drop_unused(state, former, now, fx);
-    if let Some(mark) = mark {
-        if let Some(session) = state.sessions.get_mut(&state.active) {
-            reveal::show_item(session, mark, fx);
-        }
+    if let Some(mark) = mark
+        && let Some(session) = state.sessions.get_mut(&state.active)
+    {
+        reveal::show_item(session, mark, fx);
     }
     if let Some(offers) = offers {
         offer_folders(state, key, &offers, now);
