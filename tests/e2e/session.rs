@@ -114,7 +114,7 @@ fn a_crash_shows_the_exit_code_and_the_agent_is_restarted() {
     screen.wait_for("ready");
     prompt(&mut screen, "first prompt");
     screen.wait_for("exit code 3");
-    screen.wait_for("does not have this history");
+    screen.wait_for("last prompt failed");
     prompt(&mut screen, "second prompt");
     screen.wait_for("Running again.");
     quit(&mut screen);
