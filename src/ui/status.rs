@@ -253,8 +253,7 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
         }
         SessionPhase::Ended { .. } if scene.is_reached() => {
             let text = if is_narrow { "disconnected".to_owned() } else { format!("{agent} disconnected") };
-            let does = if is_narrow { "reconnect" } else { "reconnect" };
-            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, does)
+            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, "reconnect")
         }
         SessionPhase::Ended { .. } => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} exited"));
